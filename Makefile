@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The module:  make [KVER=release | KDIR=folder [ARCH=um]] [KUNIT=1]
+# The lab:     make demo, make check, make help
+
+MAKEFLAGS += --no-print-directory
+
+KVER ?= $(if $(KDIR),$(shell cat $(KDIR)/include/config/kernel.release),$(shell uname -r))
+KDIR ?= /lib/modules/$(KVER)/build
+MODULE := net/sunrpc/xprtrdma/rpcrdma.ko
+UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates
+LAB := tools/testing/rpcrdma/lab
+FUZZ_SECONDS ?= 600
+
+modules: ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
+	$(MAKE) -C $(KDIR) M=$(CURDIR) \
+		$(if $(KUNIT),CONFIG_SUNRPC_XPRT_RDMA_KUNIT_TEST=y) modules
+
+install: ## put the built module before the kernel's own, for modprobe
+	install -D -m 644 $(MODULE) $(UPDATES)/rpcrdma.ko
+	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
+
+uninstall: ## undo install
+	rm -f $(UPDATES)/rpcrdma.ko
+	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
+
+demo: ## boot a guest, mount over RDMA, show that it works
+	@$(LAB) demo
+
+check: ## every check, or those that match T=pattern
+	@$(LAB) check $(if $(T),'$(T)')
+
+scenarios: ## what `make check` runs in guests, a line each
+	@$(LAB) run --list --module ours --module inbox
+
+shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one
+	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE_UNDER_TEST),--module $(MODULE_UNDER_TEST))
+
+fuzz: ## fuzz the wire format for FUZZ_SECONDS=600
+	@$(MAKE) -C tools/testing/rpcrdma/wire fuzz O=$(CURDIR)/build/wire SECONDS=$(FUZZ_SECONDS)
+
+clean: ## remove what was built here; the cache of guests stays
+	rm -rf build
+	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+.PHONY: modules install uninstall demo check scenarios shell fuzz clean help
