@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The chunk lists of RPC-over-RDMA version 1, RFC 8166 sections 4.1.2 and 4.3.
+ */
+#include "codec.h"
+
+/* Sizes in words: handle, length and offset; a position before them */
+#define SEGMENT_WORDS		4
+#define READ_SEGMENT_WORDS	(1 + SEGMENT_WORDS)
+
+/* An RPC message starts with its XID and msg_type (RFC 5531 section 9). */
+#define RPC_HEAD_WORDS		2
+#define RPC_HEAD_LEN		8
+
+static u64 xdr_round_up(u32 octets)
+{
+	return ((u64)octets + 3) & ~3ULL;
+}
+
+static enum rpcrdma_reason append_segment(struct rpcrdma_message *msg,
+					  struct rpcrdma_chunk *chunk,
+					  const __be32 *p)
+{
+	u32 handle = be32_to_cpup(p);
+	u32 length = be32_to_cpup(p + 1);
+	u64 offset = (u64)be32_to_cpup(p + 2) << 32 | be32_to_cpup(p + 3);
+
+	return rpcrdma_chunk_append(msg, chunk, handle, length, offset);
+}
+
+/*
+ * Where in the Read list the chunk with this position is or has to go. Peers
+ * nearly always send positions that ascend, so the last chunk comes first.
+ */
+static unsigned int read_index(const struct rpcrdma_message *msg, u32 position)
+{
+	unsigned int i = msg->num_reads;
+
+	while (i && msg->read[i - 1].position >= position)
+		i--;
+	return i;
+}
+
+/* Until all segments are known, chunk->first counts those of this chunk. */
+static enum rpcrdma_reason count_read_segment(struct rpcrdma_message *msg,
+					      u32 position)
+{
+	unsigned int i = read_index(msg, position);
+	struct rpcrdma_chunk *chunk = &msg->read[i];
+
+	if (position % sizeof(__be32))
+		return RPCRDMA_BAD_POSITION_ALIGN;
+	if (msg->num_segments == RPCRDMA_MAX_SEGMENTS)
+		return RPCRDMA_BAD_SEGMENT_COUNT;
+	if (i == msg->num_reads || chunk->position != position) {
+		if (msg->num_reads == RPCRDMA_MAX_CHUNKS)
+			return RPCRDMA_BAD_CHUNK_COUNT;
+		memmove(chunk + 1, chunk,
+			(msg->num_reads - i) * sizeof(*chunk));
+		rpcrdma_chunk_init(chunk, 0);
+		chunk->position = position;
+		msg->num_reads++;
+	}
+	chunk->first++;
+	msg->num_segments++;
+	return RPCRDMA_OK;
+}
+
+/* Give each Read chunk its share of the segment array. */
+static void place_read_chunks(struct rpcrdma_message *msg)
+{
+	unsigned int i, first = 0;
+
+	for (i = 0; i < msg->num_reads; i++) {
+		unsigned int count = msg->read[i].first;
+
+		msg->read[i].first = first;
+		first += count;
+	}
+}
+
+/*
+ * The segments of one chunk need not be neighbours in the list, so it is read
+ * twice: once to count and sort the chunks, once to put each segment where the
+ * others of its chunk are.
+ */
+static enum rpcrdma_reason decode_read_list(struct rpcrdma_message *msg,
+					    struct rpcrdma_reader *reader)
+{
+	const __be32 *start = reader->next;
+	enum rpcrdma_reason reason;
+	unsigned int i;
+	bool present;
+
+	while (!(reason = rpcrdma_take_present(reader, &present)) && present) {
+		const __be32 *p = rpcrdma_take(reader, READ_SEGMENT_WORDS);
+
+		if (!p)
+			return RPCRDMA_BAD_TRUNCATED;
+		reason = count_read_segment(msg, be32_to_cpup(p));
+		if (reason)
+			return reason;
+	}
+	if (reason)
+		return reason;
+
+	place_read_chunks(msg);
+	for (i = 0; i < msg->num_segments; i++) {
+		const __be32 *p = start + i * (1 + READ_SEGMENT_WORDS) + 1;
+		unsigned int chunk = read_index(msg, be32_to_cpup(p));
+
+		reason = append_segment(msg, &msg->read[chunk], p + 1);
+		if (reason)
+			return reason;
+	}
+	return RPCRDMA_OK;
+}
+
+static enum rpcrdma_reason decode_write_chunk(struct rpcrdma_message *msg,
+					      struct rpcrdma_chunk *chunk,
+					      struct rpcrdma_reader *reader)
+{
+	const __be32 *p = rpcrdma_take(reader, 1);
+	enum rpcrdma_reason reason;
+	u32 count;
+
+	if (!p)
+		return RPCRDMA_BAD_TRUNCATED;
+	count = be32_to_cpup(p);
+	if (count > (u32)RPCRDMA_MAX_SEGMENTS - msg->num_segments)
+		return RPCRDMA_BAD_SEGMENT_COUNT;
+	p = rpcrdma_take(reader, count * SEGMENT_WORDS);
+	if (!p)
+		return RPCRDMA_BAD_TRUNCATED;
+
+	rpcrdma_chunk_init(chunk, msg->num_segments);
+	msg->num_segments += count;
+	for (; count; count--, p += SEGMENT_WORDS) {
+		reason = append_segment(msg, chunk, p);
+		if (reason)
+			return reason;
+	}
+	return RPCRDMA_OK;
+}
+
+static enum rpcrdma_reason decode_write_list(struct rpcrdma_message *msg,
+					     struct rpcrdma_reader *reader)
+{
+	enum rpcrdma_reason reason;
+	bool present;
+
+	while (!(reason = rpcrdma_take_present(reader, &present)) && present) {
+		if (msg->num_writes == RPCRDMA_MAX_CHUNKS)
+			return RPCRDMA_BAD_CHUNK_COUNT;
+		reason = decode_write_chunk(msg, &msg->write[msg->num_writes],
+					    reader);
+		if (reason)
+			return reason;
+		msg->num_writes++;
+	}
+	return reason;
+}
+
+static enum rpcrdma_reason decode_reply_chunk(struct rpcrdma_message *msg,
+					      struct rpcrdma_reader *reader)
+{
+	enum rpcrdma_reason reason;
+
+	reason = rpcrdma_take_present(reader, &msg->has_reply_chunk);
+	if (!reason && msg->has_reply_chunk)
+		reason = decode_write_chunk(msg, &msg->reply_chunk, reader);
+	return reason;
+}
+
+/* The direction of an RDMA_MSG is told by the RPC message that follows. */
+static enum rpcrdma_reason
+decode_inline_payload(struct rpcrdma_message *msg,
+		      struct rpcrdma_reader *reader)
+{
+	const __be32 *p = rpcrdma_take(reader, RPC_HEAD_WORDS);
+	u32 msg_type;
+
+	if (!p)
+		return RPCRDMA_BAD_PAYLOAD_SHORT;
+	msg_type = be32_to_cpup(p + 1);
+	if (msg_type != RPCRDMA_CALL && msg_type != RPCRDMA_REPLY)
+		return RPCRDMA_BAD_MSG_TYPE;
+	msg->direction = msg_type;
+	if (*p != msg->xid)
+		return RPCRDMA_BAD_XID;
+	msg->stream_len = msg->payload_len;
+	return RPCRDMA_OK;
+}
+
+/*
+ * The direction of an RDMA_NOMSG is told by the chunk that holds the RPC
+ * message: only a Call has a Read list, and a Call must have Position Zero.
+ */
+static enum rpcrdma_reason find_long_payload(struct rpcrdma_message *msg)
+{
+	const struct rpcrdma_chunk *payload = rpcrdma_position_zero(msg);
+
+	if (msg->num_reads)
+		msg->direction = RPCRDMA_CALL;
+	else if (msg->has_reply_chunk)
+		payload = &msg->reply_chunk;
+	if (!payload)
+		return RPCRDMA_BAD_NO_PAYLOAD;
+	if (payload->length < RPC_HEAD_LEN)
+		return RPCRDMA_BAD_PAYLOAD_SHORT;
+	if (payload == &msg->reply_chunk)
+		msg->direction = RPCRDMA_REPLY;
+	msg->stream_len = payload->length;
+	return RPCRDMA_OK;
+}
+
+/*
+ * Positions count the unreduced Payload stream (RFC 8166 section 3.4.5), where
+ * a data item takes its length rounded up, whether or not its chunk includes
+ * the padding. What the chunks before a position put back is to be taken off
+ * to find the place in the part that did not travel in these chunks.
+ */
+static enum rpcrdma_reason check_positions(struct rpcrdma_message *msg)
+{
+	unsigned int i = rpcrdma_position_zero(msg) ? 1 : 0;
+	u64 reduced = msg->stream_len, restored = 0, end = 0;
+
+	if (i && msg->proc == RPCRDMA_MSG)
+		return RPCRDMA_BAD_POSITION_HEAD;
+	for (; i < msg->num_reads; i++) {
+		const struct rpcrdma_chunk *chunk = &msg->read[i];
+		u64 length = xdr_round_up(chunk->length);
+
+		if (chunk->position < RPC_HEAD_LEN)
+			return RPCRDMA_BAD_POSITION_HEAD;
+		if (chunk->position < end)
+			return RPCRDMA_BAD_POSITION_OVERLAP;
+		if (chunk->position - restored > reduced)
+			return RPCRDMA_BAD_POSITION_BEYOND;
+		end = chunk->position + length;
+		restored += length;
+	}
+	if (reduced + restored > U32_MAX)
+		return RPCRDMA_BAD_CHUNK_LENGTH;
+	msg->stream_len = reduced + restored;
+	return RPCRDMA_OK;
+}
+
+/* What a Reply returns in its chunks has been written. */
+static enum rpcrdma_reason check_reply(struct rpcrdma_message *msg)
+{
+	unsigned int i;
+
+	if (msg->num_reads)
+		return RPCRDMA_BAD_READ_IN_REPLY;
+	for (i = 0; i < msg->num_writes; i++)
+		msg->write[i].written = msg->write[i].length;
+	if (msg->has_reply_chunk)
+		msg->reply_chunk.written = msg->reply_chunk.length;
+	return RPCRDMA_OK;
+}
+
+static enum rpcrdma_reason decode_chunks(struct rpcrdma_message *msg,
+					 struct rpcrdma_reader *reader)
+{
+	enum rpcrdma_reason reason;
+
+	reason = decode_read_list(msg, reader);
+	if (!reason)
+		reason = decode_write_list(msg, reader);
+	if (!reason)
+		reason = decode_reply_chunk(msg, reader);
+	return reason;
+}
+
+/**
+ * rpcrdma_v1_decode - take apart what follows the fixed header fields
+ * @msg: has the fixed header fields, and nothing else yet
+ * @buf: the received message
+ * @len: octets received
+ * @reader: behind the fixed header fields
+ *
+ * Implements RFC 8166 sections 4.3 and 4.5.2.
+ *
+ * Return: RPCRDMA_OK or what is wrong.
+ */
+enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
+				      const void *buf, u32 len,
+				      struct rpcrdma_reader *reader)
+{
+	enum rpcrdma_reason reason;
+
+	switch (msg->proc) {
+	case RPCRDMA_MSG:
+	case RPCRDMA_NOMSG:
+		break;
+	case RPCRDMA_MSGP:
+		return RPCRDMA_BAD_MSGP;
+	case RPCRDMA_DONE:
+		return RPCRDMA_BAD_DONE;
+	default:
+		return RPCRDMA_BAD_PROC;
+	}
+
+	reason = decode_chunks(msg, reader);
+	if (reason)
+		return reason;
+	msg->header_len = (reader->next - (const __be32 *)buf) * sizeof(__be32);
+	if (msg->proc == RPCRDMA_MSG) {
+		msg->payload_len = len - msg->header_len;
+		reason = decode_inline_payload(msg, reader);
+	} else {
+		reason = find_long_payload(msg);
+	}
+	if (reason)
+		return reason;
+	return msg->direction == RPCRDMA_CALL ? check_positions(msg) :
+						check_reply(msg);
+}
+
+/**
+ * rpcrdma_v1_chunks_len - octets that the chunks add to a smallest header
+ * @msg: the message
+ *
+ * Return: octets.
+ */
+u32 rpcrdma_v1_chunks_len(const struct rpcrdma_message *msg)
+{
+	unsigned int i, words = 0;
+
+	for (i = 0; i < msg->num_reads; i++)
+		words += msg->read[i].count * (1 + READ_SEGMENT_WORDS);
+	for (i = 0; i < msg->num_writes; i++)
+		words += 2 + msg->write[i].count * SEGMENT_WORDS;
+	if (msg->has_reply_chunk)
+		words += 1 + msg->reply_chunk.count * SEGMENT_WORDS;
+	return words * sizeof(__be32);
+}
+
+static __be32 *encode_segment(const struct rpcrdma_segment *segment, u32 length,
+			      __be32 *p)
+{
+	*p++ = cpu_to_be32(segment->handle);
+	*p++ = cpu_to_be32(length);
+	*p++ = cpu_to_be32(segment->offset >> 32);
+	*p++ = cpu_to_be32(segment->offset);
+	return p;
+}
+
+static __be32 *encode_read_chunk(const struct rpcrdma_message *msg,
+				 const struct rpcrdma_chunk *chunk, __be32 *p)
+{
+	const struct rpcrdma_segment *segment;
+	unsigned int i;
+
+	segment = rpcrdma_chunk_segments(msg, chunk);
+	for (i = 0; i < chunk->count; i++, segment++) {
+		*p++ = cpu_to_be32(1);
+		*p++ = cpu_to_be32(chunk->position);
+		p = encode_segment(segment, segment->length, p);
+	}
+	return p;
+}
+
+/*
+ * A Reply has all segments of the Call, with lengths that say how far the
+ * responder has filled them (RFC 8166 section 3.4.6).
+ */
+static __be32 *encode_write_chunk(const struct rpcrdma_message *msg,
+				  const struct rpcrdma_chunk *chunk, __be32 *p)
+{
+	u32 left = msg->direction == RPCRDMA_REPLY ? chunk->written :
+						     chunk->length;
+	const struct rpcrdma_segment *segment;
+	unsigned int i;
+
+	*p++ = cpu_to_be32(1);
+	*p++ = cpu_to_be32(chunk->count);
+	segment = rpcrdma_chunk_segments(msg, chunk);
+	for (i = 0; i < chunk->count; i++, segment++) {
+		u32 length = left < segment->length ? left : segment->length;
+
+		p = encode_segment(segment, length, p);
+		left -= length;
+	}
+	return p;
+}
+
+/**
+ * rpcrdma_v1_encode - write the chunk lists
+ * @msg: the message
+ * @p: where to; there is room
+ *
+ * Implements RFC 8166 section 4.3.
+ *
+ * Return: behind the last word written.
+ */
+__be32 *rpcrdma_v1_encode(const struct rpcrdma_message *msg, __be32 *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < msg->num_reads; i++)
+		p = encode_read_chunk(msg, &msg->read[i], p);
+	*p++ = 0;
+	for (i = 0; i < msg->num_writes; i++)
+		p = encode_write_chunk(msg, &msg->write[i], p);
+	*p++ = 0;
+	if (msg->has_reply_chunk)
+		p = encode_write_chunk(msg, &msg->reply_chunk, p);
+	else
+		*p++ = 0;
+	return p;
+}

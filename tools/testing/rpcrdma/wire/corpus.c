@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Writes the golden messages into a folder, a file each: the corpus that the
+ * fuzzer starts from.
+ */
+#include <stdio.h>
+
+#include "golden.h"
+
+static int write_file(const char *folder, const char *name, const u8 *octets,
+		      u32 len)
+{
+	char path[4096];
+	FILE *file;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "wb");
+	if (!file) {
+		perror(path);
+		return 1;
+	}
+	ret = fwrite(octets, 1, len, file) != len;
+	ret |= fclose(file) != 0;
+	if (ret)
+		perror(path);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	const struct golden *golden;
+	int ret = 0;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+		return 2;
+	}
+	for (golden = golden_messages;
+	     golden < golden_messages + GOLDEN_COUNT; golden++)
+		ret |= write_file(argv[1], golden->name, golden->octets,
+				  golden->len);
+	ret |= write_file(argv[1], "private_data", golden_private,
+			  sizeof(golden_private));
+	return ret;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * libFuzzer target: any octets, received as a message at either end and as
+ * private data. What is found usable must hold together and encode to what it
+ * came from.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "invariants.h"
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+/* No result may depend on what is left from earlier messages. */
+static struct rpcrdma_message message, again;
+
+static void check(const char *broken)
+{
+	if (!broken)
+		return;
+	fprintf(stderr, "%s\n", broken);
+	abort();
+}
+
+static void receive_message(const void *buf, u32 len, void *copy,
+			    enum rpcrdma_role role, bool backward)
+{
+	enum rpcrdma_verdict verdict;
+	bool usable, faultless;
+
+	verdict = rpcrdma_wire_decode(&message, buf, len, role, backward);
+	usable = verdict == RPCRDMA_USE;
+	faultless = message.reason == RPCRDMA_OK;
+	if (usable != faultless)
+		check("verdict and reason contradict each other");
+	if ((u32)message.reason >= RPCRDMA_REASON_COUNT)
+		check("no such reason");
+	if (usable)
+		check(broken_message(&message, buf, len, copy, &again));
+	else if (verdict != RPCRDMA_DROP && message.proc == RPCRDMA_ERROR)
+		check("an error is answered");
+}
+
+static void receive_private(const void *buf, size_t len)
+{
+	struct rpcrdma_params params, same;
+	u8 octets[RPCRDMA_PRIVATE_LEN];
+
+	rpcrdma_wire_decode_private(&params, buf, len);
+	rpcrdma_wire_encode_private(&params, octets);
+	if (!rpcrdma_wire_decode_private(&same, octets, sizeof(octets)) ||
+	    same.send_size != params.send_size ||
+	    same.recv_size != params.recv_size ||
+	    same.remote_inv != params.remote_inv)
+		check("private data does not survive encoding");
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	/* The input itself need not be aligned, a receive buffer is. */
+	void *buf = malloc(size);
+	void *copy = malloc(size);
+
+	if (!buf || !copy)
+		abort();
+	memcpy(buf, data, size);
+	receive_message(buf, size, copy, RPCRDMA_REQUESTER, false);
+	receive_message(buf, size, copy, RPCRDMA_REQUESTER, true);
+	receive_message(buf, size, copy, RPCRDMA_RESPONDER, false);
+	receive_message(buf, size, copy, RPCRDMA_RESPONDER, true);
+	receive_private(buf, size);
+	free(buf);
+	free(copy);
+	return 0;
+}
