@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# What scenarios are written with. A scenario defines client(), and server()
+# and client_done() where it needs other than what stands at the end of this
+# file. The runner calls, in this order,
+#
+#   server, client, client_done, server_done
+#
+# all in one guest, or server and server_done in one and client and
+# client_done in another. It sets
+#
+#   MODULE  ours or inbox: which rpcrdma
+#   DEVICE  rxe or siw
+#   ENDS    1: client and server in this guest, 2: in one guest each
+#   END     1 or 2 where there are two: the server's or the client's
+
+SERVER4=10.17.0.1 SERVER6=fd17::1
+# What clients mount, and where it lies on the server: nfs.conf puts the root of
+# all exports at /srv, a tmpfs, since the guest's own root cannot be exported.
+EXPORT=/export LOCAL=/srv/export
+PORT=20049
+STEPS=0 FAILED=0
+
+say() {
+	echo "# $*"
+}
+
+# check DESCRIPTION COMMAND...: a step that must succeed.
+check() {
+	local what=$1 out status
+	shift
+	out=$("$@" 2>&1)
+	status=$?
+	STEPS=$((STEPS + 1))
+	if [ $status -eq 0 ]; then
+		echo "ok $STEPS - $what"
+	else
+		echo "not ok $STEPS - $what"
+		say "'$*' ended with status $status"
+		[ -z "$out" ] || sed 's/^/# /' <<<"$out"
+		FAILED=$((FAILED + 1))
+	fi
+	return $status
+}
+
+# need DESCRIPTION COMMAND...: a step without which the rest makes no sense.
+need() {
+	check "$@" || finish
+}
+
+# skip DESCRIPTION REASON
+skip() {
+	STEPS=$((STEPS + 1))
+	echo "ok $STEPS - $1 # SKIP $2"
+}
+
+finish() {
+	exit $((FAILED > 0))
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+	local limit=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $limit ] || return 1
+		sleep 0.05
+	done
+}
+
+# Network and RDMA device
+
+netdev() {
+	if [ "$ENDS" = 1 ]; then
+		echo lab0
+	else
+		basename "$(ls -d /sys/class/net/{vec,eth,ens,enp}[0-9]* 2>/dev/null | head -n 1)"
+	fi
+}
+
+net_up() {
+	local dev
+	[ "$ENDS" = 1 ] || modprobe -q virtio_net
+	if [ "$ENDS" = 1 ] && [ ! -e /sys/class/net/lab0 ]; then
+		modprobe -q dummy numdummies=0
+		ip link add lab0 type dummy
+	fi
+	dev=$(netdev)
+	ip addr replace "10.17.0.${END:-1}/24" dev "$dev"
+	ip addr replace "fd17::${END:-1}/64" dev "$dev" nodad
+	ip link set "$dev" up
+}
+
+rdma_up() {
+	local module=rdma_rxe
+	[ "$DEVICE" = rxe ] || module=siw
+	modprobe -q crc32_generic
+	modprobe -q $module
+	rdma link show "${DEVICE}0/1" >/dev/null 2>&1 ||
+		rdma link add "${DEVICE}0" type "$DEVICE" netdev "$(netdev)"
+	# The GID table follows the addresses in a work item of its own.
+	wait_for 5 gid_ready
+}
+
+gid_ready() {
+	[ "$DEVICE" = siw ] || grep -q fd17 "/sys/class/infiniband/${DEVICE}0/ports/1/gids/"*
+}
+
+rdma_down() {
+	rdma link delete "${DEVICE}0"
+	ip link delete lab0 2>/dev/null || true
+}
+
+# The module under test
+
+loaded() {
+	grep -q '^rpcrdma ' /proc/modules
+}
+
+right_module() {
+	local file
+	file=$(modinfo -F filename rpcrdma) || return 1
+	case $MODULE in
+	ours) [[ $file == */updates/* ]] ;;
+	inbox) [[ $file == */kernel/* ]] ;;
+	esac
+}
+
+module_up() {
+	need "rpcrdma is the $MODULE module" right_module
+	need "load rpcrdma" modprobe rpcrdma
+}
+
+module_down() {
+	check "unload rpcrdma" wait_for 10 modprobe -r rpcrdma
+	check "rpcrdma is gone" not loaded
+}
+
+not() {
+	! "$@"
+}
+
+# NFS server
+
+server_daemons() {
+	mkdir -p /var/lib/nfs/{sm,sm.bak,rpc_pipefs,nfsdcld}
+	touch /var/lib/nfs/etab /var/lib/nfs/rmtab
+	mountpoint -q /var/lib/nfs/rpc_pipefs ||
+		mount -t rpc_pipefs rpc_pipefs /var/lib/nfs/rpc_pipefs
+	mountpoint -q /proc/fs/nfsd || { modprobe -q nfsd; mount -t nfsd nfsd /proc/fs/nfsd; }
+	mountpoint -q /srv || mount -t tmpfs -o size=1500m srv /srv
+	mkdir -p -m 1777 $LOCAL
+	printf '[exports]\nrootdir=/srv\n' >/etc/nfs.conf
+	echo "$EXPORT *(rw,no_root_squash,no_subtree_check,insecure,fsid=17,sec=${SEC:-sys})" >/etc/exports
+	pgrep -x rpcbind >/dev/null || rpcbind -i -w
+	pgrep -x nfsdcld >/dev/null || nfsdcld
+	exportfs -ra
+	pgrep -x rpc.mountd >/dev/null || rpc.mountd -p 20048
+}
+
+server_up() {
+	server_daemons || return
+	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	echo 10 >/proc/fs/nfsd/nfsv4gracetime
+	rpc.nfsd "${NFSD_THREADS:-8}"
+}
+
+listen() {
+	echo "rdma $PORT" >/proc/fs/nfsd/portlist && grep -q "^rdma $PORT\$" /proc/fs/nfsd/portlist
+}
+
+server_down() {
+	rpc.nfsd 0
+	exportfs -ua
+	pkill -x rpc.mountd
+	pkill -x nfsdcld
+	pkill -x rpcbind
+	wait_for 5 not pgrep -x 'rpc.mountd|nfsdcld|rpcbind'
+	# The next server has no client to wait for: no grace period.
+	rm -rf /var/lib/nfs/nfsdcld
+	umount /srv
+}
+
+# NFS client
+
+# nfs_mount VERSION NETID DIRECTORY [OPTIONS]
+nfs_mount() {
+	local vers=$1 netid=$2 dir=$3 opts=$4 host=$SERVER4 proto
+	[ "$netid" != rdma6 ] || host="[$SERVER6]"
+	mkdir -p "$dir"
+	case $vers in
+	3)
+		proto=tcp
+		[ "$netid" != rdma6 ] || proto=tcp6
+		opts="nolock,mountport=20048,mountproto=$proto${opts:+,$opts}"
+		;;
+	esac
+	mount -t nfs -o "vers=$vers,proto=$netid,port=$PORT${opts:+,$opts}" "$host:$EXPORT" "$dir"
+}
+
+# What a mount really uses, from the kernel's own statistics.
+uses_rdma() {
+	awk -v dir="$1" '
+		$1 == "device" { here = $5 == dir }
+		here && $1 == "xprt:" { n++; if ($2 != "rdma") bad = 1 }
+		END { exit !(n && !bad) }' /proc/self/mountstats
+}
+
+mounted_as() {
+	grep -q " $1 nfs4\?.*[, ]vers=$2,.*proto=$3,.*port=$PORT" /proc/mounts && uses_rdma "$1"
+}
+
+# each_version FUNCTION: call it with every NFS version mounted in turn at /mnt.
+each_version() {
+	local vers
+	for vers in 3 4.0 4.1 4.2; do
+		check "mount v$vers" nfs_mount $vers rdma /mnt || continue
+		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
+		"$1" $vers
+		check "umount v$vers" umount /mnt
+	done
+}
+
+drop_caches() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+}
+
+same_sum() {
+	[ "$(sha256sum <"$1")" = "$(sha256sum <"$2")" ]
+}
+
+unmount_all() {
+	local dir
+	for dir in $(awk '$3 ~ /^nfs4?$/ { print $2 }' /proc/mounts | tac); do
+		umount "$dir" || return
+	done
+}
+
+# How every scenario begins and ends, unless it says otherwise
+
+begin() {
+	need "network" net_up
+	need "$DEVICE device" rdma_up
+	module_up
+}
+
+server() {
+	begin
+	need "NFS server" server_up
+	need "listen for rdma on port $PORT" listen
+}
+
+client_begin() {
+	[ "$ENDS" = 1 ] || begin
+}
+
+client_done() {
+	check "unmount" unmount_all
+	if [ "$ENDS" = 2 ]; then
+		module_down
+		check "remove the $DEVICE device" rdma_down
+	fi
+}
+
+server_done() {
+	check "stop the NFS server" server_down
+	module_down
+	check "remove the $DEVICE device" rdma_down
+}

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""A running guest: boot it, have it run steps, watch its console, end it."""
+
+import ctypes
+import dataclasses
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from . import host, kernels, module
+from .host import LAB
+
+MEMORY_MIB = 3072
+BOOT_SECONDS = {"um": 20, "qemu": 90}
+
+# What a kernel prints when something is wrong with it.
+BAD = re.compile(
+    r"\bBUG\b|\bWARNING: (?!.*\bGuest personality\b)|\bOops\b|KASAN:|UBSAN:|ODEBUG:"
+    r"|general protection fault|Kernel panic|Call Trace:|Unable to handle"
+    r"|possible (?:circular|recursive) locking|inconsistent lock state|suspicious RCU"
+    r"|held lock freed|lock held when returning|invalid wait context"
+    r"|INFO: (?:task|rcu|trying to register)|soft lockup|hung[_ ]task"
+    r"|scheduling while atomic|sleeping function called"
+    r"|refcount_t:|kmemleak: [1-9]\d* new|list_(?:add|del) corruption"
+    r"|Segmentation fault|segfault at|Out of memory:")
+
+
+def follow_parent():
+    """In a new guest process: die with the runner, whatever ends it."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+class GuestFailure(Exception):
+    """The guest itself went wrong: a splat, no answer in time, or it died."""
+
+
+@dataclasses.dataclass
+class Link:
+    """One end of the network between two guests: a socket inherited by the guest."""
+    sock: socket.socket
+
+    @staticmethod
+    def pair(uml):
+        kind = socket.SOCK_SEQPACKET if uml else socket.SOCK_STREAM
+        ends = socket.socketpair(socket.AF_UNIX, kind)
+        for end in ends:
+            for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                end.setsockopt(socket.SOL_SOCKET, option, 4 << 20)
+        return [Link(end) for end in ends]
+
+
+class Guest:
+    """
+    One booted guest. Its folder on the host holds the console's log, what it
+    shares with the guest (lab/) and, in lab/out, what the guest leaves there.
+    """
+
+    def __init__(self, name, directory, under_test="inbox", link=None, end=1):
+        self.name = name
+        self.kernel = kernels.kernel(name)
+        self.uml = name.startswith("um")
+        self.directory = pathlib.Path(directory)
+        self.console = self.directory / "console.log"
+        self.share = self.directory / "lab"
+        self.out = self.share / "out"
+        self.module = under_test
+        self.link = link
+        self.end = end
+        self.process = None
+        self.channel = None
+        self.seen = 0           # how much of the console has been judged
+        self.buffer = b""
+        self._fill()
+
+    def _fill(self):
+        """Lay out the folder that the guest sees as /lab."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.out.mkdir(parents=True)
+        for part in ("guest", "scenarios"):
+            shutil.copytree(LAB / part, self.share / part)
+        for planted in (LAB / "selftest").glob("*.sh"):
+            shutil.copy(planted, self.share / "scenarios")
+        shutil.copy("/bin/busybox", self.share / "guest/busybox")
+        tree = self.share / "lib/modules" / self.kernel.release
+        shutil.copytree(self.kernel.modules / "lib/modules" / self.kernel.release, tree,
+                        ignore=shutil.ignore_patterns("build", "source"), symlinks=True)
+        if self.module != "inbox":
+            root = module.build(self.kernel, self.module)
+            shutil.copytree(root, self.share, dirs_exist_ok=True)
+        host.run("depmod", "-b", self.share, self.kernel.release)
+
+    # Booting
+
+    def boot(self):
+        ours, theirs = socket.socketpair()
+        self.channel = ours
+        command = self._uml() if self.uml else self._qemu()
+        argv = command(theirs.fileno(), "ttyS0" if self.uml else "ttyS1")
+        fds = [theirs.fileno()]
+        if self.link:
+            fds.append(self.link.sock.fileno())
+        with open(self.console, "wb") as sink:
+            # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sink,
+                                            stderr=subprocess.STDOUT, pass_fds=fds,
+                                            preexec_fn=follow_parent, start_new_session=True)
+        theirs.close()
+        start = time.monotonic()
+        self._read_until(re.compile("# ready"), BOOT_SECONDS["um" if self.uml else "qemu"],
+                         "boot")
+        self._judge((self.out / "boot.log").read_text(errors="replace"), "boot.log")
+        return time.monotonic() - start
+
+    def _command_line(self, channel, disk):
+        share = self.share if self.uml else "9p"
+        return (f"quiet panic=-1 lab.disk={disk} lab.share={share} lab.channel={channel} "
+                f"lab.module={self.module} {self.kernel.append}")
+
+    def _uml(self):
+        def argv(fd, channel):
+            args = [str(self.kernel.image), f"mem={MEMORY_MIB}M",
+                    f"initrd={kernels.initrd(self.kernel, self.directory)}",
+                    f"ubd0r={kernels.root_image()}", "con=null", "con0=fd:0,fd:1",
+                    "ssl=null", f"ssl0=fd:{fd}", *self._command_line(channel, "/dev/ubda").split()]
+            if self.link:
+                args.append(f"vec0:transport=fd,fd={self.link.sock.fileno()},depth=256")
+            return args
+        return argv
+
+    def _qemu(self):
+        def argv(fd, channel):
+            args = qemu_base(self.kernel, self.directory, self.share)
+            args += ["-append", f"console=ttyS0 mitigations=off "
+                     + self._command_line(channel, "/dev/vda")]
+            args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
+                     "-serial", "chardev:channel"]
+            if self.link:
+                args += ["-netdev", f"socket,id=net0,fd={self.link.sock.fileno()}",
+                         "-device", f"virtio-net-pci,netdev=net0,mac=52:54:00:17:00:{self.end:02}"]
+            return args
+        return argv
+
+    # Steps
+
+    def run(self, variables, scenario, function, limit, on_line):
+        """
+        Have the guest run one function of a scenario; on_line gets each line
+        it prints. Returns its exit status. Raises GuestFailure.
+        """
+        words = " ".join(f"{key}={value}" for key, value in variables.items())
+        self.channel.sendall(f"run {words} {scenario} {function}\n".encode())
+        match = self._read_until(re.compile(r"# exit (\d+)"), limit, function, on_line)
+        # A splat is printed by the time the step that caused it has ended.
+        self.check_console()
+        return int(match[1])
+
+    def _read_until(self, wanted, limit, what, on_line=lambda line: None):
+        deadline = time.monotonic() + limit
+        while True:
+            while b"\n" in self.buffer:
+                line, self.buffer = self.buffer.split(b"\n", 1)
+                text = line.decode(errors="replace").rstrip("\r")
+                match = wanted.match(text)
+                if match:
+                    return match
+                on_line(text)
+            self.check_console()
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise GuestFailure(f"{what}: no answer within {limit} s")
+            if select.select([self.channel], [], [], min(left, 0.25))[0]:
+                data = self.channel.recv(1 << 16)
+                if not data:
+                    self.process.wait(timeout=5)
+                    self.check_console()
+                    raise GuestFailure(f"{what}: the guest ended "
+                                       f"(status {self.process.returncode})")
+                self.buffer += data
+
+    # The console
+
+    def check_console(self):
+        with open(self.console, "rb") as stream:
+            stream.seek(self.seen)
+            text = stream.read()
+        # A line still being printed is judged when it is whole.
+        text = text[:text.rfind(b"\n") + 1]
+        self.seen += len(text)
+        self._judge(text.decode(errors="replace"), "console")
+
+    def _judge(self, text, where):
+        for line in text.splitlines():
+            if BAD.search(line):
+                time.sleep(1)       # let it print the rest
+                raise GuestFailure(f"{where}: {line.strip()}")
+
+    def last_lines(self, count=40):
+        lines = self.console.read_text(errors="replace").splitlines()
+        return [line.rstrip() for line in lines[-count:]]
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        if self.channel:
+            self.channel.close()
+            self.channel = None
+        if self.link:
+            self.link.sock.close()
+
+    def shell(self):
+        """Boot with the console on this terminal, for a person."""
+        if self.uml:
+            argv = self._uml()(0, "shell")
+            argv = [arg for arg in argv if not arg.startswith("ssl0=")]
+        else:
+            argv = qemu_base(self.kernel, self.directory, self.share)
+            argv += ["-append", "console=ttyS0 mitigations=off "
+                     + self._command_line("shell", "/dev/vda"), "-serial", "mon:stdio"]
+        subprocess.run(argv, check=False)
+
+
+def qemu_base(kernel, directory, share):
+    return ["qemu-system-x86_64", *accelerator(), "-smp", "2", "-m", f"{MEMORY_MIB}M",
+            "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
+            "-kernel", str(kernel.image), "-initrd", str(kernels.initrd(kernel, directory)),
+            "-drive", f"file={kernels.root_image()},if=virtio,format=raw,readonly=on",
+            "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
+            "-device", "virtio-rng-pci"]
+
+
+_ACCELERATOR = None
+
+
+def accelerator():
+    """KVM if a guest is seen to boot under it, else TCG."""
+    global _ACCELERATOR
+    if _ACCELERATOR is None:
+        usable = kvm_boots()
+        host.say("# QEMU uses " + ("KVM" if usable else
+                 "TCG, which is slow: no guest boots under KVM here"))
+        _ACCELERATOR = (["-accel", "kvm", "-cpu", "host"] if usable
+                        else ["-accel", "tcg,thread=multi", "-cpu", "max"])
+    return _ACCELERATOR
+
+
+def kvm_boots():
+    """Boot a stock kernel to the first line of an init of its own; 10 s are plenty."""
+    try:
+        with open("/dev/kvm", "r+b", buffering=0):
+            pass
+    except OSError:
+        return False
+    kernel = kernels.kernel("debian-6.12")
+    with tempfile.TemporaryDirectory(dir=host.CACHE) as scratch:
+        argv = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-smp", "2", "-m", "512M",
+                "-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio",
+                "-kernel", str(kernel.image),
+                "-initrd", str(kernels.initrd(kernel, pathlib.Path(scratch))),
+                "-append", "console=ttyS0 quiet panic=-1 rdinit=/bin/busybox -- echo KVM BOOTS"]
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, timeout=10, check=False)
+        except subprocess.TimeoutExpired as late:
+            return b"KVM BOOTS" in (late.stdout or b"")
+        return b"KVM BOOTS" in done.stdout
+
+

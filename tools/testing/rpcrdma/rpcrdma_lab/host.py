@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The machine the lab runs on: its packages, its cache, its commands."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parents[4]
+LAB = TOP / "tools/testing/rpcrdma"
+BUILD = TOP / "build"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
+                     or pathlib.Path.home() / ".cache") / "rpcrdma"
+
+# What `make check` and `make demo` use that a bare Debian does not have.
+# A package is asked for by name, not by a program that it may ship, so that
+# a machine with half of it is completed.
+PACKAGES = """
+    bc bison build-essential busybox-static clang cpio dpkg-dev flex gcc-12
+    kmod libclang-rt-14-dev libelf-dev libssl-dev mmdebstrap python3
+    qemu-system-x86 sparse squashfs-tools tshark xz-utils
+""".split()
+
+
+class LabError(Exception):
+    """Something a person can mend; the message is the one line that says how."""
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+@contextlib.contextmanager
+def step(what):
+    """Say what is being done, and afterwards how long it took."""
+    say(f"# {what} ...")
+    start = time.monotonic()
+    yield
+    say(f"# {what}: {time.monotonic() - start:.0f} s")
+
+
+def run(*argv, log=None, **kwargs):
+    """Run a command that must succeed; its output is shown only if it does not."""
+    argv = [str(arg) for arg in argv]
+    done = subprocess.run(argv, stdin=kwargs.pop("stdin", subprocess.DEVNULL),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", check=False, **kwargs)
+    if log:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(done.stdout)
+    if done.returncode:
+        tail = "\n".join("    " + line for line in done.stdout.splitlines()[-30:])
+        where = f" (whole log: {log})" if log else ""
+        raise LabError(f"{' '.join(argv[:6])}: exit status {done.returncode}{where}\n{tail}")
+    return done.stdout
+
+
+def missing_packages():
+    query = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n"],
+                           stdout=subprocess.PIPE, text=True, check=True).stdout
+    installed = {line.split()[0] for line in query.splitlines() if line.endswith(" installed")}
+    return [name for name in PACKAGES if name not in installed]
+
+
+def require_packages():
+    """Install what the lab builds with, or name it in one line."""
+    if not shutil.which("dpkg-query"):
+        raise LabError("the lab needs a Debian 12 machine: its guests are made from Debian packages")
+    missing = missing_packages()
+    if not missing:
+        return
+    if os.geteuid():
+        raise LabError("these packages are needed, install them first: "
+                       f"apt-get install {' '.join(missing)}")
+    with step(f"installing {' '.join(missing)}"):
+        env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+        run("apt-get", "update")
+        run("apt-get", "install", "--yes", "--no-install-recommends", *missing, env=env)
+
+
+class Look:
+    """
+    What apt says of a package, asked once a day: a guest keeps its version
+    for that long, and the runs in between do not wait for apt.
+    """
+    FILE = CACHE / "packages.json"
+    DAY = 24 * 3600
+
+    def __init__(self):
+        self.answers = None
+
+    def load(self):
+        if self.answers is None:
+            fresh = self.FILE.exists() and time.time() - self.FILE.stat().st_mtime < self.DAY
+            self.answers = json.loads(self.FILE.read_text()) if fresh else {}
+            if not self.answers and not os.geteuid():
+                run("apt-get", "update")
+        return self.answers
+
+    def up(self, *argv):
+        answers = self.load()
+        key = " ".join(argv)
+        if key not in answers:
+            answers[key] = run(*argv)
+            age = self.FILE.stat().st_mtime if len(answers) > 1 and self.FILE.exists() else None
+            CACHE.mkdir(parents=True, exist_ok=True)
+            scratch = self.FILE.with_suffix(f".{os.getpid()}")
+            scratch.write_text(json.dumps(answers, indent=1))
+            if age:
+                os.utime(scratch, (age, age))
+            scratch.rename(self.FILE)
+        return answers[key]
+
+
+LOOK = Look()
+
+
+def package_version(name):
+    for line in LOOK.up("apt-cache", "policy", name).splitlines():
+        if line.strip().startswith("Candidate:"):
+            version = line.split()[1]
+            if version != "(none)":
+                return version
+    raise LabError(f"apt knows no package {name}: the lab needs Debian 12 "
+                   "with its security suite in apt's sources")
+
+
+def package_depends(name):
+    out = LOOK.up("apt-cache", "depends", "--no-recommends", "--no-suggests", name)
+    return [line.split()[1] for line in out.splitlines() if line.strip().startswith("Depends:")]
+
+
+def fetch_packages(directory, *names):
+    """Download packages and unpack them under directory; nothing is installed."""
+    downloads = directory / "download"
+    downloads.mkdir(parents=True, exist_ok=True)
+    # apt's own sandbox user cannot write below somebody's home directory.
+    run("apt-get", "download", "-o", "APT::Sandbox::User=root", *names, cwd=downloads)
+    for deb in downloads.glob("*.deb"):
+        run("dpkg-deb", "-x", deb, directory)
+    shutil.rmtree(downloads)
+
+
+@contextlib.contextmanager
+def locked(name):
+    """Two runs may share the cache; only one of them builds an entry."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f".{name}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def cached(kind, key, build, parent=CACHE):
+    """
+    The directory of one cache entry, built by build(directory) if it is not
+    there yet. An entry is complete or absent; the entries of the same kind
+    that it replaces are removed.
+    """
+    directory = parent / f"{kind}-{key}"
+    with locked(kind):
+        if not (directory / ".complete").exists():
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True)
+            with step(f"{kind} {key}"):
+                build(directory)
+            (directory / ".complete").touch()
+        for old in parent.glob(f"{kind}-*"):
+            if old != directory and is_entry_of(kind, old):
+                shutil.rmtree(old)
+    return directory
+
+
+def is_entry_of(kind, path):
+    """um-6.12... is an entry of um, um-debug-6.12... is not."""
+    rest = path.name[len(kind) + 1:]
+    return rest[:1].isdigit()
+
+
+def jobs():
+    return len(os.sched_getaffinity(0))
+
+
+def die(message):
+    print(f"rpcrdma lab: {message}", file=sys.stderr, flush=True)
+    sys.exit(2)

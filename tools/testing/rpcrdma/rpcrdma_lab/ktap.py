@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""What a run prints: KTAP, and one line at the end that counts the leaves."""
+
+import re
+import time
+
+from .host import say
+
+RESULT = re.compile(r"\s*(not ok|ok) \d+(?: -)? ?(.*?)(?: # SKIP ?(.*))?$")
+
+
+class Report:
+    """
+    The top level of one run. A test is a leaf: whatever prints a result of
+    its own. The lab's own tests read a report instead of printing it.
+    """
+
+    def __init__(self, out=say):
+        self.out = out
+        self.passed = self.failed = self.skipped = 0
+        self.number = 0
+        self.failures = []
+        self.start = time.monotonic()
+        self.out("KTAP version 1")
+
+    def test(self, name):
+        return Test(self, name)
+
+    def skip(self, name, reason):
+        self.number += 1
+        self.skipped += 1
+        self.out(f"ok {self.number} - {name} # SKIP {reason}")
+
+    def close(self):
+        self.out(f"1..{self.number}")
+        for name in self.failures:
+            self.out(f"# failed: {name}")
+        minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
+        self.out(f"# {minutes} min {seconds:02} s in all")
+        self.out(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        return self.failed == 0 and self.passed > 0
+
+
+class Test:
+    """One top-level test; its steps are leaves, or it is one itself."""
+
+    def __init__(self, report, name):
+        self.report = report
+        self.name = name
+        self.steps = 0
+        self.bad = 0
+        self.out = report.out
+
+    def __enter__(self):
+        self.start = time.monotonic()
+        self.out(f"    # Subtest: {self.name}")
+        self.out("    KTAP version 1")
+        return self
+
+    def line(self, text):
+        """A line that a step printed; a result among them is counted."""
+        match = RESULT.match(text)
+        if match:
+            self.step(match[1] == "ok", match[2], match[3])
+        else:
+            self.out(f"    # {text.removeprefix('# ')}")
+
+    def step(self, passed, what, skipped=None):
+        self.steps += 1
+        if skipped is not None:
+            self.report.skipped += 1
+        elif passed:
+            self.report.passed += 1
+        else:
+            self.report.failed += 1
+            self.bad += 1
+        directive = f" # SKIP {skipped}" if skipped is not None else ""
+        self.out(f"    {'ok' if passed else 'not ok'} {self.steps} - {what}{directive}")
+
+    def fail(self, what, *details):
+        for text in details:
+            self.out(f"    # {text}")
+        self.step(False, what)
+
+    def __exit__(self, kind, value, traceback):
+        self.report.number += 1
+        if kind is None:
+            self.out(f"    1..{self.steps}")
+            verdict = "not ok" if self.bad else "ok"
+            if self.bad:
+                self.report.failures.append(self.name)
+            self.out(f"{verdict} {self.report.number} - {self.name}")
+            self.out(f"# {self.name}: {time.monotonic() - self.start:.1f} s")

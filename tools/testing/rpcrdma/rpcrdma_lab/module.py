@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Our module, built out of tree for each guest in a folder of its own."""
+
+import filecmp
+import shutil
+
+from . import host
+from .host import BUILD, TOP, run
+
+SOURCES = ("Kbuild", "Kconfig", "Makefile", "include", "net")
+
+
+def sync_sources(directory):
+    """Copy what changed, so that make rebuilds what changed."""
+    wanted = set()
+    for name in SOURCES:
+        paths = [TOP / name] if (TOP / name).is_file() else (TOP / name).rglob("*")
+        for path in paths:
+            if path.is_file() and path.suffix in ("", ".c", ".h"):
+                wanted.add(path.relative_to(TOP))
+    for path in wanted:
+        copy = directory / path
+        if not copy.exists() or not filecmp.cmp(TOP / path, copy, shallow=False):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(TOP / path, copy)
+    for path in directory.rglob("*.[ch]"):
+        if not path.name.endswith(".mod.c") and path.relative_to(directory) not in wanted:
+            path.unlink()
+
+
+def build(kernel, variant="ours", *options):
+    """
+    Build a variant for one kernel, warnings being errors: "ours" as it is,
+    "kunit" with its unit tests. Returns the folder that holds
+    lib/modules/<release>/updates, as `make install` leaves it.
+    """
+    directory = BUILD / f"{kernel.name}-{variant}"
+    sync_sources(directory)
+    argv = ["make", "-C", directory, f"KDIR={kernel.kdir}", *kernel.make_args,
+            f"-j{host.jobs()}", "W=1", "KCFLAGS=-Werror", *options]
+    if variant == "kunit":
+        argv.append("KUNIT=1")
+    if kernel.name == "um-gcov":
+        argv.append("GCOV=1")
+    run(*argv, log=directory / "make.log")
+    root = directory / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    run(*argv, f"INSTALL_MOD_PATH={root}", "install")
+    return root

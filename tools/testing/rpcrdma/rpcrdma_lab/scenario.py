@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Scenarios: what they say about themselves, and running them in guests."""
+
+import dataclasses
+import fnmatch
+import itertools
+import pathlib
+import re
+import subprocess
+
+from . import host, kernels
+from .guest import Guest, GuestFailure, Link
+from .host import BUILD, LAB, LabError
+
+# How much longer than on User-Mode Linux things take elsewhere.
+SLOWNESS = {"um": 1, "um-debug": 8, "um-gcov": 2,
+            "debian-6.1": 6, "debian-6.12": 6, "smp-debug": 20}
+
+ONE_GUEST = (("server", 1), ("client", 1), ("client_done", 1), ("server_done", 1))
+TWO_GUESTS = (("server", 1), ("client", 2), ("client_done", 2), ("server_done", 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """
+    A file in scenarios/. Its first comment says:
+
+      shows:    what it shows, in a line
+      guests:   where it runs
+      devices:  rxe, siw, or none where it needs none   (none)
+      ends:     1, 2 or both: client and server in one guest, or in two (1)
+      modules:  which rpcrdma it can be run with: ours, inbox (both), kunit
+      limit:    seconds that one of its functions may take on um (60)
+      steps:    its functions, where they are not the usual four
+      host:     a function that runs on the host when the guests are done
+      skip:     GUEST DEVICE ENDS MODULE: why; any number of these, with *
+    """
+    name: str
+    path: pathlib.Path
+    shows: str
+    guests: tuple
+    devices: tuple
+    ends: tuple
+    modules: tuple
+    limit: int
+    steps: tuple
+    host: str
+    skips: tuple
+
+    @staticmethod
+    def load(path):
+        fields = {}
+        skips = []
+        for line in path.read_text().splitlines():
+            if not line.startswith("#"):
+                break
+            match = re.match(r"# (\w+): +(.*)", line)
+            if match and match[1] == "skip":
+                what, _, why = match[2].partition(": ")
+                skips.append((what.split(), why))
+            elif match:
+                fields[match[1]] = match[2]
+        if "shows" not in fields or "guests" not in fields:
+            raise LabError(f"{path} does not say what it shows and on which guests it runs")
+        return Scenario(
+            path.stem, path, fields["shows"], tuple(fields["guests"].split()),
+            tuple(fields.get("devices", "none").split()),
+            tuple(int(n) for n in fields.get("ends", "1").split()),
+            tuple(fields.get("modules", "ours inbox").split()),
+            int(fields.get("limit", "60")), tuple(fields.get("steps", "").split()),
+            fields.get("host"), tuple(skips))
+
+    def why_skipped(self, job):
+        for patterns, why in self.skips:
+            here = (job.guest, job.device, str(job.ends), job.module)
+            if all(fnmatch.fnmatch(have, want) for have, want in zip(here, patterns)):
+                return why
+        if job.device == "siw" and job.guest in kernels.STOCK:
+            return "Debian's kernels have no siw"
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """One scenario in one place."""
+    scenario: Scenario
+    guest: str
+    device: str
+    ends: int
+    module: str
+
+    @property
+    def name(self):
+        place = [self.guest] + (["2 guests"] if self.ends == 2 else [])
+        place += [self.device] if self.device != "none" else []
+        return f"{self.scenario.name} [{' '.join(place + [self.module])}]"
+
+    @property
+    def session(self):
+        """Jobs with the same session share a booted guest."""
+        return (self.guest, self.ends, self.module)
+
+    def functions(self):
+        if self.scenario.steps:
+            return [(function, end) for function in self.scenario.steps
+                    for end in range(1, self.ends + 1)]
+        return ONE_GUEST if self.ends == 1 else TWO_GUESTS
+
+    def limit(self):
+        return self.scenario.limit * SLOWNESS[self.guest]
+
+
+def load_all(folder="scenarios"):
+    return [Scenario.load(path) for path in sorted((LAB / folder).glob("*.sh"))]
+
+
+def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
+    """Every place where the scenarios run that the arguments leave, in running order."""
+    found = []
+    for scenario in scenarios:
+        for guest, device, ends, mod in itertools.product(
+                scenario.guests, scenario.devices, scenario.ends, scenario.modules):
+            job = Job(scenario, guest, device, ends, mod)
+            if ((not guests or guest in guests) and (not devices or device in devices)
+                    and (mod in modules or mod == "kunit")
+                    and fnmatch.fnmatch(job.name, pattern_for(pattern))):
+                found.append(job)
+    order = list(kernels.NAMES) + ["um-gcov"]
+    return sorted(found, key=lambda job: (order.index(job.guest), job.module, job.ends))
+
+
+def pattern_for(text):
+    """T=fio and T='mount \\[um rxe*' both do what one would think."""
+    text = text.replace("[", "[[]")
+    return text if any(c in text for c in "*?") else f"*{text}*"
+
+
+class Session:
+    """The guests that a row of jobs shares, booted when first needed."""
+
+    def __init__(self, key):
+        self.name, self.ends, self.module = key
+        self.guests = []
+        self.boots = 0
+
+    def directory(self, end):
+        slug = "-".join([self.name, self.module] + ([f"end{end}"] if self.ends == 2 else []))
+        return BUILD / "logs" / f"{slug}-{self.boots}"
+
+    def boot(self, test):
+        self.boots += 1
+        links = Link.pair(self.name.startswith("um")) if self.ends == 2 else [None]
+        for end, link in enumerate(links, 1):
+            guest = Guest(self.name, self.directory(end), self.module, link, end)
+            self.guests.append(guest)
+            seconds = guest.boot()
+            test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
+
+    def kill(self):
+        for guest in self.guests:
+            guest.kill()
+        self.guests = []
+
+    def run(self, job, test):
+        """Run one job; afterwards the guests are either as clean as before or gone."""
+        try:
+            if not self.guests:
+                self.boot(test)
+            for function, end in job.functions():
+                if not self.step(job, test, function, end):
+                    self.kill()
+                    return
+            if job.scenario.host:
+                self.host_step(job, test)
+        except GuestFailure as failure:
+            self.report(test, failure)
+            self.kill()
+
+    def step(self, job, test, function, end):
+        variables = {"MODULE": job.module, "DEVICE": job.device, "ENDS": job.ends, "END": end}
+        before = test.bad
+        status = self.guests[end - 1].run(variables, job.scenario.name, function,
+                                          job.limit(), test.line)
+        if status and test.bad == before:
+            test.fail(f"{function} ended with status {status}")
+        for other in self.guests:
+            other.check_console()
+        return test.bad == before
+
+    def host_step(self, job, test):
+        """A scenario's function that runs on the host, over what the guests left in out/."""
+        outs = {f"OUT{guest.end}": str(guest.out) for guest in self.guests}
+        script = f". {LAB}/guest/lib.sh; . {job.scenario.path}; {job.scenario.host}; finish"
+        done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=dict(host.os.environ, **outs), check=False,
+                              timeout=job.limit())
+        before = test.bad
+        for line in done.stdout.splitlines():
+            test.line(line)
+        if done.returncode and test.bad == before:
+            test.fail(f"{job.scenario.host} ended with status {done.returncode}")
+
+    def look_for_leaks(self, report):
+        """The last word on a session, where the kernel can say it."""
+        scenario = Scenario.load(LAB / "guest/leaks.sh")
+        if not self.guests or self.name not in scenario.guests:
+            return
+        job = Job(scenario, self.name, "none", self.ends, self.module)
+        with report.test(job.name) as test:
+            self.run(job, test)
+
+    def report(self, test, failure):
+        details = []
+        for guest in self.guests:
+            details.append(f"last lines of {guest.console}:")
+            details += [f"  {line}" for line in guest.last_lines()]
+        test.fail(str(failure), *details)
+
+
+def run_jobs(todo, report):
+    """Run jobs in order, those of one session in one boot as far as they let it."""
+    for key, group in itertools.groupby(todo, key=lambda job: job.session):
+        session = Session(key)
+        try:
+            for job in group:
+                why = job.scenario.why_skipped(job)
+                if why:
+                    report.skip(job.name, why)
+                    continue
+                with report.test(job.name) as test:
+                    session.run(job, test)
+            session.look_for_leaks(report)
+        finally:
+            session.kill()

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   mount over RDMA with every NFS version, by IPv4 and IPv6
+# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# devices: rxe siw
+# ends:    1 2
+# skip:    * siw 2 *: siw between two guests hangs or crashes them, with the kernel's own module too
+
+client() {
+	local vers netid
+	client_begin
+	for netid in rdma rdma6; do
+		for vers in 3 4.0 4.1 4.2; do
+			check "mount v$vers by $netid" nfs_mount $vers $netid /mnt || continue
+			check "v$vers over $netid is what is mounted" mounted_as /mnt $vers $netid
+			check "write, read and remove a file" use_a_file /mnt
+			check "umount" umount /mnt
+		done
+	done
+}
+
+use_a_file() {
+	echo "hello $1" >"$1/hello" && grep -q hello "$1/hello" && rm "$1/hello"
+}

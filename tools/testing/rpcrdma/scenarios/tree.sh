@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   a directory tree of 1,000 files made, listed, renamed and removed
+# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# devices: rxe siw
+
+client() {
+	client_begin
+	each_version grow_and_fell
+}
+
+grow_and_fell() {
+	check "v$1: make 1,000 files in 10 folders" grow /mnt/tree
+	drop_caches
+	check "v$1: the client lists them" has_files /mnt/tree 1000 leaf
+	check "v$1: the server has them" has_files $LOCAL/tree 1000 leaf
+	check "v$1: each holds its own name" each_its_name /mnt/tree
+	check "v$1: rename them" rename_all /mnt/tree
+	check "v$1: the server has them by their new names" has_files $LOCAL/tree 1000 fruit
+	check "v$1: a symbolic link with a long target" long_link /mnt/tree
+	check "v$1: remove them" rm -r /mnt/tree
+	check "v$1: the server has nothing left" not test -e $LOCAL/tree
+}
+
+grow() {
+	local folder file
+	for folder in {0..9}; do
+		mkdir -p "$1/$folder"
+		for file in {0..99}; do
+			echo "leaf.$file" >"$1/$folder/leaf.$file" || return
+		done
+	done
+}
+
+has_files() {
+	[ "$(find "$1" -type f -name "$3.*" | wc -l)" -eq "$2" ]
+}
+
+each_its_name() {
+	[ "$(cd "$1" && grep -r . . | awk -F'[/:]' '$3 == $4' | wc -l)" -eq 1000 ]
+}
+
+# One process each, not a thousand: making processes is not what is tested.
+rename_all() {
+	perl -e 'for (glob "$ARGV[0]/*/leaf.*") {
+		($to = $_) =~ s/leaf\./fruit./;
+		rename $_, $to or die "$_: $!";
+	}' "$1"
+}
+
+# Longer than an inline threshold leaves room for, as far as names may go.
+long_link() {
+	local target
+	target=$(printf 'x%.0s' {1..1000})
+	ln -s "$target" "$1/link" && [ "$(readlink "$1/link")" = "$target" ]
+}

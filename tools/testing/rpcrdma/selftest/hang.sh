@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   a guest whose only CPU is gone fails a scenario in its time limit
+# guests:  um
+# modules: inbox
+# limit:   3
+# steps:   plant
+# expect:  not ok 1 - plant: no answer within 3 s
+
+plant() {
+	modprobe lkdtm
+	echo SOFTLOCKUP >/sys/kernel/debug/provoke-crash/DIRECT
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   a kernel warning fails a scenario that is itself content
+# guests:  um
+# modules: inbox
+# steps:   plant
+# expect:  not ok 2 - console: .*WARNING: CPU:
+
+plant() {
+	modprobe lkdtm
+	check "a step that succeeds" provoke
+}
+
+provoke() {
+	echo WARNING >/sys/kernel/debug/provoke-crash/DIRECT
+}
