@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 KVER ?= $(if $(KDIR),$(shell cat $(KDIR)/include/config/kernel.release),$(shell uname -r))
 KDIR ?= /lib/modules/$(KVER)/build
-MODULE := net/sunrpc/xprtrdma/rpcrdma.ko
+KO := net/sunrpc/xprtrdma/rpcrdma.ko
 UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates
 LAB := tools/testing/rpcrdma/lab
 FUZZ_SECONDS ?= 600
@@ -17,7 +17,7 @@ modules: ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
 		$(if $(KUNIT),CONFIG_SUNRPC_XPRT_RDMA_KUNIT_TEST=y) modules
 
 install: ## put the built module before the kernel's own, for modprobe
-	install -D -m 644 $(MODULE) $(UPDATES)/rpcrdma.ko
+	install -D -m 644 $(KO) $(UPDATES)/rpcrdma.ko
 	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
 
 uninstall: ## undo install
@@ -27,14 +27,14 @@ uninstall: ## undo install
 demo: ## boot a guest, mount over RDMA, show that it works
 	@$(LAB) demo
 
-check: ## every check, or those that match T=pattern
-	@$(LAB) check $(if $(T),'$(T)')
+check: ## every check; T=pattern for some, MODULE=inbox for the kernel's own rpcrdma
+	@$(LAB) check $(if $(MODULE),--module $(MODULE)) $(if $(T),'$(T)')
 
 scenarios: ## what `make check` runs in guests, a line each
-	@$(LAB) run --list --module ours --module inbox
+	@$(LAB) list
 
-shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one
-	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE_UNDER_TEST),--module $(MODULE_UNDER_TEST))
+shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one, MODULE=inbox
+	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE))
 
 fuzz: ## fuzz the wire format for FUZZ_SECONDS=600
 	@$(MAKE) -C tools/testing/rpcrdma/wire fuzz O=$(CURDIR)/build/wire SECONDS=$(FUZZ_SECONDS)
@@ -44,6 +44,6 @@ clean: ## remove what was built here; the cache of guests stays
 	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
 .PHONY: modules install uninstall demo check scenarios shell fuzz clean help

@@ -1,2 +1,231 @@
-"""x"""
-MODULE="inbox"
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""`make check`: everything that has to hold before a change lands, part by part."""
+
+import fnmatch
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+from . import host, kernels, ktap, module, scenario, selftest
+from .host import BUILD, LAB, TOP, LabError, run
+
+# Which rpcrdma the scenarios are about unless MODULE= says otherwise.
+MODULE = "inbox"
+
+FUZZ_SECONDS = 20
+
+# Kernel headers of the module that this one replaces.
+FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|xprtrdma"
+                       r"|rpc_rdma_cid)|trace/events/rpcrdma)\.h")
+
+
+def sources(*patterns):
+    out = run("git", "-C", TOP, "ls-files", "--cached", "--others", "--exclude-standard",
+              *patterns)
+    return [TOP / line for line in out.splitlines() if (TOP / line).exists()]
+
+
+def attempt(test, what, function):
+    """One step of a test, failed by a LabError or by the lines it returns."""
+    try:
+        complaints = function()
+    except LabError as error:
+        complaints = str(error).splitlines()
+    for line in complaints or ():
+        test.line(f"# {line}")
+    test.step(not complaints, what)
+
+
+# The module, built as its users build it
+
+def without_warnings(kernel):
+    module.build(kernel, "check")
+
+
+def sparse(kernel):
+    """What sparse says of our files; kernel headers have remarks of their own."""
+    module.sync_sources(BUILD / f"{kernel.name}-check")
+    out = module.make(kernel, "check", "C=2", "CF=-D__CHECK_ENDIAN__")
+    return [line for line in out.splitlines()
+            if re.search(r"net/sunrpc/xprtrdma/\S+:\d+:\d+: (warning|error)", line)]
+
+
+def build_for_stock(report):
+    for name in kernels.STOCK:
+        with report.test(f"build [{name}]") as test:
+            kernel = kernels.kernel(name)
+            attempt(test, f"against the headers of {kernel.release}, W=1",
+                    lambda: without_warnings(kernel))
+            attempt(test, "sparse, with endianness", lambda: sparse(kernel))
+
+
+def build_in_tree(report):
+    """
+    The um kernel once more, with our transport built in. Its tree is a copy of
+    the source made of hard links, and its build continues um's: only what
+    differs is compiled.
+    """
+    with report.test("build [in-tree]") as test:
+        attempt(test, "CONFIG_SUNRPC_XPRT_RDMA=y in a kernel tree", overlay_and_build)
+
+
+def overlay_and_build():
+    kernel = kernels.kernel("um")
+    tree = host.CACHE / "intree"
+    out = tree / kernel.kdir.name
+    with host.locked("intree"):
+        if not out.exists():
+            shutil.rmtree(tree, ignore_errors=True)
+            run("cp", "-al", kernel.kdir.parent, tree)
+            for build in tree.glob("*/lab.config"):
+                shutil.rmtree(build.parent)
+            run("cp", "-a", kernel.kdir, out)
+            run(out / "../scripts/config", "--file", out / ".config",
+                "--enable", "SUNRPC_XPRT_RDMA")
+        run(TOP / "scripts/overlay-kernel", tree)
+        run("make", "-C", tree, "ARCH=um", f"O={out.name}", "olddefconfig")
+        output = run("make", "-C", tree, "ARCH=um", f"O={out.name}",
+                     f"-j{host.jobs()}", "linux", log=BUILD / "intree.log")
+    if "CONFIG_SUNRPC_XPRT_RDMA=y" not in (out / ".config").read_text():
+        return ["CONFIG_SUNRPC_XPRT_RDMA=y is not what was built"]
+    return [line for line in output.splitlines()
+            if "warning:" in line and "net/sunrpc/xprtrdma" in line]
+
+
+# Style
+
+def checkpatch():
+    tree = kernels.source()[0]
+    script = tree / "scripts/checkpatch.pl"
+    files = sources("net/*.[ch]", "include/*.h", "tools/testing/rpcrdma/wire/*.[ch]")
+    done = subprocess.run(["perl", script, f"--root={tree}", "--strict", "--terse", "--no-summary",
+                           "--show-types", "-f", *files], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          cwd=BUILD, check=False)
+    return [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()
+            if ": " in line and not exempt(line)]
+
+
+# What checkpatch cannot know: libFuzzer names its entry point, the KUnit shim
+# has KUnit's names, and user space has no __printf().
+EXEMPT = {
+    "tools/testing/rpcrdma/wire/fuzz.c": {"CAMELCASE"},
+    "tools/testing/rpcrdma/wire/kunit/test.h": {"MACRO_ARG_REUSE", "PREFER_DEFINED_ATTRIBUTE_MACRO"},
+}
+
+
+def exempt(line):
+    return any(f"{path}:" in line and any(f"{kind}:" in line for kind in kinds)
+               for path, kinds in EXEMPT.items())
+
+
+def kernel_doc():
+    script = kernels.source()[0] / "scripts/kernel-doc"
+    done = subprocess.run(["perl", script, "-none", "-Wall",
+                           *sources("net/*.[ch]", "include/*.h")],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    return [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()
+            if "warning:" in line or "error:" in line]
+
+
+def spdx():
+    wanted = sources("net", "include", "tools", "scripts", ".ci", "Makefile", "Kbuild",
+                     "Kconfig", "dkms.conf")
+    return [f"{path.relative_to(TOP)}: no SPDX line" for path in wanted
+            if "corpus" not in path.parts and path.suffix not in (".config",)
+            and path.name != ".gitignore"
+            and "SPDX-License-Identifier" not in "".join(path.open(errors="replace").readlines()[:3])]
+
+
+def house_rules():
+    complaints = []
+    for path in sources("net/*.[ch]", "include/*.h"):
+        name = path.relative_to(TOP)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if FORBIDDEN.search(line):
+                complaints.append(f"{name}:{number}: a header of the kernel's own transport")
+            if name.parts[0] == "net" and re.search(r"LINUX_VERSION_CODE|KERNEL_VERSION\(", line):
+                complaints.append(f"{name}:{number}: kernel versions belong in include/")
+    return complaints
+
+
+def style(report):
+    BUILD.mkdir(exist_ok=True)
+    with report.test("style") as test:
+        attempt(test, "checkpatch.pl --strict", checkpatch)
+        attempt(test, "kernel-doc", kernel_doc)
+        attempt(test, "every file names its licence", spdx)
+        attempt(test, "rules of the house", house_rules)
+
+
+# The wire format in user space
+
+def wire(report):
+    out = BUILD / "wire"
+    make = ["make", "-C", str(LAB / "wire"), f"O={out}"]
+    with report.test("wire [user space, ASan, UBSan]") as test:
+        done = subprocess.run([*make, "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        before = test.bad
+        for line in done.stdout.splitlines():
+            # Suites print their cases indented, and a result of their own.
+            if re.match(r"\s+(not )?ok ", line) or "EXPECTATION" in line or "ERROR" in line:
+                test.line(line)
+        if done.returncode and test.bad == before:
+            test.fail("the test program", *done.stdout.splitlines()[-30:])
+    with report.test("wire [fuzz]") as test:
+        attempt(test, f"{FUZZ_SECONDS} s from the committed corpus",
+                lambda: run(*make, "fuzz", f"SECONDS={FUZZ_SECONDS}") and None)
+
+
+# All together
+
+def scenarios(report, pattern, under_test):
+    todo = scenario.jobs(scenario.load_all(), modules=(under_test,), pattern=pattern)
+    scenario.run_jobs(todo, report)
+
+
+PARTS = {
+    "style": style,
+    "build": build_for_stock,
+    "in-tree": build_in_tree,
+    "wire": wire,
+    "lab": selftest.run,
+}
+
+
+def check(pattern, under_test):
+    report = ktap.Report()
+    times = {}
+    for name in kernels.NAMES if pattern == "*" else ():
+        timed(times, "guests", kernels.kernel, name)
+    for name, part in PARTS.items():
+        if pattern == "*" or fnmatch.fnmatch(name, scenario.pattern_for(pattern)):
+            timed(times, name, part, report)
+    timed(times, "scenarios", scenarios, report, pattern, under_test)
+    if not report.number:
+        raise LabError(f"no check matches {pattern}")
+    for name, seconds in times.items():
+        host.say(f"# {name}: {seconds:.0f} s")
+    host.say(f"# cache: {cache_size()} MB in {host.CACHE}")
+    return report.close()
+
+
+def timed(times, name, function, *args):
+    start = time.monotonic()
+    function(*args)
+    times[name] = times.get(name, 0) + time.monotonic() - start
+
+
+def cache_size():
+    """Disk used, in MB; what is linked twice counts once."""
+    blocks = {}
+    for folder, _, files in os.walk(host.CACHE):
+        for name in files:
+            status = os.lstat(pathlib.Path(folder) / name)
+            blocks[status.st_ino] = status.st_blocks
+    return sum(blocks.values()) * 512 // 10**6

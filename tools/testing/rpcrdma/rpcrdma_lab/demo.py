@@ -1,1 +1,47 @@
-"""x"""
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""`make demo` and `make shell`: the lab for a person instead of a test runner."""
+
+import sys
+
+from . import check, host
+from .guest import Guest, GuestFailure
+from .host import BUILD, LabError, say
+
+DEMO_SECONDS = 300
+
+
+def demo():
+    """Boot Debian's own kernel, mount over RDMA, and show that it works."""
+    guest = Guest("debian-6.12", BUILD / "logs/demo", check.MODULE)
+    say()
+    say(f"  Booting Debian's kernel {guest.kernel.release} in QEMU, with "
+        + ("this project's rpcrdma module." if check.MODULE == "ours" else
+           "the kernel's own rpcrdma module:\n  this project's transport does not exist yet."))
+    say()
+    try:
+        seconds = guest.boot()
+        say(f"  Booted in {seconds:.0f} s. One machine is client and server here, over rdma_rxe,")
+        say("  RDMA in software on a dummy network interface.")
+        variables = {"MODULE": check.MODULE, "DEVICE": "rxe", "ENDS": 1, "END": 1}
+        status = guest.run(variables, "demo", "demo", DEMO_SECONDS, say)
+    except GuestFailure as failure:
+        say("\n".join(guest.last_lines()))
+        raise LabError(f"the demo failed: {failure}; console: {guest.console}") from failure
+    finally:
+        guest.kill()
+    if status:
+        raise LabError(f"the demo failed, see above; console: {guest.console}")
+    say("  'make shell' gives you a shell in such a machine; 'make check' runs every test.")
+    say()
+    return True
+
+
+def shell(name, module):
+    """A guest with its console on this terminal."""
+    if not sys.stdin.isatty():
+        raise LabError("make shell needs a terminal")
+    guest = Guest(name, BUILD / "logs/shell", module)
+    say(f"# {name} boots, with the {module} rpcrdma; what it writes to /lab/out "
+        f"is in {guest.out.relative_to(host.TOP)}")
+    guest.shell()
+    return True

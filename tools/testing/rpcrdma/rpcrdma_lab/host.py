@@ -22,7 +22,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
 # a machine with half of it is completed.
 PACKAGES = """
     bc bison build-essential busybox-static clang cpio dpkg-dev flex gcc-12
-    kmod libclang-rt-14-dev libelf-dev libssl-dev mmdebstrap python3
+    kmod libclang-rt-14-dev pahole libelf-dev libssl-dev mmdebstrap python3
     qemu-system-x86 sparse squashfs-tools tshark xz-utils
 """.split()
 

@@ -28,22 +28,30 @@ def sync_sources(directory):
             path.unlink()
 
 
-def build(kernel, variant="ours", *options):
+def make(kernel, variant, *words):
     """
-    Build a variant for one kernel, warnings being errors: "ours" as it is,
-    "kunit" with its unit tests. Returns the folder that holds
+    Run make for one kernel in the folder of one variant: "ours" is the module
+    as users build it, "kunit" has its unit tests in it. Returns what it said.
+    """
+    directory = BUILD / f"{kernel.name}-{variant}"
+    options = [f"KDIR={kernel.kdir}", *kernel.make_args, f"-j{host.jobs()}", "W=1",
+               "KCFLAGS=-Werror"]
+    if variant == "kunit":
+        options.append("KUNIT=1")
+    if kernel.name == "um-gcov":
+        options.append("GCOV=1")
+    return run("make", "-C", directory, *options, *words, log=directory / "make.log")
+
+
+def build(kernel, variant="ours"):
+    """
+    Build for one kernel, warnings being errors. Returns the folder that holds
     lib/modules/<release>/updates, as `make install` leaves it.
     """
     directory = BUILD / f"{kernel.name}-{variant}"
     sync_sources(directory)
-    argv = ["make", "-C", directory, f"KDIR={kernel.kdir}", *kernel.make_args,
-            f"-j{host.jobs()}", "W=1", "KCFLAGS=-Werror", *options]
-    if variant == "kunit":
-        argv.append("KUNIT=1")
-    if kernel.name == "um-gcov":
-        argv.append("GCOV=1")
-    run(*argv, log=directory / "make.log")
+    make(kernel, variant)
     root = directory / "root"
     shutil.rmtree(root, ignore_errors=True)
-    run(*argv, f"INSTALL_MOD_PATH={root}", "install")
+    make(kernel, variant, f"INSTALL_MOD_PATH={root}", "install")
     return root

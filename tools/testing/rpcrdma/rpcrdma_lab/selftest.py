@@ -56,7 +56,8 @@ def dies_with_runner(test, number):
     mark = f"{os.getpid()}-{number}"
     argv = [sys.executable, str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox",
             "hang"]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True,
                           env=dict(os.environ, RPCRDMA_LAB_TEST=mark)) as runner:
         for line in runner.stdout:
             if "booted" in line:
