@@ -2,6 +2,7 @@
 """`make check`: everything that has to hold before a change lands, part by part."""
 
 import fnmatch
+import itertools
 import os
 import pathlib
 import re
@@ -22,10 +23,18 @@ FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|
                        r"|rpc_rdma_cid)|trace/events/rpcrdma)\.h")
 
 
-def sources(*patterns):
-    out = run("git", "-C", TOP, "ls-files", "--cached", "--others", "--exclude-standard",
-              *patterns)
-    return [TOP / line for line in out.splitlines() if (TOP / line).exists()]
+def sources(folders, *patterns):
+    """The project's own files below some of its folders."""
+    found = set()
+    for folder, pattern in itertools.product(folders, patterns):
+        found.update(path for path in (TOP / folder).rglob(pattern) if path.is_file())
+    return sorted(path for path in found
+                  if not {"build", "__pycache__"} & set(path.relative_to(TOP).parts)
+                  and not path.name.endswith((".mod.c", ".o", ".ko", ".cmd", ".mod", ".order")))
+
+
+C_FILES = (("net", "include", "tools"), "*.[ch]")
+MODULE_FILES = (("net", "include"), "*.[ch]")
 
 
 def attempt(test, what, function):
@@ -100,9 +109,8 @@ def overlay_and_build():
 def checkpatch():
     tree = kernels.source()[0]
     script = tree / "scripts/checkpatch.pl"
-    files = sources("net/*.[ch]", "include/*.h", "tools/testing/rpcrdma/wire/*.[ch]")
     done = subprocess.run(["perl", script, f"--root={tree}", "--strict", "--terse", "--no-summary",
-                           "--show-types", "-f", *files], stdin=subprocess.DEVNULL,
+                           "--show-types", "-f", *sources(*C_FILES)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           cwd=BUILD, check=False)
     return [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()
@@ -125,7 +133,7 @@ def exempt(line):
 def kernel_doc():
     script = kernels.source()[0] / "scripts/kernel-doc"
     done = subprocess.run(["perl", script, "-none", "-Wall",
-                           *sources("net/*.[ch]", "include/*.h")],
+                           *sources(*MODULE_FILES)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     return [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()
@@ -133,17 +141,17 @@ def kernel_doc():
 
 
 def spdx():
-    wanted = sources("net", "include", "tools", "scripts", ".ci", "Makefile", "Kbuild",
-                     "Kconfig", "dkms.conf")
+    """Every file but data names its licence in its first lines."""
+    wanted = sources(("net", "include", "tools", "scripts", "Documentation", ".ci"), "*")
+    wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "README.md")]
     return [f"{path.relative_to(TOP)}: no SPDX line" for path in wanted
-            if "corpus" not in path.parts and path.suffix not in (".config",)
-            and path.name != ".gitignore"
-            and "SPDX-License-Identifier" not in "".join(path.open(errors="replace").readlines()[:3])]
+            if path.parent.name != "corpus" and path.name != ".gitignore"
+            and "SPDX-License-Identifier" not in path.read_text(errors="replace")[:200]]
 
 
 def house_rules():
     complaints = []
-    for path in sources("net/*.[ch]", "include/*.h"):
+    for path in sources(*MODULE_FILES):
         name = path.relative_to(TOP)
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if FORBIDDEN.search(line):

@@ -87,7 +87,7 @@ class Guest:
             shutil.copytree(LAB / part, self.share / part)
         for planted in (LAB / "selftest").glob("*.sh"):
             shutil.copy(planted, self.share / "scenarios")
-        shutil.copy("/bin/busybox", self.share / "guest/busybox")
+        shutil.copy(kernels.busybox(), self.share / "guest/busybox")
         tree = self.share / "lib/modules" / self.kernel.release
         shutil.copytree(self.kernel.modules / "lib/modules" / self.kernel.release, tree,
                         ignore=shutil.ignore_patterns("build", "source"), symlinks=True)

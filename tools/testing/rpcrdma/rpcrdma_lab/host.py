@@ -21,7 +21,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
 # A package is asked for by name, not by a program that it may ship, so that
 # a machine with half of it is completed.
 PACKAGES = """
-    bc bison build-essential busybox-static clang cpio dpkg-dev flex gcc-12
+    bc bison build-essential clang cpio flex gcc-12
     kmod libclang-rt-14-dev pahole libelf-dev libssl-dev mmdebstrap python3
     qemu-system-x86 sparse squashfs-tools tshark xz-utils
 """.split()
@@ -155,30 +155,48 @@ def locked(name):
         yield
 
 
+_in_use = []
+
+
 def cached(kind, key, build, parent=CACHE):
     """
     The directory of one cache entry, built by build(directory) if it is not
-    there yet. An entry is complete or absent; the entries of the same kind
-    that it replaces are removed.
+    there yet. An entry is complete or absent. It stays as long as somebody
+    uses it; otherwise the entry that takes its place removes it.
     """
     directory = parent / f"{kind}-{key}"
     with locked(kind):
-        if not (directory / ".complete").exists():
+        complete = directory / ".complete"
+        if not complete.exists():
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
             with step(f"{kind} {key}"):
                 build(directory)
-            (directory / ".complete").touch()
-        for old in parent.glob(f"{kind}-*"):
-            if old != directory and is_entry_of(kind, old):
-                shutil.rmtree(old)
+            complete.touch()
+        # Held until this process ends.
+        stamp = open(complete, encoding="ascii")   # pylint: disable=consider-using-with
+        fcntl.flock(stamp, fcntl.LOCK_SH)
+        _in_use.append(stamp)
+        for old in unused_entries(kind, parent, but=directory):
+            shutil.rmtree(old)
     return directory
 
 
-def is_entry_of(kind, path):
-    """um-6.12... is an entry of um, um-debug-6.12... is not."""
-    rest = path.name[len(kind) + 1:]
-    return rest[:1].isdigit()
+def unused_entries(kind, parent, but):
+    """Entries of a kind that no process uses, but one; under the kind's lock."""
+    for path in parent.glob(f"{kind}-[0-9]*"):
+        stamp = path / ".complete"
+        if path == but:
+            continue
+        if not stamp.exists():      # a build that was interrupted
+            yield path
+            continue
+        with open(stamp, encoding="ascii") as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield path
 
 
 def jobs():

@@ -96,7 +96,10 @@ def source():
 
 
 def fragment_text(flavour):
-    return "".join((FRAGMENTS / f"{name}.config").read_text() for name in flavour.fragments)
+    """What a flavour asks of Kconfig; an edited comment asks nothing new."""
+    lines = [line for name in flavour.fragments
+             for line in (FRAGMENTS / f"{name}.config").read_text().splitlines()]
+    return "".join(f"{line}\n" for line in lines if re.match("(# )?CONFIG_", line))
 
 
 def check_config(wanted, config):
@@ -150,12 +153,11 @@ def build_own(name):
     key = f"{version}-{digest(fragment_text(flavour))}"
 
     def build(directory):
-        for old in tree.glob(f"{name}-*"):
-            if old != directory and host.is_entry_of(name, old):
-                directory.rmdir()
-                old.rename(directory)
-                (directory / ".complete").unlink(missing_ok=True)
-                break
+        for old in host.unused_entries(name, tree, but=directory):
+            directory.rmdir()
+            old.rename(directory)
+            (directory / ".complete").unlink(missing_ok=True)
+            break
         configure(tree, directory, flavour)
         make_kernel(tree, directory, flavour, f"kernel {name}")
         run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={directory.name}",
@@ -275,6 +277,15 @@ def root_image():
     return cached("root", key, build) / "root.sqfs"
 
 
+@functools.lru_cache(maxsize=None)
+def busybox():
+    """A static one. Installing it would throw out the one that the host may have."""
+    version = host.package_version("busybox-static")
+    directory = cached("busybox", version.replace(":", "."),
+                       lambda folder: host.fetch_packages(folder, "busybox-static"))
+    return directory / "bin/busybox"
+
+
 def initrd(kern, directory):
     """
     A first root just large enough to find the real one: busybox, init and,
@@ -284,7 +295,7 @@ def initrd(kern, directory):
     tree = directory / "initrd"
     shutil.rmtree(tree, ignore_errors=True)
     (tree / "bin").mkdir(parents=True)
-    shutil.copy("/bin/busybox", tree / "bin/busybox")
+    shutil.copy(busybox(), tree / "bin/busybox")
     shutil.copy(LAB / "guest/init", tree / "init")
     os.chmod(tree / "init", 0o755)
     if kern.name in STOCK:

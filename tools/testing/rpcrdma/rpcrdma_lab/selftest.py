@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 
 from . import ktap, scenario
@@ -54,7 +53,7 @@ def wait_until(condition, seconds):
 def dies_with_runner(test, number):
     """A runner in the middle of a scenario gets a signal; nothing of it may be left."""
     mark = f"{os.getpid()}-{number}"
-    argv = [sys.executable, str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox",
+    argv = [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox",
             "hang"]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True,

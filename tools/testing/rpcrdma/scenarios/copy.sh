@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   64 MiB of random data survive the way to the server and back
-# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# guests:  um um-debug debian-6.1 debian-6.12
 # devices: rxe siw
 
 client() {

@@ -36,11 +36,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
 		return 2;
 	}
-	for (golden = golden_messages;
-	     golden < golden_messages + GOLDEN_COUNT; golden++)
+	for (golden = rpcrdma_golden_messages;
+	     golden < rpcrdma_golden_messages + GOLDEN_COUNT; golden++)
 		ret |= write_file(argv[1], golden->name, golden->octets,
 				  golden->len);
-	ret |= write_file(argv[1], "private_data", golden_private,
-			  sizeof(golden_private));
+	ret |= write_file(argv[1], "private_data", rpcrdma_golden_private,
+			  sizeof(rpcrdma_golden_private));
 	return ret;
 }

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The golden messages: decoded whole, cut off and with one bit wrong, and
+ * encoded from what a requester or a responder builds.
+ */
+#include "wire_test.h"
+
+static void build_inline_reply(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 64);
+}
+
+static void build_read_chunk(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	chunk = rpcrdma_wire_add_read(msg, 44);
+	add(msg, chunk, 0x0a000001, 4096, 0xffff888011112000);
+	add(msg, chunk, 0x0a000002, 4096, 0xffff888011115000);
+	add(msg, chunk, 0x0a000003, 5, 0xffff88801111a000);
+}
+
+static void build_two_read_chunks(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	chunk = rpcrdma_wire_add_read(msg, 44);
+	add(msg, chunk, 0x0a000003, 5, 0xffff88801111a000);
+	chunk = rpcrdma_wire_add_read(msg, 56);
+	add(msg, chunk, 0x0a000004, 9, 0xffff88801111b000);
+	add(msg, chunk, 0x0a000005, 3, 0xffff88801111c000);
+}
+
+static void build_long_call(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	msg->proc = RPCRDMA_NOMSG;
+	chunk = rpcrdma_wire_add_read(msg, 0);
+	add(msg, chunk, 0x0a000001, 4096, 0xffff888011112000);
+	add(msg, chunk, 0x0a000002, 904, 0xffff888011115000);
+}
+
+static void build_long_call_read_chunk(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	msg->proc = RPCRDMA_NOMSG;
+	chunk = rpcrdma_wire_add_read(msg, 0);
+	add(msg, chunk, 0x0a000001, 4096, 0xffff888011112000);
+	chunk = rpcrdma_wire_add_read(msg, 2048);
+	add(msg, chunk, 0x0a000002, 4096, 0xffff888011115000);
+}
+
+static void build_write_list(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	chunk = rpcrdma_wire_add_write(msg);
+	add(msg, chunk, 0x0b000001, 4096, 0xffff888022222000);
+	add(msg, chunk, 0x0b000002, 4096, 0xffff888022225000);
+	rpcrdma_wire_add_write(msg);
+}
+
+static void build_reply_chunk(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	chunk = rpcrdma_wire_add_reply(msg);
+	add(msg, chunk, 0x0c000001, 4096, 0xffff888033333000);
+	add(msg, chunk, 0x0c000002, 4096, 0xffff888033336000);
+}
+
+static void build_everything(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	chunk = rpcrdma_wire_add_read(msg, 44);
+	add(msg, chunk, 0x0a000001, 4096, 0xffff888011112000);
+	chunk = rpcrdma_wire_add_write(msg);
+	add(msg, chunk, 0x0b000001, 4096, 0xffff888022222000);
+	chunk = rpcrdma_wire_add_write(msg);
+	add(msg, chunk, 0x0b000002, 4096, 0xffff888022225000);
+	add(msg, chunk, 0x0b000003, 512, 0x10);
+	chunk = rpcrdma_wire_add_reply(msg);
+	add(msg, chunk, 0x0c000001, 4096, 0xffff888033333000);
+}
+
+static void build_reply_write_list(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_write_list(msg);
+	msg->num_writes--;
+	chunk = rpcrdma_wire_add_write(msg);
+	add(msg, chunk, 0x0b000003, 512, 0x10);
+	rpcrdma_wire_add_write(msg);
+
+	rpcrdma_wire_return_chunk(&msg->write[0], 4096 + 100);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, CREDITS);
+}
+
+static void build_long_reply(struct rpcrdma_message *msg)
+{
+	struct rpcrdma_chunk *chunk;
+
+	build_call(msg);
+	chunk = rpcrdma_wire_add_write(msg);
+	add(msg, chunk, 0x0b000001, 4096, 0xffff888022222000);
+	chunk = rpcrdma_wire_add_reply(msg);
+	add(msg, chunk, 0x0c000001, 4096, 0xffff888033333000);
+	add(msg, chunk, 0x0c000002, 4096, 0xffff888033336000);
+
+	rpcrdma_wire_return_chunk(chunk, 5000);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_NOMSG, CREDITS);
+}
+
+static void build_err_vers(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	msg->version = 2;
+	rpcrdma_wire_make_error(msg, RPCRDMA_ERR_VERS, CREDITS);
+}
+
+static void build_err_chunk(struct rpcrdma_message *msg)
+{
+	build_everything(msg);
+	rpcrdma_wire_make_error(msg, RPCRDMA_ERR_CHUNK, CREDITS);
+}
+
+static void build_backward_call(struct rpcrdma_message *msg)
+{
+	rpcrdma_wire_init_call(msg, cpu_to_be32(0x77), 2);
+}
+
+static void build_backward_reply(struct rpcrdma_message *msg)
+{
+	build_backward_call(msg);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 1);
+}
+
+static void (*const golden_builders[GOLDEN_COUNT])(struct rpcrdma_message *) = {
+	[GOLDEN_INLINE_CALL] = build_call,
+	[GOLDEN_INLINE_REPLY] = build_inline_reply,
+	[GOLDEN_READ_CHUNK] = build_read_chunk,
+	[GOLDEN_TWO_READ_CHUNKS] = build_two_read_chunks,
+	[GOLDEN_LONG_CALL] = build_long_call,
+	[GOLDEN_LONG_CALL_READ_CHUNK] = build_long_call_read_chunk,
+	[GOLDEN_WRITE_LIST] = build_write_list,
+	[GOLDEN_REPLY_CHUNK] = build_reply_chunk,
+	[GOLDEN_EVERYTHING] = build_everything,
+	[GOLDEN_REPLY_WRITE_LIST] = build_reply_write_list,
+	[GOLDEN_LONG_REPLY] = build_long_reply,
+	[GOLDEN_ERR_VERS] = build_err_vers,
+	[GOLDEN_ERR_CHUNK] = build_err_chunk,
+	[GOLDEN_BACKWARD_CALL] = build_backward_call,
+	[GOLDEN_BACKWARD_REPLY] = build_backward_reply,
+};
+
+static void golden_desc(const struct golden *golden, char *desc)
+{
+	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(golden, rpcrdma_golden_messages, golden_desc);
+
+static bool build_golden(struct rpcrdma_message *msg,
+			 const struct golden *golden)
+{
+	if (!golden_builders[golden - rpcrdma_golden_messages])
+		return false;
+	golden_builders[golden - rpcrdma_golden_messages](msg);
+	return true;
+}
+
+static void test_golden_decode(struct kunit *test)
+{
+	const struct golden *golden = test->param_value;
+	struct wire *w = test->priv;
+	void *buf = exact_copy(test, golden->octets, golden->len);
+	enum rpcrdma_verdict verdict;
+	const char *broken;
+
+	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->role,
+				      golden->backward);
+	KUNIT_EXPECT_EQ(test, verdict, golden->verdict);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, golden->reason);
+	if (verdict != RPCRDMA_USE)
+		return;
+
+	broken = broken_message(w->msg, buf, golden->len,
+				exact_copy(test, buf, golden->len), w->again);
+	KUNIT_EXPECT_TRUE_MSG(test, !broken, "%s", broken);
+	build_golden(w->again, golden);
+	KUNIT_EXPECT_TRUE(test, same_message(w->msg, w->again));
+}
+
+/* In exactly the room that is needed; with any less, nothing is written. */
+static void test_golden_encode(struct kunit *test)
+{
+	const struct golden *golden = test->param_value;
+	struct wire *w = test->priv;
+	u32 size, len;
+	u8 *buf;
+
+	if (!build_golden(w->msg, golden))
+		kunit_skip(test, "never sent");
+	len = rpcrdma_wire_header_len(w->msg);
+	KUNIT_ASSERT_EQ(test, len <= golden->len, true);
+
+	buf = kunit_kzalloc(test, len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (size = 0; size < len; size++) {
+		KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, buf, size),
+				-EMSGSIZE);
+		KUNIT_EXPECT_EQ(test, buf[0], 0);
+	}
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, buf, len), len);
+	KUNIT_EXPECT_EQ(test, memcmp(buf, golden->octets, len), 0);
+}
+
+/* What is cut off within the header, or within the head of RPC, is no use. */
+static void test_golden_truncated(struct kunit *test)
+{
+	const struct golden *golden = test->param_value;
+	struct wire *w = test->priv;
+	u32 len, needed = golden->len;
+
+	if (build_golden(w->again, golden)) {
+		needed = rpcrdma_wire_header_len(w->again);
+		if (w->again->proc == RPCRDMA_MSG)
+			needed += 8;
+	}
+	for (len = 0; len < needed; len++) {
+		void *buf = exact_copy(test, golden->octets, len);
+		enum rpcrdma_verdict verdict;
+
+		verdict = rpcrdma_wire_decode(w->msg, buf, len, golden->role,
+					      golden->backward);
+		KUNIT_EXPECT_NE_MSG(test, verdict, RPCRDMA_USE,
+				    "with %u octets", len);
+		KUNIT_EXPECT_NE(test, w->msg->reason, RPCRDMA_OK);
+		if (len < RPCRDMA_HEADER_MIN)
+			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
+		if (golden->role == RPCRDMA_REQUESTER)
+			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
+		kunit_kfree(test, buf);
+	}
+}
+
+/* One bit wrong anywhere: either a message that holds together, or none */
+static void flip_all_bits(struct wire *w, const struct golden *golden,
+			  enum rpcrdma_role role, bool backward)
+{
+	u8 *buf = exact_copy(w->test, golden->octets, golden->len);
+	void *copy = exact_copy(w->test, golden->octets, golden->len);
+	enum rpcrdma_verdict verdict;
+	const char *broken;
+	u32 bit;
+
+	for (bit = 0; bit < golden->len * 8; bit++) {
+		buf[bit / 8] ^= 1 << bit % 8;
+		verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, role,
+					      backward);
+		KUNIT_EXPECT_EQ(w->test, verdict == RPCRDMA_USE,
+				w->msg->reason == RPCRDMA_OK);
+		if (verdict == RPCRDMA_USE) {
+			broken = broken_message(w->msg, buf, golden->len, copy,
+						w->again);
+			KUNIT_EXPECT_TRUE_MSG(w->test, !broken, "bit %u: %s",
+					      bit, broken);
+		}
+		buf[bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+static void test_golden_bit_flipped(struct kunit *test)
+{
+	const struct golden *golden = test->param_value;
+
+	flip_all_bits(test->priv, golden, RPCRDMA_REQUESTER, false);
+	flip_all_bits(test->priv, golden, RPCRDMA_REQUESTER, true);
+	flip_all_bits(test->priv, golden, RPCRDMA_RESPONDER, false);
+	flip_all_bits(test->priv, golden, RPCRDMA_RESPONDER, true);
+}
+
+static struct kunit_case wire_golden_cases[] = {
+	KUNIT_CASE_PARAM(test_golden_decode, golden_gen_params),
+	KUNIT_CASE_PARAM(test_golden_encode, golden_gen_params),
+	KUNIT_CASE_PARAM(test_golden_truncated, golden_gen_params),
+	KUNIT_CASE_PARAM(test_golden_bit_flipped, golden_gen_params),
+	{}
+};
+
+static struct kunit_suite wire_golden_suite = {
+	.name = "rpcrdma_wire_golden",
+	.init = wire_init,
+	.test_cases = wire_golden_cases,
+};
+
+kunit_test_suites(&wire_golden_suite);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What the suites of wire/ share: writing a message, right or wrong, and
+ * seeing what becomes of it where it arrives. The same suites are built as a
+ * user-space program by tools/testing/rpcrdma/wire.
+ */
+#ifndef RPCRDMA_TEST_WIRE_TEST_H
+#define RPCRDMA_TEST_WIRE_TEST_H
+
+#include <kunit/test.h>
+
+#include "golden.h"
+#include "invariants.h"
+
+#define XID		0x1badcafe
+#define CREDITS		32
+#define CALL_LEN	40	/* octets of an RPC Call header with AUTH_NONE */
+
+/* A Read segment is six words with its discriminator; room for too many. */
+#define MAX_WORDS	(6 * (RPCRDMA_MAX_SEGMENTS + 2) + 64)
+
+/* Set up anew for each test; its memory is the test's. */
+struct wire {
+	struct kunit *test;
+	struct rpcrdma_message *msg;
+	struct rpcrdma_message *again;
+	u32 words;
+	__be32 word[MAX_WORDS];
+};
+
+static inline int wire_init(struct kunit *test)
+{
+	struct wire *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	if (!w)
+		return -ENOMEM;
+	w->test = test;
+	w->msg = kunit_kzalloc(test, sizeof(*w->msg), GFP_KERNEL);
+	w->again = kunit_kzalloc(test, sizeof(*w->again), GFP_KERNEL);
+	if (!w->msg || !w->again)
+		return -ENOMEM;
+	/* No result may depend on what an earlier message left behind. */
+	memset(w->msg, 0xa5, sizeof(*w->msg));
+	memset(w->again, 0x5a, sizeof(*w->again));
+	test->priv = w;
+	return 0;
+}
+
+/* A copy that ends where its allocation ends, so that overruns are seen. */
+static inline void *exact_copy(struct kunit *test, const void *octets, u32 len)
+{
+	void *copy = kunit_kmalloc(test, len, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	memcpy(copy, octets, len);
+	return copy;
+}
+
+/* Writing messages word by word, right or wrong */
+
+static inline void put(struct wire *w, u32 word)
+{
+	KUNIT_ASSERT_EQ(w->test, w->words < MAX_WORDS, true);
+	w->word[w->words++] = cpu_to_be32(word);
+}
+
+static inline void put_fixed(struct wire *w, u32 proc)
+{
+	w->words = 0;
+	put(w, XID);
+	put(w, RPCRDMA_VERSION_ONE);
+	put(w, CREDITS);
+	put(w, proc);
+}
+
+static inline void put_segment(struct wire *w, u32 handle, u32 length,
+			       u64 offset)
+{
+	put(w, handle);
+	put(w, length);
+	put(w, offset >> 32);
+	put(w, offset);
+}
+
+static inline void put_read(struct wire *w, u32 position, u32 handle,
+			    u32 length)
+{
+	put(w, 1);
+	put(w, position);
+	put_segment(w, handle, length, 0x1000);
+}
+
+static inline void put_zeros(struct wire *w, u32 count)
+{
+	while (count--)
+		put(w, 0);
+}
+
+static inline void put_rpc(struct wire *w, u32 msg_type, u32 octets)
+{
+	put(w, XID);
+	put(w, msg_type);
+	put_zeros(w, octets / 4 - 2);
+}
+
+/* After the Read list: no other chunks, and @octets of Call */
+static inline void put_rest_of_call(struct wire *w, u32 octets)
+{
+	put_zeros(w, 3);
+	put_rpc(w, RPCRDMA_CALL, octets);
+}
+
+static inline enum rpcrdma_verdict receive(struct wire *w,
+					   enum rpcrdma_role role,
+					   bool backward)
+{
+	u32 len = w->words * sizeof(__be32);
+	void *buf = exact_copy(w->test, w->word, len);
+	enum rpcrdma_verdict verdict;
+
+	verdict = rpcrdma_wire_decode(w->msg, buf, len, role, backward);
+	if (verdict == RPCRDMA_USE) {
+		void *copy = exact_copy(w->test, w->word, len);
+		const char *broken;
+
+		broken = broken_message(w->msg, buf, len, copy, w->again);
+		KUNIT_EXPECT_TRUE_MSG(w->test, !broken, "%s", broken);
+		kunit_kfree(w->test, copy);
+	}
+	kunit_kfree(w->test, buf);
+	return verdict;
+}
+
+static inline void expect_usable_call(struct wire *w)
+{
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, false),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(w->test, w->msg->reason, RPCRDMA_OK);
+	KUNIT_EXPECT_EQ(w->test, w->msg->direction, RPCRDMA_CALL);
+}
+
+/* A broken Call: answered by a responder, of no concern to a requester */
+static inline void expect_err_chunk(struct wire *w, enum rpcrdma_reason reason)
+{
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, false),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, false),
+			RPCRDMA_ANSWER_ERR_CHUNK);
+	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, true),
+			RPCRDMA_ANSWER_ERR_CHUNK);
+	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
+}
+
+/* A broken Reply: dropped wherever it arrives */
+static inline void expect_reply_dropped(struct wire *w,
+					enum rpcrdma_reason reason)
+{
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, true),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, true),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, false),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
+}
+
+/* Building messages the way a requester or a responder builds them */
+
+static inline void add(struct rpcrdma_message *msg, struct rpcrdma_chunk *chunk,
+		       u32 handle, u32 length, u64 offset)
+{
+	rpcrdma_wire_add_segment(msg, chunk, handle, length, offset);
+}
+
+static inline void build_call(struct rpcrdma_message *msg)
+{
+	rpcrdma_wire_init_call(msg, cpu_to_be32(XID), CREDITS);
+}
+
+#endif /* RPCRDMA_TEST_WIRE_TEST_H */

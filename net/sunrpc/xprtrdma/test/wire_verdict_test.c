@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What becomes of a message where it arrives: used, dropped, or answered with
+ * an error. RFC 8166 sections 4.5 and 4.6, RFC 8167.
+ */
+#include "wire_test.h"
+
+/* Not even what would be an ERR_VERS is answered without a trusted XID. */
+static void test_short_is_dropped(struct kunit *test)
+{
+	struct wire *w = test->priv;
+	u32 words;
+
+	for (words = 0; words < RPCRDMA_HEADER_MIN / 4; words++) {
+		put_fixed(w, RPCRDMA_MSG);
+		put_zeros(w, 3);
+		w->word[1] = cpu_to_be32(9);
+		w->words = words;
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+				RPCRDMA_DROP);
+		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_SHORT);
+	}
+}
+
+static void test_unknown_version(struct kunit *test)
+{
+	static const u32 versions[] = { 0, 2, 3, 0x01000000, U32_MAX };
+	struct wire *w = test->priv;
+	__be32 answer[7];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(versions); i++) {
+		put_fixed(w, 17);
+		put_zeros(w, 3);
+		w->word[1] = cpu_to_be32(versions[i]);
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+				RPCRDMA_DROP);
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+				RPCRDMA_ANSWER_ERR_VERS);
+		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_VERSION);
+
+		rpcrdma_wire_make_error(w->msg, RPCRDMA_ERR_VERS, 3);
+		KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, answer, 28),
+				28);
+		KUNIT_EXPECT_EQ(test, wire_word(answer, 0), XID);
+		KUNIT_EXPECT_EQ(test, wire_word(answer, 1), versions[i]);
+		KUNIT_EXPECT_EQ(test, wire_word(answer, 2), 3);
+		KUNIT_EXPECT_EQ(test, wire_word(answer, 3), RPCRDMA_ERROR);
+		KUNIT_EXPECT_EQ(test, wire_word(answer, 4), RPCRDMA_ERR_VERS);
+		KUNIT_EXPECT_EQ(test, wire_word(answer, 5), 1);
+		KUNIT_EXPECT_EQ(test, wire_word(answer, 6), 1);
+	}
+}
+
+static void test_unknown_proc(struct kunit *test)
+{
+	static const u32 procs[] = { 5, 6, 0x100, 0x80000000, U32_MAX };
+	struct wire *w = test->priv;
+	__be32 answer[5];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(procs); i++) {
+		put_fixed(w, procs[i]);
+		put_rest_of_call(w, CALL_LEN);
+		expect_err_chunk(w, RPCRDMA_BAD_PROC);
+	}
+	rpcrdma_wire_make_error(w->msg, RPCRDMA_ERR_CHUNK, 1);
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, answer, 20), 20);
+	KUNIT_EXPECT_EQ(test, wire_word(answer, 0), XID);
+	KUNIT_EXPECT_EQ(test, wire_word(answer, 1), 1);
+	KUNIT_EXPECT_EQ(test, wire_word(answer, 3), RPCRDMA_ERROR);
+	KUNIT_EXPECT_EQ(test, wire_word(answer, 4), RPCRDMA_ERR_CHUNK);
+}
+
+static void test_msgp(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_MSGP);
+	put_zeros(w, 2);
+	put_rest_of_call(w, CALL_LEN);
+	expect_err_chunk(w, RPCRDMA_BAD_MSGP);
+}
+
+/* Long enough to be trusted, and dropped nevertheless */
+static void test_done(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_DONE);
+	put_rest_of_call(w, CALL_LEN);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DONE);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DONE);
+}
+
+/* An error is a Reply, whatever its version; two peers must not exchange more */
+static void test_error_is_never_answered(struct kunit *test)
+{
+	struct wire *w = test->priv;
+	u32 version, error, words;
+
+	for (version = 0; version < 4; version++) {
+		for (error = 0; error < 8; error++) {
+			for (words = 4; words < 9; words++) {
+				enum rpcrdma_verdict verdict;
+
+				put_fixed(w, RPCRDMA_ERROR);
+				put(w, error);
+				put_zeros(w, 4);
+				w->word[1] = cpu_to_be32(version);
+				w->words = words;
+				verdict = receive(w, RPCRDMA_RESPONDER, false);
+				KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
+				verdict = receive(w, RPCRDMA_RESPONDER, true);
+				KUNIT_EXPECT_TRUE(test,
+						  verdict == RPCRDMA_USE ||
+						  verdict == RPCRDMA_DROP);
+			}
+		}
+	}
+}
+
+/* A requester that tried version 2 learns from ERR_VERS what there is. */
+static void test_err_vers_is_the_same_in_all_versions(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_ERROR);
+	put(w, RPCRDMA_ERR_VERS);
+	put(w, 3);
+	put(w, 5);
+	w->word[1] = cpu_to_be32(7);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
+	KUNIT_EXPECT_EQ(test, w->msg->version_low, 3);
+	KUNIT_EXPECT_EQ(test, w->msg->version_high, 5);
+
+	w->word[4] = cpu_to_be32(RPCRDMA_ERR_CHUNK);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_ERROR);
+}
+
+/* Each end, with and without backward messages, gets each direction. */
+static void test_direction(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_MSG);
+	put_rest_of_call(w, CALL_LEN);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_CALL);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DIRECTION);
+
+	w->word[8] = cpu_to_be32(RPCRDMA_REPLY);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DIRECTION);
+}
+
+/* The direction of a broken message, if it can be told, says who answers. */
+static void test_direction_of_broken_messages(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	/* A backward Call with Position Zero, at a client */
+	put_fixed(w, RPCRDMA_MSG);
+	put_read(w, 0, 1, 64);
+	put_rest_of_call(w, CALL_LEN);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+			RPCRDMA_ANSWER_ERR_CHUNK);
+
+	/* The direction of what has no end cannot be told. */
+	w->words = 10;
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+			RPCRDMA_ANSWER_ERR_CHUNK);
+}
+
+static void test_read_list_in_reply(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_MSG);
+	put_read(w, 24, 1, 64);
+	put_zeros(w, 3);
+	put_rpc(w, RPCRDMA_REPLY, 24);
+	expect_reply_dropped(w, RPCRDMA_BAD_READ_IN_REPLY);
+}
+
+static void test_xid_mismatch(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_MSG);
+	put_rest_of_call(w, CALL_LEN);
+	w->word[7] = cpu_to_be32(XID + 1);
+	expect_err_chunk(w, RPCRDMA_BAD_XID);
+	w->word[8] = cpu_to_be32(RPCRDMA_REPLY);
+	expect_reply_dropped(w, RPCRDMA_BAD_XID);
+}
+
+static void test_unknown_msg_type(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_MSG);
+	put_rest_of_call(w, CALL_LEN);
+	w->word[8] = cpu_to_be32(2);
+	expect_err_chunk(w, RPCRDMA_BAD_MSG_TYPE);
+	w->word[8] = cpu_to_be32(U32_MAX);
+	expect_err_chunk(w, RPCRDMA_BAD_MSG_TYPE);
+}
+
+/* RDMA_NOMSG needs a chunk to hold the RPC message; most cannot. */
+static void test_nomsg_without_payload(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_NOMSG);
+	put_zeros(w, 3);
+	expect_err_chunk(w, RPCRDMA_BAD_NO_PAYLOAD);
+
+	put_fixed(w, RPCRDMA_NOMSG);
+	put(w, 0);
+	put(w, 1);
+	put(w, 1);
+	put_segment(w, 1, 4096, 0);
+	put_zeros(w, 2);
+	expect_err_chunk(w, RPCRDMA_BAD_NO_PAYLOAD);
+
+	put_fixed(w, RPCRDMA_NOMSG);
+	put_read(w, 8, 1, 4096);
+	put_zeros(w, 2);
+	put(w, 1);
+	put(w, 1);
+	put_segment(w, 1, 4096, 0);
+	expect_err_chunk(w, RPCRDMA_BAD_NO_PAYLOAD);
+}
+
+static void test_nomsg_payload_too_short(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_NOMSG);
+	put_read(w, 0, 1, 7);
+	put_zeros(w, 3);
+	expect_err_chunk(w, RPCRDMA_BAD_PAYLOAD_SHORT);
+	w->word[7] = cpu_to_be32(8);
+	expect_usable_call(w);
+
+	put_fixed(w, RPCRDMA_NOMSG);
+	put_zeros(w, 2);
+	put(w, 1);
+	put(w, 0);
+	expect_err_chunk(w, RPCRDMA_BAD_PAYLOAD_SHORT);
+}
+
+/* A Long Reply where no Reply can come is a Call without its payload. */
+static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	put_fixed(w, RPCRDMA_NOMSG);
+	put_zeros(w, 2);
+	put(w, 1);
+	put(w, 1);
+	put_segment(w, 1, 4096, 0);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
+	KUNIT_EXPECT_EQ(test, w->msg->stream_len, 4096);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+			RPCRDMA_ANSWER_ERR_CHUNK);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_NO_PAYLOAD);
+}
+
+static struct kunit_case wire_verdict_cases[] = {
+	KUNIT_CASE(test_short_is_dropped),
+	KUNIT_CASE(test_unknown_version),
+	KUNIT_CASE(test_unknown_proc),
+	KUNIT_CASE(test_msgp),
+	KUNIT_CASE(test_done),
+	KUNIT_CASE(test_error_is_never_answered),
+	KUNIT_CASE(test_err_vers_is_the_same_in_all_versions),
+	KUNIT_CASE(test_direction),
+	KUNIT_CASE(test_direction_of_broken_messages),
+	KUNIT_CASE(test_read_list_in_reply),
+	KUNIT_CASE(test_xid_mismatch),
+	KUNIT_CASE(test_unknown_msg_type),
+	KUNIT_CASE(test_nomsg_without_payload),
+	KUNIT_CASE(test_nomsg_payload_too_short),
+	KUNIT_CASE(test_nomsg_with_only_a_reply_chunk),
+	{}
+};
+
+static struct kunit_suite wire_verdict_suite = {
+	.name = "rpcrdma_wire_verdict",
+	.init = wire_init,
+	.test_cases = wire_verdict_cases,
+};
+
+kunit_test_suites(&wire_verdict_suite);

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""
+The lab's one command. `make help` names what people run; this is what those
+targets call:
+
+  lab check [PATTERN]   everything, or what matches: build, kunit, wire, scenarios
+  lab run [PATTERN]     scenarios only
+  lab list [PATTERN]    name them
+  lab demo              show a person that NFS over RDMA works
+  lab shell             a shell in a guest with an NFS server
+  lab setup [GUEST...]  build or fetch guests
+"""
+
+import argparse
+import signal
+import sys
+
+from . import check, demo, host, kernels, ktap, scenario
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="lab", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, what in (("check", "run all checks, or those that match"),
+                       ("run", "run scenarios only"), ("list", "name the scenarios")):
+        some = commands.add_parser(name, help=what)
+        some.add_argument("pattern", nargs="?", default="*")
+        some.add_argument("--module", default=check.MODULE, choices=("ours", "inbox"))
+        some.add_argument("--guest", action="append", choices=(*kernels.NAMES, "um-gcov"))
+        some.add_argument("--folder", default="scenarios", help=argparse.SUPPRESS)
+    commands.add_parser("demo", help="mount over RDMA in a guest and show it")
+    shell = commands.add_parser("shell", help="a shell in a guest")
+    shell.add_argument("--guest", default="debian-6.12", choices=kernels.NAMES)
+    shell.add_argument("--module", default=check.MODULE, choices=("ours", "inbox"))
+    setup = commands.add_parser("setup", help="build or fetch guests")
+    setup.add_argument("guests", nargs="*", default=list(kernels.NAMES))
+    return parser.parse_args()
+
+
+def chosen(args):
+    todo = scenario.jobs(scenario.load_all(args.folder), args.guest, (args.module,), args.pattern)
+    if not todo:
+        raise host.LabError(f"no scenario matches {args.pattern}")
+    return todo
+
+
+def run(args):
+    report = ktap.Report()
+    scenario.run_jobs(chosen(args), report)
+    return report.close()
+
+
+def show(args):
+    for job in chosen(args):
+        host.say(f"{job.name}: {job.scenario.shows}")
+    return True
+
+
+def main():
+    # Whatever ends the runner ends its guests, by the same way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    args = parse()
+    commands = {
+        "check": lambda: check.check(args.pattern, args.module),
+        "run": lambda: run(args),
+        "list": lambda: show(args),
+        "demo": demo.demo,
+        "shell": lambda: demo.shell(args.guest, args.module),
+        "setup": lambda: all(kernels.kernel(name) for name in args.guests),
+    }
+    try:
+        host.require_packages()
+        good = commands[args.command]()
+    except host.LabError as error:
+        host.die(error)
+    except KeyboardInterrupt:
+        host.die("interrupted")
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()
