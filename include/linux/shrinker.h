@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Since 6.7 shrinkers are allocated by the kernel.
+ */
+#ifndef RPCRDMA_OVERLAY_LINUX_SHRINKER_H
+#define RPCRDMA_OVERLAY_LINUX_SHRINKER_H
+
+#include_next <linux/shrinker.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+
+#include <linux/slab.h>
+
+static inline struct shrinker *shrinker_alloc(unsigned int flags,
+					      const char *fmt, ...)
+{
+	struct shrinker *shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+
+	if (shrinker) {
+		shrinker->flags = flags;
+		shrinker->seeks = DEFAULT_SEEKS;
+	}
+	return shrinker;
+}
+
+/* One that cannot be registered is never called, which is no harm. */
+static inline void shrinker_register(struct shrinker *shrinker)
+{
+	if (register_shrinker(shrinker, KBUILD_MODNAME))
+		pr_warn("%s: no shrinker\n", KBUILD_MODNAME);
+}
+
+static inline void shrinker_free(struct shrinker *shrinker)
+{
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+}
+
+#endif
+
+#endif /* RPCRDMA_OVERLAY_LINUX_SHRINKER_H */

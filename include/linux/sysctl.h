@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+#ifndef RPCRDMA_OVERLAY_LINUX_SYSCTL_H
+#define RPCRDMA_OVERLAY_LINUX_SYSCTL_H
+
+#include_next <linux/sysctl.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+
+/*
+ * Before 6.6 an empty entry had to end a table. The copy that has one lives
+ * as long as the module does.
+ */
+#define register_sysctl(path, table)					\
+({									\
+	static struct ctl_table overlay_table[ARRAY_SIZE(table) + 1];	\
+									\
+	memcpy(overlay_table, table, sizeof(table));			\
+	register_sysctl(path, overlay_table);				\
+})
+
+#endif
+
+#endif /* RPCRDMA_OVERLAY_LINUX_SYSCTL_H */

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The life of a connection: its states, which conn.h explains, its references
+ * and its end. establish.c has its beginning.
+ */
+#define pr_fmt(fmt) "rpcrdma: " fmt
+
+#include <linux/slab.h>
+
+#include "../trace.h"
+
+struct workqueue_struct *rpcrdma_wq;
+
+static atomic_t conn_last_id;
+
+/* Where a connection may go from each state */
+static const u8 conn_next[] = {
+	[RPCRDMA_CONN_RESOLVING] = BIT(RPCRDMA_CONN_CONNECTING) |
+				   BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_CONNECTING] = BIT(RPCRDMA_CONN_ESTABLISHED) |
+				    BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_PENDING] = BIT(RPCRDMA_CONN_ACCEPTING) |
+				 BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_ACCEPTING] = BIT(RPCRDMA_CONN_ESTABLISHED) |
+				   BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_ESTABLISHED] = BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_CLOSING] = BIT(RPCRDMA_CONN_CLOSED),
+	[RPCRDMA_CONN_CLOSED] = 0,
+};
+
+/**
+ * rpcrdma_conn_may_go - the table of states
+ * @from: a state
+ * @to: another
+ *
+ * Return: whether a connection may go from one to the other.
+ */
+bool rpcrdma_conn_may_go(enum rpcrdma_conn_state from,
+			 enum rpcrdma_conn_state to)
+{
+	return conn_next[from] & BIT(to);
+}
+
+/* Caller holds post_lock. Return: whether @state was reached just now. */
+static bool conn_go_locked(struct rpcrdma_conn *conn,
+			   enum rpcrdma_conn_state state, int status)
+{
+	if (!rpcrdma_conn_may_go(conn->state, state))
+		return false;
+	conn->status = status;
+	/* For rpcrdma_conn_established(), which takes no lock */
+	smp_store_release(&conn->state, state);
+	trace_rpcrdma_conn_state(conn, state, status);
+	return true;
+}
+
+/**
+ * rpcrdma_conn_go - enter a state
+ * @conn: the connection
+ * @state: the state
+ * @work: queued if that succeeds; may be NULL
+ *
+ * Context: any but hard interrupts.
+ * Return: whether @state was reached just now.
+ */
+bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
+		     struct work_struct *work)
+{
+	bool gone;
+
+	spin_lock_bh(&conn->post_lock);
+	gone = conn_go_locked(conn, state, 0);
+	if (gone && work)
+		queue_work(rpcrdma_wq, work);
+	spin_unlock_bh(&conn->post_lock);
+	return gone;
+}
+
+/**
+ * rpcrdma_conn_close_locked - rpcrdma_conn_close() for holders of post_lock
+ * @conn: the connection
+ * @status: why
+ */
+void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
+{
+	if (!conn_go_locked(conn, RPCRDMA_CONN_CLOSING, status))
+		return;
+	queue_work(rpcrdma_wq, &conn->teardown_work);
+	wake_up_all(&conn->sq_wait);
+}
+
+/**
+ * rpcrdma_conn_close - end a connection
+ * @conn: the connection
+ * @status: why, a negative errno, for ->closed
+ *
+ * Does nothing if that has begun already. Does not wait: ->closed tells.
+ *
+ * Context: any but hard interrupts.
+ */
+void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
+{
+	spin_lock_bh(&conn->post_lock);
+	rpcrdma_conn_close_locked(conn, status);
+	spin_unlock_bh(&conn->post_lock);
+}
+
+/**
+ * rpcrdma_conn_established - whether posting has a chance
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: whether it is established at the moment.
+ */
+bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
+{
+	/* What was set up before is to be seen by whoever sees the state. */
+	return smp_load_acquire(&conn->state) == RPCRDMA_CONN_ESTABLISHED;
+}
+
+/**
+ * rpcrdma_conn_may_receive - whether a message that arrived counts
+ * @conn: the connection
+ *
+ * Whoever sends has got the server's answer. So its first message establishes
+ * the connection, if it overtakes the CM's confirmation. To a client nobody
+ * sends before it has sent a Call itself.
+ *
+ * Context: the completion queue's.
+ * Return: true if it does.
+ */
+bool rpcrdma_conn_may_receive(struct rpcrdma_conn *conn)
+{
+	if (rpcrdma_conn_established(conn))
+		return true;
+	return conn->server &&
+	       (rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED,
+				&conn->established_work) ||
+		rpcrdma_conn_established(conn));
+}
+
+/**
+ * rpcrdma_conn_wc_error - a work request failed, so the connection has
+ * @conn: the connection
+ * @wc: the completion
+ *
+ * Context: the completion queue's.
+ */
+void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
+{
+	trace_rpcrdma_wc_error(conn, wc);
+	if (wc->status == IB_WC_WR_FLUSH_ERR) {
+		rpcrdma_conn_close(conn, -ECONNRESET);
+		return;
+	}
+	if (READ_ONCE(conn->state) < RPCRDMA_CONN_CLOSING)
+		pr_warn_ratelimited("%s: %s (vendor error 0x%x)\n", conn->peer,
+				    ib_wc_status_msg(wc->status),
+				    wc->vendor_err);
+	rpcrdma_conn_close(conn, -EIO);
+}
+
+static void conn_free(struct kref *ref)
+{
+	struct rpcrdma_conn *conn = container_of(ref, struct rpcrdma_conn, ref);
+
+	percpu_ref_exit(&conn->users);
+	mutex_destroy(&conn->setup);
+	kfree_rcu(conn, rcu);
+}
+
+/**
+ * rpcrdma_conn_get - take another reference
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+void rpcrdma_conn_get(struct rpcrdma_conn *conn)
+{
+	kref_get(&conn->ref);
+}
+
+/**
+ * rpcrdma_conn_put - drop a reference
+ * @conn: the connection
+ *
+ * Does not end the connection: it ends when it is closed.
+ *
+ * Context: any but hard interrupts.
+ */
+void rpcrdma_conn_put(struct rpcrdma_conn *conn)
+{
+	kref_put(&conn->ref, conn_free);
+}
+
+static void conn_broken_work(struct work_struct *work)
+{
+	rpcrdma_conn_close(container_of(work, struct rpcrdma_conn, broken_work),
+			   -EIO);
+}
+
+static void conn_log_closed(const struct rpcrdma_conn *conn)
+{
+	if (conn->was_established)
+		pr_info_ratelimited("%s: closed: %pe\n", conn->peer,
+				    ERR_PTR(conn->status));
+	else
+		pr_info_ratelimited("%s: not connected: %pe\n", conn->peer,
+				    ERR_PTR(conn->status));
+}
+
+/* Nobody posts, and when this returns nothing is posted any more. */
+static void conn_drain(struct rpcrdma_conn *conn)
+{
+	if (!conn->qp)
+		return;
+	rpcrdma_recv_stop(conn);
+	rdma_disconnect(conn->cm_id);
+	ib_drain_qp(conn->qp);
+	rpcrdma_work_flush(conn);
+}
+
+static void conn_unused(struct percpu_ref *ref)
+{
+	complete(&container_of(ref, struct rpcrdma_conn, users)->unused);
+}
+
+/* Take all memory away from the device, and turn it into plain memory. */
+static void conn_release_memory(struct rpcrdma_conn *conn)
+{
+	percpu_ref_kill(&conn->users);
+	wait_for_completion(&conn->unused);
+	rpcrdma_mr_destroy(conn);
+	rpcrdma_send_destroy(conn);
+	rpcrdma_recv_destroy(conn);
+	/* Who gave something back, or made more, may have queued this. */
+	cancel_work_sync(&conn->writable_work);
+}
+
+static void conn_destroy(struct rpcrdma_conn *conn)
+{
+	rpcrdma_qp_destroy(conn);
+	/* The queue pair was the last that could have queued this. */
+	cancel_work_sync(&conn->broken_work);
+	if (conn->cm_id)
+		rdma_destroy_id(conn->cm_id);
+	conn->cm_id = NULL;
+	rpcrdma_device_detach(conn);
+}
+
+/*
+ * Runs once. Nobody may wait for it who is waited for here: users, callbacks
+ * and the CM's event handler.
+ */
+static void conn_teardown_work(struct work_struct *work)
+{
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
+						 teardown_work);
+
+	rpcrdma_establish_stop(conn);
+	conn_drain(conn);
+	conn_release_memory(conn);
+	conn_log_closed(conn);
+	spin_lock_bh(&conn->post_lock);
+	conn_go_locked(conn, RPCRDMA_CONN_CLOSED, conn->status);
+	spin_unlock_bh(&conn->post_lock);
+	conn->ops->closed(conn, conn->status);
+	conn_destroy(conn);
+	rpcrdma_conn_put(conn);
+}
+
+/* The role of a connection before it is told of it, if ever */
+static void no_event(struct rpcrdma_conn *conn)
+{
+}
+
+static void no_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	rpcrdma_recv_put(recv);
+}
+
+static void no_closed(struct rpcrdma_conn *conn, int status)
+{
+}
+
+static const struct rpcrdma_conn_ops no_role = {
+	.established = no_event,
+	.received = no_received,
+	.writable = no_event,
+	.closed = no_closed,
+};
+
+/**
+ * rpcrdma_conn_alloc - make a connection, with nothing in it
+ * @server: whether it is a server's
+ *
+ * Its callbacks do nothing until conn->ops is set.
+ *
+ * Context: may sleep.
+ * Return: the connection with a reference for the caller, besides that of its
+ * life, which ends in the teardown; or NULL.
+ */
+struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
+{
+	struct rpcrdma_conn *conn;
+
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	if (!conn)
+		return NULL;
+	if (percpu_ref_init(&conn->users, conn_unused, 0, GFP_KERNEL)) {
+		kfree(conn);
+		return NULL;
+	}
+	init_completion(&conn->unused);
+	conn->id = atomic_inc_return(&conn_last_id);
+	conn->ops = &no_role;
+	conn->server = server;
+	conn->state = server ? RPCRDMA_CONN_PENDING : RPCRDMA_CONN_RESOLVING;
+	kref_init(&conn->ref);
+	kref_get(&conn->ref);
+	spin_lock_init(&conn->owned_lock);
+	INIT_WORK(&conn->broken_work, conn_broken_work);
+	INIT_WORK(&conn->teardown_work, conn_teardown_work);
+	rpcrdma_establish_init(conn);
+	rpcrdma_work_init(conn);
+	rpcrdma_send_init(conn);
+	rpcrdma_recv_init(conn);
+	rpcrdma_mr_pool_init(conn);
+	return conn;
+}
+
+/**
+ * rpcrdma_conn_init - start the room: before any role starts
+ *
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_conn_init(void)
+{
+	int err;
+
+	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rpcrdma_wq)
+		return -ENOMEM;
+	err = rpcrdma_mr_init();
+	if (err)
+		goto err_wq;
+	err = rpcrdma_device_init();
+	if (err)
+		goto err_mr;
+	return 0;
+
+err_mr:
+	rpcrdma_mr_exit();
+err_wq:
+	destroy_workqueue(rpcrdma_wq);
+	return err;
+}
+
+/**
+ * rpcrdma_conn_exit - stop the room: after all roles have stopped
+ *
+ * Waits for the teardown of all connections.
+ */
+void rpcrdma_conn_exit(void)
+{
+	rpcrdma_device_exit();
+	rpcrdma_mr_exit();
+	destroy_workqueue(rpcrdma_wq);
+	/* The last to leave a connection may be an RCU callback. */
+	rcu_barrier();
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * One reliable connection over rdma_cm, the same for both roles: its life, its
+ * receive buffers, its send queue and its memory registrations.
+ *
+ * Life of a connection
+ *
+ *	RESOLVING ---> CONNECTING --.
+ *	                             >--> ESTABLISHED ---> CLOSING ---> CLOSED
+ *	PENDING -----> ACCEPTING ---'
+ *
+ * A client's connection starts with rpcrdma_conn_connect(), a server's with a
+ * connection request that a listener reports. Every state but CLOSED may go to
+ * CLOSING: a step that failed or timed out, an rdma_cm event, a work request
+ * that completed in error, a device that goes away, or rpcrdma_conn_close().
+ * Whoever makes the transition queues the teardown, so it runs once. It
+ * disconnects and drains the queue pair, completes all posted work, waits until
+ * nobody is between rpcrdma_conn_enter() and rpcrdma_conn_leave(), and undoes
+ * all mappings and registrations. Only then it reports ->closed: from there on
+ * no other callback is running or will run and neither the peer nor the device
+ * can reach any memory. When ->closed has returned, the queue pair and the
+ * connection identifier are destroyed.
+ *
+ * Contexts: unless it says otherwise a function may be called where sleeping
+ * is allowed. Callbacks run in a workqueue and should not sleep for long;
+ * ->received and ->done of one connection never run at the same time as
+ * themselves or each other.
+ *
+ * A message, a Send or a registration that a role owns may be given back at any
+ * time, also after ->closed and after the last rpcrdma_conn_put(): then that
+ * frees it and touches nothing else.
+ */
+#ifndef RPCRDMA_CONN_CONN_H
+#define RPCRDMA_CONN_CONN_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/scatterlist.h>
+#include <linux/socket.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "../wire/message.h"
+
+/* How long to wait, in jiffies, for a peer that takes nothing off our hands */
+#define RPCRDMA_PATIENCE	(30 * HZ)
+
+struct rpcrdma_conn;
+struct rpcrdma_listener;
+struct rpcrdma_recv;
+
+/* Private to the room: how what a role owns outlives its connection, owned.c */
+struct rpcrdma_owned {
+	struct list_head all;
+	bool held;
+	bool orphan;
+};
+
+enum rpcrdma_conn_state {
+	RPCRDMA_CONN_RESOLVING,		/* address, then route */
+	RPCRDMA_CONN_CONNECTING,	/* request sent */
+	RPCRDMA_CONN_PENDING,		/* request received, not yet answered */
+	RPCRDMA_CONN_ACCEPTING,		/* answered, not yet confirmed */
+	RPCRDMA_CONN_ESTABLISHED,
+	RPCRDMA_CONN_CLOSING,
+	RPCRDMA_CONN_CLOSED,
+};
+
+/**
+ * struct rpcrdma_conn_ops - what a role is told of its connection
+ * @established: both ends agree; the thresholds are known. Posting is allowed
+ *	from here on. Not called if the connection fails before.
+ * @received: a message arrived. The role owns @recv until it gives it to
+ *	rpcrdma_recv_put(). May come right before ->established.
+ * @writable: send queue space has come back after a post ended with -EAGAIN,
+ *	or registrations or Sends after rpcrdma_mr_get() or rpcrdma_send_get()
+ *	returned NULL. May run at the same time as the other callbacks.
+ * @closed: the connection has ended as described above; @status is the first
+ *	cause, a negative errno. Called exactly once. The role's reference is
+ *	still its own: it drops it with rpcrdma_conn_put() when it likes.
+ */
+struct rpcrdma_conn_ops {
+	void (*established)(struct rpcrdma_conn *conn);
+	void (*received)(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
+	void (*writable)(struct rpcrdma_conn *conn);
+	void (*closed)(struct rpcrdma_conn *conn, int status);
+};
+
+/**
+ * struct rpcrdma_conn_config - what a role asks of a connection
+ * @ops: the role's callbacks
+ * @role: the role's own object, kept in conn->role
+ * @params: what this end tells the other (RFC 8797)
+ * @credits: forward messages in flight at most
+ * @backward_credits: backward messages in flight at most
+ * @send_pages: pages of payload that one Send should be able to gather
+ *	besides the header; the device may allow fewer: see conn->send_sges
+ * @rw_contexts: rdma_rw contexts in flight at most; the responder's
+ * @read_depth: RDMA Reads in flight at most, the responder's; zero: as many as
+ *	both ends can
+ * @timeout_ms: for the connection to become established; not zero
+ */
+struct rpcrdma_conn_config {
+	const struct rpcrdma_conn_ops *ops;
+	void *role;
+	struct rpcrdma_params params;
+	unsigned int credits;
+	unsigned int backward_credits;
+	unsigned int send_pages;
+	unsigned int rw_contexts;
+	unsigned int read_depth;
+	unsigned int timeout_ms;
+};
+
+/**
+ * struct rpcrdma_recv - a received message
+ * @conn: where it arrived
+ * @data: the octets, aligned to eight
+ * @len: how many
+ * @invalidated: whether the peer invalidated a handle as it sent this
+ * @inv_handle: that handle
+ * @list: the role's, as long as it owns the message
+ *
+ * Allocated with the connection and freed by its teardown; one that a role
+ * still owns then is freed by rpcrdma_recv_put().
+ */
+struct rpcrdma_recv {
+	struct rpcrdma_conn *conn;
+	void *data;
+	u32 len;
+	bool invalidated;
+	u32 inv_handle;
+	struct list_head list;
+	/* private: recv.c's */
+	struct rpcrdma_owned owned;
+	struct ib_cqe cqe;
+	struct ib_recv_wr wr;
+	struct ib_sge sge;
+};
+
+void rpcrdma_recv_put(struct rpcrdma_recv *recv);
+
+/**
+ * struct rpcrdma_work - a chain of work requests and what to do afterwards
+ * @done: called once for each posted work, when the queue pair is through with
+ *	it: @status is zero, or a negative errno if the connection broke first.
+ *	One that is not signalled may have to wait long, for a later one that
+ *	is. A signalled one may overtake an RDMA Read that is before it.
+ *
+ * Embedded in what the chain belongs to, which must live until @done.
+ */
+struct rpcrdma_work {
+	void (*done)(struct rpcrdma_work *work, int status);
+	/* private: work.c's */
+	struct ib_cqe cqe;
+	struct rpcrdma_conn *conn;
+	struct ib_send_wr *first;
+	struct ib_send_wr *last;
+	struct list_head list;
+	u16 wrs;
+	bool signalled;
+};
+
+int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+		      struct ib_send_wr *first, struct ib_send_wr *last,
+		      bool signalled);
+int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+			   struct ib_send_wr *first, struct ib_send_wr *last,
+			   bool signalled);
+
+/**
+ * struct rpcrdma_send - a Send: a header buffer and what is gathered after it
+ * @work: posted with it; @work.done is the role's, and ends with
+ *	rpcrdma_send_put()
+ * @wr: the Send itself, last of its chain. The role may change the opcode to
+ *	IB_WR_SEND_WITH_INV and set ex.invalidate_rkey.
+ * @data: buffer for the transport header and for payload that is copied
+ * @size: octets in @data
+ * @len: octets used in @data, the first element of the Send
+ * @private: the role's
+ * @list: the connection's, while nobody owns it
+ */
+struct rpcrdma_send {
+	struct rpcrdma_work work;
+	struct ib_send_wr wr;
+	void *data;
+	u32 size;
+	u32 len;
+	void *private;
+	struct list_head list;
+	/* private: send.c's; the elements after the first are DMA-mapped pages */
+	struct rpcrdma_owned owned;
+	unsigned int num_sge;
+	struct ib_sge sge[];
+};
+
+struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn);
+int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
+			  unsigned int offset, unsigned int len);
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
+		      bool signalled);
+int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
+			   bool signalled);
+void rpcrdma_send_put(struct rpcrdma_send *send);
+
+/**
+ * struct rpcrdma_mr - memory that the peer may reach, the requester's
+ * @segment: how the peer reaches it, once mapped
+ * @list: the role's, while it owns the registration
+ * @reg_wr: to be posted before the Send that offers @segment
+ * @mapped: DMA-mapped, and so perhaps reachable by the peer
+ *
+ * A registration belongs to its connection and dies with it. The role owns one
+ * from rpcrdma_mr_get() to rpcrdma_mr_put(), which wants it invalidated.
+ */
+struct rpcrdma_mr {
+	struct rpcrdma_segment segment;
+	struct list_head list;
+	struct ib_reg_wr reg_wr;
+	bool mapped;
+	/* private: mr.c's */
+	struct rpcrdma_owned owned;
+	struct rpcrdma_conn *conn;
+	struct ib_mr *mr;
+	struct ib_send_wr inv_wr;
+	enum ib_mr_type mr_type;
+	struct scatterlist *sgl;
+	unsigned int max_sg;
+	unsigned int num_sg;
+	enum dma_data_direction direction;
+};
+
+/**
+ * struct rpcrdma_invalidation - registrations on their way back
+ * @work: @work.done is called when none of @mrs can be reached any more
+ * @mrs: the registrations
+ */
+struct rpcrdma_invalidation {
+	struct rpcrdma_work work;
+	struct list_head mrs;
+};
+
+struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn);
+unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page *page,
+			    unsigned int offset, unsigned int len);
+int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction);
+int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
+			  struct rpcrdma_invalidation *invalidation);
+void rpcrdma_mr_put(struct rpcrdma_mr *mr);
+
+/**
+ * struct rpcrdma_device - what a device can do, and who uses it
+ * @ib: the device
+ * @max_send_sge: elements that one Send can gather
+ * @max_mr_pages: pages that one registration can cover
+ * @mr_type: IB_MR_TYPE_SG_GAPS where the device has it
+ * @max_qp_wr: work requests in one queue
+ * @max_read_responder: RDMA Reads that it serves at a time, per queue pair
+ * @max_read_initiator: RDMA Reads that it issues at a time, per queue pair
+ *
+ * One per ib_device while that is there; connections hold references and the
+ * device's removal waits for the last of them.
+ */
+struct rpcrdma_device {
+	struct ib_device *ib;
+	unsigned int max_send_sge;
+	unsigned int max_mr_pages;
+	enum ib_mr_type mr_type;
+	unsigned int max_qp_wr;
+	unsigned int max_read_responder;
+	unsigned int max_read_initiator;
+	/* private: device.c's */
+	struct kref ref;
+	spinlock_t lock;		/* protects conns and removing */
+	struct list_head conns;
+	bool removing;
+	struct completion unused;
+};
+
+/*
+ * struct rpcrdma_conn, a connection
+ * @ops: the role's
+ * @role: the role's
+ * @config: what the role asked for
+ * @agreement: thresholds and remote invalidation, from ->established on (on
+ *	the server from rpcrdma_conn_accept() on)
+ * @device: from CONNECTING or ACCEPTING on
+ * @cm_id: until ->closed has returned; see rpcrdma_conn_enter()
+ * @qp: as long as @cm_id
+ * @port: of the device
+ * @send_sges: elements of one Send besides the header's
+ * @max_chain: work requests in one chain at most
+ * @read_depth: RDMA Reads that this end may have outstanding; zero: none
+ * @local_addr: from ->established on, on the server from the start
+ * @peer_addr: always
+ * @peer: the other end, "address:port", for logs and traces
+ *
+ * The rest is private to the room. See conn_private.h.
+ */
+#include "conn_private.h"
+
+/* Client's side */
+struct rpcrdma_conn *
+rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
+		     const struct sockaddr *dst,
+		     const struct rpcrdma_conn_config *config);
+
+/* Server's side */
+struct rpcrdma_listener *
+rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
+			void (*incoming)(struct rpcrdma_listener *listener),
+			void *role);
+const struct sockaddr *
+rpcrdma_listener_address(struct rpcrdma_listener *listener);
+void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
+struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
+void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
+int rpcrdma_conn_accept(struct rpcrdma_conn *conn,
+			const struct rpcrdma_conn_config *config);
+
+/* Both */
+void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status);
+bool rpcrdma_conn_established(const struct rpcrdma_conn *conn);
+bool rpcrdma_conn_enter(struct rpcrdma_conn *conn);
+void rpcrdma_conn_leave(struct rpcrdma_conn *conn);
+void rpcrdma_conn_get(struct rpcrdma_conn *conn);
+void rpcrdma_conn_put(struct rpcrdma_conn *conn);
+
+int rpcrdma_conn_init(void);
+void rpcrdma_conn_exit(void);
+
+#endif /* RPCRDMA_CONN_CONN_H */

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Devices: what they can do, and what happens when one goes away.
+ */
+#define pr_fmt(fmt) "rpcrdma: " fmt
+
+#include <linux/slab.h>
+
+#include "conn.h"
+
+/* Pages of a MiB, the largest payload of NFS; more would be rarely filled. */
+#define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)
+
+/*
+ * RDMA Reads served or issued at a time. The device reserves memory for each;
+ * with this many of a whole registration each the link is never idle.
+ */
+#define READS_MAX	32U
+
+/* Protects the association of devices with their rpcrdma_device. */
+static DEFINE_MUTEX(devices_lock);
+
+static struct ib_client rpcrdma_client;
+
+static bool device_is_usable(struct ib_device *ib)
+{
+	return ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
+	       ib->attrs.max_fast_reg_page_list_len;
+}
+
+static void device_limits(struct rpcrdma_device *device)
+{
+	const struct ib_device_attr *attrs = &device->ib->attrs;
+	bool gaps = attrs->kernel_cap_flags & IBK_SG_GAPS_REG;
+
+	device->max_send_sge = attrs->max_send_sge;
+	device->max_mr_pages = min(attrs->max_fast_reg_page_list_len,
+				   MR_PAGES_MAX);
+	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
+	device->max_qp_wr = attrs->max_qp_wr;
+	device->max_read_responder = clamp_t(int, attrs->max_qp_rd_atom, 0,
+					     READS_MAX);
+	device->max_read_initiator = clamp_t(int, attrs->max_qp_init_rd_atom, 0,
+					     READS_MAX);
+}
+
+static int device_arrives(struct ib_device *ib)
+{
+	struct rpcrdma_device *device;
+
+	if (!device_is_usable(ib)) {
+		pr_err("%s: not usable: no memory management extensions\n",
+		       ib->name);
+		return -EOPNOTSUPP;
+	}
+	device = kzalloc(sizeof(*device), GFP_KERNEL);
+	if (!device)
+		return -ENOMEM;
+	device->ib = ib;
+	device_limits(device);
+	kref_init(&device->ref);
+	spin_lock_init(&device->lock);
+	INIT_LIST_HEAD(&device->conns);
+	init_completion(&device->unused);
+
+	mutex_lock(&devices_lock);
+	ib_set_client_data(ib, &rpcrdma_client, device);
+	mutex_unlock(&devices_lock);
+	return 0;
+}
+
+static void device_unused(struct kref *ref)
+{
+	complete(&container_of(ref, struct rpcrdma_device, ref)->unused);
+}
+
+/*
+ * Connections end by themselves, whatever their roles do; a role that holds on
+ * to one holds memory only.
+ */
+static void device_leaves(struct ib_device *ib, void *client_data)
+{
+	struct rpcrdma_device *device = client_data;
+	struct rpcrdma_conn *conn;
+
+	mutex_lock(&devices_lock);
+	ib_set_client_data(ib, &rpcrdma_client, NULL);
+	mutex_unlock(&devices_lock);
+
+	spin_lock_bh(&device->lock);
+	device->removing = true;
+	list_for_each_entry(conn, &device->conns, device_list)
+		rpcrdma_conn_close(conn, -ENODEV);
+	spin_unlock_bh(&device->lock);
+
+	kref_put(&device->ref, device_unused);
+	wait_for_completion(&device->unused);
+	kfree(device);
+}
+
+static struct ib_client rpcrdma_client = {
+	.name = "rpcrdma",
+	.add = device_arrives,
+	.remove = device_leaves,
+};
+
+/**
+ * rpcrdma_device_attach - make a connection a user of its device
+ * @conn: the connection; @conn->cm_id has been bound to a device
+ *
+ * The connection identifier keeps the device while this runs.
+ *
+ * Context: process.
+ * Return: 0 or -ENODEV.
+ */
+int rpcrdma_device_attach(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_device *device;
+	int err = -ENODEV;
+
+	mutex_lock(&devices_lock);
+	device = ib_get_client_data(conn->cm_id->device, &rpcrdma_client);
+	if (device)
+		kref_get(&device->ref);
+	mutex_unlock(&devices_lock);
+	if (!device)
+		return err;
+
+	spin_lock_bh(&device->lock);
+	if (!device->removing) {
+		list_add_tail(&conn->device_list, &device->conns);
+		conn->device = device;
+		err = 0;
+	}
+	spin_unlock_bh(&device->lock);
+	if (err)
+		kref_put(&device->ref, device_unused);
+	return err;
+}
+
+/**
+ * rpcrdma_device_detach - undo rpcrdma_device_attach(), if it was done
+ * @conn: the connection, which has nothing left on the device
+ *
+ * Context: process.
+ */
+void rpcrdma_device_detach(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_device *device = conn->device;
+
+	if (!device)
+		return;
+	conn->device = NULL;
+	spin_lock_bh(&device->lock);
+	list_del(&conn->device_list);
+	spin_unlock_bh(&device->lock);
+	kref_put(&device->ref, device_unused);
+}
+
+/**
+ * rpcrdma_device_init - learn of all devices, now and later
+ *
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_device_init(void)
+{
+	return ib_register_client(&rpcrdma_client);
+}
+
+/**
+ * rpcrdma_device_exit - close all connections, wait for them, forget devices
+ */
+void rpcrdma_device_exit(void)
+{
+	ib_unregister_client(&rpcrdma_client);
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * How a connection is established over rdma_cm, from either end.
+ *
+ * The CM's event handler does no more than note what happened, for it holds up
+ * all other connections of the system meanwhile. What takes longer runs in
+ * work items of the connection.
+ */
+#define pr_fmt(fmt) "rpcrdma: " fmt
+
+#include <linux/sched/mm.h>
+#include <rdma/ib_addr.h>
+
+#include "../trace.h"
+
+/*
+ * Time-outs of the transport before it gives up. Seven would mean for ever for
+ * the second: a peer that never posts Receives ends the connection, one that
+ * is late for a moment does not.
+ */
+#define RETRY_COUNT	6
+#define RNR_RETRY_COUNT	6
+
+/* The teardown cancels what was queued before: nothing is to follow later. */
+static void conn_queue(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
+		       struct work_struct *work)
+{
+	spin_lock_bh(&conn->post_lock);
+	if (conn->state == state)
+		queue_work(rpcrdma_wq, work);
+	spin_unlock_bh(&conn->post_lock);
+}
+
+static void conn_start_timer(struct rpcrdma_conn *conn)
+{
+	spin_lock_bh(&conn->post_lock);
+	if (conn->state < RPCRDMA_CONN_ESTABLISHED)
+		queue_delayed_work(rpcrdma_wq, &conn->timer,
+				   msecs_to_jiffies(conn->config.timeout_ms));
+	spin_unlock_bh(&conn->post_lock);
+}
+
+/* What takes time once the connection is established */
+static void conn_established_work(struct work_struct *work)
+{
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
+						 established_work);
+	const struct rpcrdma_agreement *agreement = &conn->agreement;
+	unsigned int noio;
+	int err;
+
+	if (!conn->server) {
+		rpcrdma_wire_agree(&conn->config.params, &conn->peer_params,
+				   &conn->agreement);
+		noio = memalloc_noio_save();
+		err = rpcrdma_send_create(conn, agreement->call_threshold);
+		memalloc_noio_restore(noio);
+		if (err)
+			rpcrdma_conn_close(conn, err);
+		else
+			rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+	}
+	if (!rpcrdma_conn_established(conn))
+		return;
+	cancel_delayed_work(&conn->timer);
+	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s, reads %u\n",
+			    conn->peer,
+			    conn->server ? "accepted" : "connected",
+			    conn->device->ib->name, conn->port,
+			    agreement->call_threshold,
+			    agreement->reply_threshold, conn->config.credits,
+			    agreement->remote_inv ? "on" : "off",
+			    conn->read_depth);
+	conn->was_established = true;
+	conn->ops->established(conn);
+}
+
+static void conn_timeout_work(struct work_struct *work)
+{
+	struct rpcrdma_conn *conn = container_of(to_delayed_work(work),
+						 struct rpcrdma_conn, timer);
+
+	spin_lock_bh(&conn->post_lock);
+	if (conn->state != RPCRDMA_CONN_ESTABLISHED)
+		rpcrdma_conn_close_locked(conn, -ETIMEDOUT);
+	spin_unlock_bh(&conn->post_lock);
+}
+
+/* Make all that a connection needs, up to posted Receives. */
+static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
+{
+	int err;
+
+	err = rpcrdma_device_attach(conn);
+	if (err)
+		return err;
+	err = rpcrdma_qp_create(conn);
+	if (err)
+		return err;
+	rpcrdma_mr_create(conn);
+	return rpcrdma_recv_create(conn, recv_size);
+}
+
+static int conn_send_request(struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_params *params = &conn->config.params;
+	struct rdma_conn_param param = {
+		.retry_count = RETRY_COUNT,
+		.rnr_retry_count = RNR_RETRY_COUNT,
+	};
+	u8 private[RPCRDMA_PRIVATE_LEN];
+	int err;
+
+	if (READ_ONCE(conn->state) != RPCRDMA_CONN_RESOLVING)
+		return -ECONNABORTED;
+	err = conn_make_resources(conn, clamp_t(u32, params->recv_size,
+						RPCRDMA_INLINE_MIN,
+						RPCRDMA_INLINE_MAX));
+	if (err)
+		return err;
+	rpcrdma_wire_encode_private(params, private);
+	param.private_data = private;
+	param.private_data_len = sizeof(private);
+	/* Requesters serve RDMA Reads; they never issue one. */
+	param.responder_resources = conn->device->max_read_responder;
+	if (!rpcrdma_conn_go(conn, RPCRDMA_CONN_CONNECTING, NULL))
+		return -ECONNABORTED;
+	return rdma_connect(conn->cm_id, &param);
+}
+
+static void conn_connect_work(struct work_struct *work)
+{
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
+						 connect_work);
+	unsigned int noio;
+	int err;
+
+	/* Memory may be short because what it holds has to be written here. */
+	noio = memalloc_noio_save();
+	mutex_lock(&conn->setup);
+	err = conn_send_request(conn);
+	mutex_unlock(&conn->setup);
+	memalloc_noio_restore(noio);
+	if (err)
+		rpcrdma_conn_close(conn, err);
+}
+
+static void conn_name_peer(struct rpcrdma_conn *conn)
+{
+	snprintf(conn->peer, sizeof(conn->peer), "%pISpsc", &conn->peer_addr);
+}
+
+static void conn_set_addresses(struct rpcrdma_conn *conn)
+{
+	const struct rdma_addr *addr = &conn->cm_id->route.addr;
+
+	conn->local_addr = addr->src_addr;
+	conn->peer_addr = addr->dst_addr;
+	conn_name_peer(conn);
+}
+
+static void conn_read_private(struct rpcrdma_conn *conn,
+			      const struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *param = &event->param.conn;
+
+	rpcrdma_wire_decode_private(&conn->peer_params, param->private_data,
+				    param->private_data ?
+				    param->private_data_len : 0);
+	conn->peer_reads = param->initiator_depth;
+}
+
+static void conn_on_established(struct rpcrdma_conn *conn,
+				const struct rdma_cm_event *event)
+{
+	if (conn->server) {
+		rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED,
+				&conn->established_work);
+		return;
+	}
+	conn_set_addresses(conn);
+	conn_read_private(conn, event);
+	conn_queue(conn, RPCRDMA_CONN_CONNECTING, &conn->established_work);
+}
+
+static int conn_event_status(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_REJECTED:
+		return -ECONNREFUSED;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return -ENODEV;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return -EHOSTUNREACH;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		return -ECONNRESET;
+	default:
+		/* Address, route and connect errors; some tell an errno. */
+		return event->status < 0 ? event->status : -ECONNABORTED;
+	}
+}
+
+static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct rpcrdma_conn *conn = id->context;
+	int err;
+
+	trace_rpcrdma_conn_event(conn, event);
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		err = rdma_resolve_route(id, conn->config.timeout_ms);
+		if (err)
+			rpcrdma_conn_close(conn, err);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		conn_queue(conn, RPCRDMA_CONN_RESOLVING, &conn->connect_work);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		conn_on_established(conn, event);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		pr_info_ratelimited("%s: rejected: %s\n", conn->peer,
+				    rdma_reject_msg(id, event->status));
+		fallthrough;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		rpcrdma_conn_close(conn, conn_event_status(event));
+		break;
+	default:
+		break;
+	}
+	/* The teardown destroys the identifier; the CM waits for that. */
+	return 0;
+}
+
+/**
+ * rpcrdma_establish_init - before a connection is established
+ * @conn: the connection
+ */
+void rpcrdma_establish_init(struct rpcrdma_conn *conn)
+{
+	mutex_init(&conn->setup);
+	INIT_DELAYED_WORK(&conn->timer, conn_timeout_work);
+	INIT_WORK(&conn->connect_work, conn_connect_work);
+	INIT_WORK(&conn->established_work, conn_established_work);
+}
+
+/**
+ * rpcrdma_establish_stop - wait until nobody establishes a connection any more
+ * @conn: the connection, closing
+ *
+ * Context: process, the teardown's.
+ */
+void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
+{
+	/* Whoever is making resources finds out that it is too late. */
+	mutex_lock(&conn->setup);
+	mutex_unlock(&conn->setup);
+	cancel_delayed_work_sync(&conn->timer);
+	cancel_work_sync(&conn->connect_work);
+	cancel_work_sync(&conn->established_work);
+}
+
+/*
+ * The teardown may begin before this fails, if the device goes away. It calls
+ * ->closed after it has had the mutex that the caller holds.
+ */
+static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
+			const struct sockaddr *src, const struct sockaddr *dst)
+{
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(net, conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	conn->cm_id = id;
+	trace_rpcrdma_conn_state(conn, conn->state, 0);
+	err = rdma_resolve_addr(id, (struct sockaddr *)src, dst,
+				conn->config.timeout_ms);
+	if (err)
+		return err;
+	conn->role = conn->config.role;
+	conn->ops = conn->config.ops;
+	conn_start_timer(conn);
+	return 0;
+}
+
+/**
+ * rpcrdma_conn_connect - connect to a server
+ * @net: where the addresses mean something; the caller keeps it until ->closed
+ * @src: address to connect from; NULL, or port zero in it: any
+ * @dst: address to connect to
+ * @config: what the caller wants; all of it but the ops is copied
+ *
+ * Returns at once. The outcome is ->established or ->closed, and either may
+ * come before the caller sees the result of this function.
+ *
+ * Context: may sleep; allocates for itself without causing I/O.
+ * Return: the connection with a reference for the caller, or an ERR_PTR; then
+ * there is no callback.
+ */
+struct rpcrdma_conn *
+rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
+		     const struct sockaddr *dst,
+		     const struct rpcrdma_conn_config *config)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct rpcrdma_conn *conn;
+	int err = -ENOMEM;
+
+	conn = rpcrdma_conn_alloc(false);
+	if (!conn)
+		goto out;
+	conn->config = *config;
+	memcpy(&conn->peer_addr, dst, rdma_addr_size(dst));
+	conn_name_peer(conn);
+
+	/* ->closed may drop the caller's reference before this returns. */
+	rpcrdma_conn_get(conn);
+	mutex_lock(&conn->setup);
+	err = conn_resolve(conn, net, src, dst);
+	mutex_unlock(&conn->setup);
+	if (err) {
+		rpcrdma_conn_close(conn, err);
+		rpcrdma_conn_put(conn);
+	}
+	rpcrdma_conn_put(conn);
+out:
+	memalloc_noio_restore(noio);
+	return err ? ERR_PTR(err) : conn;
+}
+
+/**
+ * rpcrdma_conn_request - make a connection of a request
+ * @id: the new connection's identifier
+ * @event: the request
+ *
+ * Context: the event handler of the listener, which also has @id locked.
+ * Return: the connection with a reference for the caller, or NULL: no memory.
+ * From here on @id belongs to the connection.
+ */
+struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
+					  const struct rdma_cm_event *event)
+{
+	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(true);
+
+	if (!conn)
+		return NULL;
+	conn->cm_id = id;
+	id->context = conn;
+	id->event_handler = conn_event;
+	conn_set_addresses(conn);
+	conn_read_private(conn, event);
+	trace_rpcrdma_conn_state(conn, conn->state, 0);
+	return conn;
+}
+
+/* RDMA Reads that may be outstanding, or zero */
+static unsigned int conn_read_depth(const struct rpcrdma_conn *conn)
+{
+	unsigned int depth = conn->device->max_read_initiator;
+
+	/* The first version of MPA does not tell what the peer can do. */
+	if (conn->peer_reads ||
+	    !rdma_protocol_iwarp(conn->device->ib, conn->port))
+		depth = min_t(unsigned int, depth, conn->peer_reads);
+	if (conn->config.read_depth)
+		depth = min(depth, conn->config.read_depth);
+	return depth;
+}
+
+static int conn_send_answer(struct rpcrdma_conn *conn)
+{
+	struct rdma_conn_param param = {
+		.initiator_depth = conn->read_depth,
+		.retry_count = RETRY_COUNT,
+		.rnr_retry_count = RNR_RETRY_COUNT,
+	};
+	u8 private[RPCRDMA_PRIVATE_LEN];
+	int err;
+
+	rpcrdma_wire_encode_private(&conn->config.params, private);
+	param.private_data = private;
+	param.private_data_len = sizeof(private);
+	rdma_lock_handler(conn->cm_id);
+	err = rdma_accept(conn->cm_id, &param);
+	rdma_unlock_handler(conn->cm_id);
+	return err;
+}
+
+static int conn_accept(struct rpcrdma_conn *conn,
+		       const struct rpcrdma_conn_config *config)
+{
+	struct rpcrdma_agreement *agreement = &conn->agreement;
+	int err;
+
+	if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING)
+		return -ECONNABORTED;
+	conn->config = *config;
+	rpcrdma_wire_agree(&conn->peer_params, &config->params, agreement);
+	err = conn_make_resources(conn, agreement->call_threshold);
+	if (err)
+		return err;
+	err = rpcrdma_send_create(conn, agreement->reply_threshold);
+	if (err)
+		return err;
+	conn->read_depth = conn_read_depth(conn);
+	if (!rpcrdma_conn_go(conn, RPCRDMA_CONN_ACCEPTING, NULL))
+		return -ECONNABORTED;
+	/*
+	 * The peer may send as soon as there is an answer, even if that fails:
+	 * from here on the role is told.
+	 */
+	conn->role = config->role;
+	conn->ops = config->ops;
+	conn_start_timer(conn);
+	err = conn_send_answer(conn);
+	if (err)
+		rpcrdma_conn_close(conn, err);
+	return 0;
+}
+
+/**
+ * rpcrdma_conn_accept - accept a connection
+ * @conn: from rpcrdma_listener_next()
+ * @config: what the caller wants; all of it but the ops is copied
+ *
+ * Context: may sleep.
+ * Return: 0: the outcome is ->established or ->closed; callbacks may come
+ * before this returns. Otherwise a negative errno: the connection is closed
+ * and there is no callback; the caller drops its reference.
+ */
+int rpcrdma_conn_accept(struct rpcrdma_conn *conn,
+			const struct rpcrdma_conn_config *config)
+{
+	int err;
+
+	/* ->closed may drop the caller's reference before this returns. */
+	rpcrdma_conn_get(conn);
+	mutex_lock(&conn->setup);
+	err = conn_accept(conn, config);
+	mutex_unlock(&conn->setup);
+	if (err)
+		rpcrdma_conn_close(conn, err);
+	rpcrdma_conn_put(conn);
+	return err;
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A listener: where connection requests arrive and wait for the role.
+ */
+#define pr_fmt(fmt) "rpcrdma: " fmt
+
+#include <linux/slab.h>
+#include <rdma/ib_addr.h>
+
+#include "../trace.h"
+
+/* Requests that the role has not taken yet; more are refused. */
+#define PENDING_MAX	128
+
+/* A device that took its address with it may come back. */
+#define RELISTEN_DELAY	(5 * HZ)
+
+/*
+ * Owned by the role, from rpcrdma_listener_create() to
+ * rpcrdma_listener_destroy(). A listener on any address follows devices as
+ * they come and go by itself; one on an address of a device is told when that
+ * goes, and then tries to listen again until it succeeds.
+ */
+struct rpcrdma_listener {
+	struct net *net;
+	struct sockaddr_storage addr;
+	void (*incoming)(struct rpcrdma_listener *listener);
+	void *role;
+	struct mutex setup;		/* protects the next two */
+	struct rdma_cm_id *cm_id;
+	bool dead;
+	struct delayed_work relisten;
+	spinlock_t lock;		/* protects the next two */
+	struct list_head pending;
+	unsigned int num_pending;
+};
+
+/* Requests may have been given up by whoever sent them. */
+static void listener_purge(struct rpcrdma_listener *listener)
+{
+	struct rpcrdma_conn *conn, *next;
+	LIST_HEAD(closed);
+
+	spin_lock_bh(&listener->lock);
+	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
+		if (READ_ONCE(conn->state) == RPCRDMA_CONN_PENDING)
+			continue;
+		list_move(&conn->pending_list, &closed);
+		listener->num_pending--;
+	}
+	spin_unlock_bh(&listener->lock);
+	list_for_each_entry_safe(conn, next, &closed, pending_list)
+		rpcrdma_conn_put(conn);
+}
+
+static int listener_on_request(struct rpcrdma_listener *listener,
+			       struct rdma_cm_id *id,
+			       const struct rdma_cm_event *event)
+{
+	struct rpcrdma_conn *conn;
+
+	if (READ_ONCE(listener->num_pending) >= PENDING_MAX)
+		listener_purge(listener);
+	if (READ_ONCE(listener->num_pending) >= PENDING_MAX) {
+		pr_warn_ratelimited("too many connection requests\n");
+		return -ECONNREFUSED;
+	}
+	conn = rpcrdma_conn_request(id, event);
+	if (!conn)
+		return -ENOMEM;
+	spin_lock_bh(&listener->lock);
+	list_add_tail(&conn->pending_list, &listener->pending);
+	listener->num_pending++;
+	spin_unlock_bh(&listener->lock);
+	listener->incoming(listener);
+	return 0;
+}
+
+/*
+ * Of the listener's identifier; a connection's has its own handler from the
+ * request on. If a request is answered with an error the CM rejects it.
+ */
+static int listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct rpcrdma_listener *listener = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return listener_on_request(listener, id, event);
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		/* The CM waits for the identifier to be destroyed. */
+		mod_delayed_work(rpcrdma_wq, &listener->relisten, 0);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int listener_bind(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	int err;
+
+	/* Otherwise there is no second one for IPv4 on the same port. */
+	if (addr->sa_family == AF_INET6) {
+		err = rdma_set_afonly(id, 1);
+		if (err)
+			return err;
+	}
+	err = rdma_bind_addr(id, addr);
+	if (err)
+		return err;
+	return rdma_listen(id, PENDING_MAX);
+}
+
+static int listener_listen(struct rpcrdma_listener *listener)
+{
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(listener->net, listener_event, listener,
+			    RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	err = listener_bind(id, (struct sockaddr *)&listener->addr);
+	if (err) {
+		rdma_destroy_id(id);
+		return err;
+	}
+	/* Tells the port if the CM was to choose one. */
+	listener->addr = id->route.addr.src_addr;
+	listener->cm_id = id;
+	return 0;
+}
+
+static void listener_close(struct rpcrdma_listener *listener)
+{
+	if (listener->cm_id)
+		rdma_destroy_id(listener->cm_id);
+	listener->cm_id = NULL;
+}
+
+static void listener_relisten_work(struct work_struct *work)
+{
+	struct rpcrdma_listener *listener =
+		container_of(to_delayed_work(work), struct rpcrdma_listener,
+			     relisten);
+
+	mutex_lock(&listener->setup);
+	listener_close(listener);
+	if (!listener->dead && listener_listen(listener))
+		queue_delayed_work(rpcrdma_wq, &listener->relisten,
+				   RELISTEN_DELAY);
+	mutex_unlock(&listener->setup);
+}
+
+/**
+ * rpcrdma_listener_create - listen for connection requests
+ * @net: where @addr means something; the caller keeps it
+ * @addr: address to listen at, perhaps any; port zero: any that is free
+ * @incoming: told when there is something for rpcrdma_listener_next(). Called
+ *	by the CM: must not sleep for long, nor destroy the listener.
+ * @role: the caller's own object
+ *
+ * Context: may sleep.
+ * Return: the listener, or an ERR_PTR.
+ */
+struct rpcrdma_listener *
+rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
+			void (*incoming)(struct rpcrdma_listener *listener),
+			void *role)
+{
+	struct rpcrdma_listener *listener;
+	int err;
+
+	if (addr->sa_family != AF_INET &&
+	    !(IS_ENABLED(CONFIG_IPV6) && addr->sa_family == AF_INET6))
+		return ERR_PTR(-EAFNOSUPPORT);
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
+	if (!listener)
+		return ERR_PTR(-ENOMEM);
+	listener->net = net;
+	listener->incoming = incoming;
+	listener->role = role;
+	memcpy(&listener->addr, addr, rdma_addr_size(addr));
+	mutex_init(&listener->setup);
+	INIT_DELAYED_WORK(&listener->relisten, listener_relisten_work);
+	spin_lock_init(&listener->lock);
+	INIT_LIST_HEAD(&listener->pending);
+
+	mutex_lock(&listener->setup);
+	err = listener_listen(listener);
+	mutex_unlock(&listener->setup);
+	if (err) {
+		kfree(listener);
+		return ERR_PTR(err);
+	}
+	return listener;
+}
+
+/**
+ * rpcrdma_listener_address - where a listener listens
+ * @listener: the listener
+ *
+ * Return: address and port, never port zero.
+ */
+const struct sockaddr *
+rpcrdma_listener_address(struct rpcrdma_listener *listener)
+{
+	return (const struct sockaddr *)&listener->addr;
+}
+
+/**
+ * rpcrdma_listener_role - whose listener it is
+ * @listener: the listener
+ *
+ * Return: what the role passed to rpcrdma_listener_create().
+ */
+void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
+{
+	return listener->role;
+}
+
+/**
+ * rpcrdma_listener_next - take a connection request
+ * @listener: the listener
+ *
+ * Context: any but hard interrupts.
+ * Return: the connection, for rpcrdma_conn_accept(), with a reference for the
+ * caller; or NULL: there is none. To refuse it: rpcrdma_conn_close().
+ */
+struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
+{
+	struct rpcrdma_conn *conn;
+
+	for (;;) {
+		spin_lock_bh(&listener->lock);
+		conn = list_first_entry_or_null(&listener->pending,
+						struct rpcrdma_conn,
+						pending_list);
+		if (conn) {
+			list_del_init(&conn->pending_list);
+			listener->num_pending--;
+		}
+		spin_unlock_bh(&listener->lock);
+		if (!conn || READ_ONCE(conn->state) == RPCRDMA_CONN_PENDING)
+			return conn;
+		rpcrdma_conn_put(conn);
+	}
+}
+
+/**
+ * rpcrdma_listener_destroy - listen no more, refuse what nobody has taken
+ * @listener: the listener; nobody uses it otherwise any more
+ *
+ * No @incoming is running when this returns.
+ *
+ * Context: may sleep.
+ */
+void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
+{
+	struct rpcrdma_conn *conn;
+
+	mutex_lock(&listener->setup);
+	listener->dead = true;
+	listener_close(listener);
+	mutex_unlock(&listener->setup);
+	cancel_delayed_work_sync(&listener->relisten);
+
+	while ((conn = rpcrdma_listener_next(listener))) {
+		rpcrdma_conn_close(conn, -ESHUTDOWN);
+		rpcrdma_conn_put(conn);
+	}
+	mutex_destroy(&listener->setup);
+	kfree(listener);
+}

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Registrations: memory that the peer may reach for a while, by fast
+ * registration work requests.
+ *
+ * A connection starts without any. A work item makes them a few at a time when
+ * they run out, and the shrinker takes those that are idle when memory is
+ * short. A registration comes back invalidated, so that any idle one can be
+ * used again; on a connection that breaks they all die with the queue pair.
+ */
+#include <linux/sched/mm.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+
+#include "../trace.h"
+
+/* Fewer idle ones than this: make more. The shrinker leaves as many. */
+#define MRS_LOW		2
+/* How many at a time */
+#define MRS_STEP	8
+/* When the device or the system has none to give, ask again after */
+#define MRS_RETRY	(HZ / 10)
+
+/* What the shrinker sees: connections, and their idle registrations */
+static DEFINE_SPINLOCK(mr_conns_lock);
+static LIST_HEAD(mr_conns);
+static atomic_long_t mrs_idle;
+static struct shrinker *mr_shrinker;
+
+static void mr_release(struct rpcrdma_owned *owned)
+{
+	struct rpcrdma_mr *mr = container_of(owned, struct rpcrdma_mr, owned);
+
+	kfree(mr->sgl);
+	kfree(mr);
+}
+
+static struct rpcrdma_mr *mr_alloc(struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_device *device = conn->device;
+	int node = ibdev_to_node(device->ib);
+	struct rpcrdma_mr *mr;
+
+	mr = kzalloc_node(sizeof(*mr), GFP_KERNEL, node);
+	if (!mr)
+		return NULL;
+	mr->sgl = kmalloc_array_node(device->max_mr_pages, sizeof(*mr->sgl),
+				     GFP_KERNEL, node);
+	if (!mr->sgl)
+		goto err_free;
+	sg_init_table(mr->sgl, device->max_mr_pages);
+	mr->mr = ib_alloc_mr(conn->pd, device->mr_type, device->max_mr_pages);
+	if (IS_ERR(mr->mr))
+		goto err_free;
+	mr->mr_type = device->mr_type;
+	mr->max_sg = device->max_mr_pages;
+	mr->conn = conn;
+	return mr;
+
+err_free:
+	mr_release(&mr->owned);
+	return NULL;
+}
+
+static void mr_unmap(struct rpcrdma_mr *mr)
+{
+	if (!mr->mapped)
+		return;
+	trace_rpcrdma_mr_unmap(mr->conn, mr);
+	ib_dma_unmap_sg(mr->conn->device->ib, mr->sgl, mr->num_sg,
+			mr->direction);
+	mr->mapped = false;
+}
+
+static void mr_undo(struct rpcrdma_owned *owned)
+{
+	mr_unmap(container_of(owned, struct rpcrdma_mr, owned));
+}
+
+/*
+ * Grow by a step if that is due: also if some are idle again, when one was
+ * wanted, for whoever wants more than there are gives back what it has got.
+ * Return: how many were added.
+ */
+static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_mr *mr;
+	unsigned int added;
+
+	if (!READ_ONCE(conn->mr_wanted) &&
+	    READ_ONCE(conn->num_mrs_free) >= MRS_LOW)
+		return 0;
+	for (added = 0; added < MRS_STEP; added++) {
+		mr = mr_alloc(conn);
+		if (!mr)
+			break;
+		spin_lock_bh(&conn->mr_lock);
+		list_add(&mr->owned.all, &conn->mrs);
+		list_add(&mr->list, &conn->mrs_free);
+		conn->num_mrs_free++;
+		spin_unlock_bh(&conn->mr_lock);
+	}
+	atomic_long_add(added, &mrs_idle);
+	return added;
+}
+
+/* Free what the shrinker has chosen. Return: how many. */
+static unsigned int mr_pool_shrink(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_mr *mr, *next;
+	unsigned int removed = 0;
+	LIST_HEAD(surplus);
+
+	spin_lock_bh(&conn->mr_lock);
+	list_splice_init(&conn->mrs_surplus, &surplus);
+	list_for_each_entry(mr, &surplus, list)
+		list_del(&mr->owned.all);
+	spin_unlock_bh(&conn->mr_lock);
+
+	list_for_each_entry_safe(mr, next, &surplus, list) {
+		ib_dereg_mr(mr->mr);
+		mr_release(&mr->owned);
+		removed++;
+	}
+	return removed;
+}
+
+static void mr_pool_work(struct work_struct *work)
+{
+	struct rpcrdma_conn *conn = container_of(to_delayed_work(work),
+						 struct rpcrdma_conn, mr_work);
+	unsigned int added, removed, noio;
+	bool writable;
+
+	/* Memory may be short because what it holds has to be written here. */
+	noio = memalloc_noio_save();
+	removed = mr_pool_shrink(conn);
+	added = mr_pool_grow(conn);
+	memalloc_noio_restore(noio);
+
+	spin_lock_bh(&conn->mr_lock);
+	if (conn->mr_wanted && !added)
+		queue_delayed_work(rpcrdma_wq, &conn->mr_work, MRS_RETRY);
+	writable = conn->mr_wanted && conn->num_mrs_free;
+	if (writable)
+		conn->mr_wanted = false;
+	trace_rpcrdma_mr_pool(conn, added, removed, conn->num_mrs_free);
+	spin_unlock_bh(&conn->mr_lock);
+	if (writable)
+		queue_work(rpcrdma_wq, &conn->writable_work);
+}
+
+/**
+ * rpcrdma_mr_create - prepare for registrations
+ * @conn: the connection, which has a queue pair
+ */
+void rpcrdma_mr_create(struct rpcrdma_conn *conn)
+{
+	spin_lock(&mr_conns_lock);
+	list_add_tail(&conn->mr_conns, &mr_conns);
+	spin_unlock(&mr_conns_lock);
+}
+
+/**
+ * rpcrdma_mr_get - take a registration
+ * @conn: the connection
+ *
+ * The caller owns it until rpcrdma_mr_put().
+ *
+ * Context: any but hard interrupts.
+ * Return: the registration, empty; or NULL if the connection is not
+ * established, or if there is none, and then ->writable follows when some have
+ * been made.
+ */
+struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_mr *mr;
+	bool low;
+
+	if (!rpcrdma_conn_established(conn) || !rpcrdma_conn_enter(conn))
+		return NULL;
+	spin_lock_bh(&conn->mr_lock);
+	mr = list_first_entry_or_null(&conn->mrs_free, struct rpcrdma_mr, list);
+	if (mr) {
+		list_del_init(&mr->list);
+		conn->num_mrs_free--;
+		mr->owned.held = true;
+	} else {
+		conn->mr_wanted = true;
+	}
+	low = conn->num_mrs_free < MRS_LOW;
+	spin_unlock_bh(&conn->mr_lock);
+	if (low)
+		queue_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
+	rpcrdma_conn_leave(conn);
+	if (!mr)
+		return NULL;
+
+	atomic_long_dec(&mrs_idle);
+	mr->num_sg = 0;
+	return mr;
+}
+
+static bool mr_has_gap(const struct rpcrdma_mr *mr, unsigned int offset)
+{
+	const struct scatterlist *last;
+
+	if (!mr->num_sg || mr->mr_type == IB_MR_TYPE_SG_GAPS)
+		return false;
+	last = &mr->sgl[mr->num_sg - 1];
+	return offset || last->offset + last->length != PAGE_SIZE;
+}
+
+/**
+ * rpcrdma_mr_add - append memory to a registration that is not yet mapped
+ * @mr: the registration
+ * @page: where the memory is
+ * @offset: octets into @page, less than a page
+ * @len: octets, which may go beyond @page
+ *
+ * Unless the device can do better, only the first piece may begin and only the
+ * last may end within a page.
+ *
+ * Context: any.
+ * Return: how many octets it took, at most to the end of the page; zero: no
+ * more fit into this registration.
+ */
+unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page *page,
+			    unsigned int offset, unsigned int len)
+{
+	if (mr->num_sg == mr->max_sg || mr_has_gap(mr, offset))
+		return 0;
+	len = min_t(unsigned int, len, PAGE_SIZE - offset);
+	if (len)
+		sg_set_page(&mr->sgl[mr->num_sg++], page, len, offset);
+	return len;
+}
+
+static void mr_fill_wr(struct rpcrdma_mr *mr)
+{
+	bool reading = mr->direction == DMA_TO_DEVICE;
+
+	mr->reg_wr = (struct ib_reg_wr){
+		.wr = {
+			.opcode = IB_WR_REG_MR,
+			.wr_cqe = &mr->conn->error_cqe,
+		},
+		.mr = mr->mr,
+		.key = mr->mr->rkey,
+		.access = reading ? IB_ACCESS_REMOTE_READ :
+			  IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE,
+	};
+	mr->segment = (struct rpcrdma_segment){
+		.handle = mr->mr->rkey,
+		.length = mr->mr->length,
+		.offset = mr->mr->iova,
+	};
+}
+
+/* Caller has entered the connection. */
+static int mr_do_map(struct rpcrdma_mr *mr)
+{
+	struct ib_device *device = mr->conn->device->ib;
+	int mapped, n;
+
+	mapped = ib_dma_map_sg(device, mr->sgl, mr->num_sg, mr->direction);
+	if (!mapped)
+		return -EIO;
+	/* A key that a peer may still remember is not to be used again soon. */
+	ib_update_fast_reg_key(mr->mr, ib_inc_rkey(mr->mr->rkey));
+	n = ib_map_mr_sg(mr->mr, mr->sgl, mapped, NULL, PAGE_SIZE);
+	if (n != mapped) {
+		ib_dma_unmap_sg(device, mr->sgl, mr->num_sg, mr->direction);
+		return n < 0 ? n : -EIO;
+	}
+	mr->mapped = true;
+	mr_fill_wr(mr);
+	trace_rpcrdma_mr_map(mr->conn, mr);
+	return 0;
+}
+
+/**
+ * rpcrdma_mr_map - prepare a registration for the peer
+ * @mr: the registration, with memory in it
+ * @direction: DMA_TO_DEVICE if the peer will read, DMA_FROM_DEVICE if it will
+ *	write
+ *
+ * Afterwards @mr->segment may be offered in a message, behind @mr->reg_wr. If
+ * that is never posted, the registration needs no invalidation.
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOTCONN, or another negative errno: the memory cannot be mapped.
+ */
+int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
+{
+	int err;
+
+	if (!rpcrdma_owned_enter(mr->conn, &mr->owned))
+		return -ENOTCONN;
+	mr->direction = direction;
+	err = mr_do_map(mr);
+	rpcrdma_conn_leave(mr->conn);
+	return err;
+}
+
+/**
+ * rpcrdma_mr_invalidate - take registrations away from the peer
+ * @conn: their connection
+ * @invalidation: the registrations, at least one, and what to do afterwards;
+ *	the list is the connection's until then
+ *
+ * Does not fail for lack of room: then it waits for some and goes before all
+ * that is posted later. If it cannot be done, the connection is closed.
+ *
+ * Context: any but hard interrupts.
+ * Return: 0: @invalidation->work.done will be called once. -ENOTCONN: it will
+ * not; the peer can reach the memory until ->closed.
+ */
+int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
+			  struct rpcrdma_invalidation *invalidation)
+{
+	struct ib_send_wr *first = NULL, *last = NULL, *wr;
+	struct rpcrdma_mr *mr;
+	int err;
+
+	list_for_each_entry(mr, &invalidation->mrs, list) {
+		trace_rpcrdma_mr_invalidate(conn, mr);
+		wr = &mr->inv_wr;
+		*wr = (struct ib_send_wr){
+			.opcode = IB_WR_LOCAL_INV,
+			.ex.invalidate_rkey = mr->segment.handle,
+			.wr_cqe = &conn->error_cqe,
+		};
+		if (last)
+			last->next = wr;
+		else
+			first = wr;
+		last = wr;
+	}
+	if (WARN_ON_ONCE(!last))
+		return -ENOTCONN;
+	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last);
+	if (err)
+		rpcrdma_conn_close(conn, err);
+	return err ? -ENOTCONN : 0;
+}
+
+/**
+ * rpcrdma_mr_put - give back a registration
+ * @mr: the registration: invalidated, by either end, or never posted, or of a
+ *	connection that has been closed
+ *
+ * Its memory is unmapped when this returns.
+ *
+ * Context: any but hard interrupts.
+ */
+void rpcrdma_mr_put(struct rpcrdma_mr *mr)
+{
+	struct rpcrdma_conn *conn = mr->conn;
+
+	if (!rpcrdma_owned_enter(conn, &mr->owned)) {
+		if (rpcrdma_owned_drop(conn, &mr->owned, mr_undo))
+			mr_release(&mr->owned);
+		return;
+	}
+	mr_unmap(mr);
+	spin_lock_bh(&conn->mr_lock);
+	mr->owned.held = false;
+	list_add(&mr->list, &conn->mrs_free);
+	conn->num_mrs_free++;
+	spin_unlock_bh(&conn->mr_lock);
+	atomic_long_inc(&mrs_idle);
+	rpcrdma_conn_leave(conn);
+}
+
+/**
+ * rpcrdma_mr_destroy - unmap and deregister all, free those that nobody owns
+ * @conn: the connection; its queue pair is drained and nobody can enter it
+ *
+ * Context: process, the teardown's.
+ */
+void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_mr *mr;
+
+	spin_lock(&mr_conns_lock);
+	list_del_init(&conn->mr_conns);
+	spin_unlock(&mr_conns_lock);
+	cancel_delayed_work_sync(&conn->mr_work);
+
+	atomic_long_sub(conn->num_mrs_free, &mrs_idle);
+	list_for_each_entry(mr, &conn->mrs, owned.all) {
+		/* Its owner may be giving it back just now. */
+		spin_lock_bh(&conn->owned_lock);
+		mr_unmap(mr);
+		spin_unlock_bh(&conn->owned_lock);
+		ib_dereg_mr(mr->mr);
+	}
+	rpcrdma_owned_abandon(conn, &conn->mrs, mr_release);
+}
+
+static unsigned long mr_shrinker_count(struct shrinker *shrinker,
+				       struct shrink_control *sc)
+{
+	/* The count may lag behind, even below zero, for a moment. */
+	return max(atomic_long_read(&mrs_idle), 0L) ?: SHRINK_EMPTY;
+}
+
+/* Caller holds mr_lock. */
+static unsigned long mr_pool_condemn(struct rpcrdma_conn *conn,
+				     unsigned long count)
+{
+	struct rpcrdma_mr *mr;
+	unsigned long n;
+
+	for (n = 0; n < count && conn->num_mrs_free > MRS_LOW; n++) {
+		mr = list_last_entry(&conn->mrs_free, struct rpcrdma_mr, list);
+		list_move(&mr->list, &conn->mrs_surplus);
+		conn->num_mrs_free--;
+	}
+	return n;
+}
+
+/*
+ * Deregistration sleeps on locks under which drivers allocate, so it is left
+ * to the connection's work item. Connections take turns.
+ */
+static unsigned long mr_shrinker_scan(struct shrinker *shrinker,
+				      struct shrink_control *sc)
+{
+	struct rpcrdma_conn *conn, *next;
+	unsigned long freed = 0, n;
+	LIST_HEAD(visited);
+
+	spin_lock(&mr_conns_lock);
+	list_for_each_entry_safe(conn, next, &mr_conns, mr_conns) {
+		if (freed >= sc->nr_to_scan)
+			break;
+		list_move_tail(&conn->mr_conns, &visited);
+		spin_lock_bh(&conn->mr_lock);
+		n = mr_pool_condemn(conn, sc->nr_to_scan - freed);
+		spin_unlock_bh(&conn->mr_lock);
+		if (n)
+			mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
+		freed += n;
+	}
+	list_splice_tail(&visited, &mr_conns);
+	spin_unlock(&mr_conns_lock);
+	atomic_long_sub(freed, &mrs_idle);
+	return freed ?: SHRINK_STOP;
+}
+
+/**
+ * rpcrdma_mr_pool_init - before the first registration of a connection
+ * @conn: the connection
+ */
+void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn)
+{
+	spin_lock_init(&conn->mr_lock);
+	INIT_LIST_HEAD(&conn->mrs);
+	INIT_LIST_HEAD(&conn->mrs_free);
+	INIT_LIST_HEAD(&conn->mrs_surplus);
+	INIT_LIST_HEAD(&conn->mr_conns);
+	INIT_DELAYED_WORK(&conn->mr_work, mr_pool_work);
+}
+
+/**
+ * rpcrdma_mr_init - register the shrinker
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rpcrdma_mr_init(void)
+{
+	mr_shrinker = shrinker_alloc(0, "rpcrdma-mr");
+	if (!mr_shrinker)
+		return -ENOMEM;
+	mr_shrinker->count_objects = mr_shrinker_count;
+	mr_shrinker->scan_objects = mr_shrinker_scan;
+	shrinker_register(mr_shrinker);
+	return 0;
+}
+
+/**
+ * rpcrdma_mr_exit - unregister the shrinker
+ */
+void rpcrdma_mr_exit(void)
+{
+	shrinker_free(mr_shrinker);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What a role may own when its connection goes: messages, Sends and
+ * registrations.
+ *
+ * A device that is being removed cannot wait for a role, so the teardown takes
+ * the hardware's part of each of these (mappings, keys) away, owned or not,
+ * and leaves plain memory. The owner frees that when it gives it back.
+ */
+#include <linux/rcupdate.h>
+
+#include "conn.h"
+
+/**
+ * rpcrdma_conn_enter - keep the verbs resources of a connection for a while
+ * @conn: the connection
+ *
+ * Between this and rpcrdma_conn_leave() the device, the protection domain and
+ * the queue pair stay, if they have been there; closing and draining are not
+ * held up, but what follows is, ->closed included. It is meant for building
+ * what is then posted, and undoing that if posting fails. Calls may be nested,
+ * but the inner one may fail. Callbacks need not enter.
+ *
+ * Context: any; the caller holds a reference to @conn. It may sleep before it
+ * leaves, but only on what ends when the connection closes.
+ * Return: false when it is too late; then rpcrdma_conn_leave() is not due.
+ */
+bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
+{
+	return percpu_ref_tryget_live(&conn->users);
+}
+
+/**
+ * rpcrdma_conn_leave - end what rpcrdma_conn_enter() began
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
+{
+	percpu_ref_put(&conn->users);
+}
+
+/**
+ * rpcrdma_owned_enter - as rpcrdma_conn_enter(), by the owner of something
+ * @conn: its connection, which may be gone already
+ * @owned: what the caller owns
+ *
+ * The memory of a connection is freed by RCU and after it has made orphans of
+ * all that belongs to it, so what is not an orphan still has a connection.
+ *
+ * Context: any.
+ * Return: whether the caller has to leave.
+ */
+bool rpcrdma_owned_enter(struct rpcrdma_conn *conn, struct rpcrdma_owned *owned)
+{
+	bool entered;
+
+	rcu_read_lock();
+	/* Pairs with rpcrdma_owned_abandon(). */
+	entered = !smp_load_acquire(&owned->orphan) && rpcrdma_conn_enter(conn);
+	rcu_read_unlock();
+	return entered;
+}
+
+/**
+ * rpcrdma_owned_drop - give up what belongs to a connection in its teardown
+ * @conn: its connection, which may be gone already
+ * @owned: what the caller owns and rpcrdma_owned_enter() failed for
+ * @undo: what cannot wait for the teardown; called under owned_lock if that has
+ *	not done it, while the device is still there. May be NULL.
+ *
+ * Context: any.
+ * Return: whether the caller has to free it; otherwise the teardown does.
+ */
+bool rpcrdma_owned_drop(struct rpcrdma_conn *conn, struct rpcrdma_owned *owned,
+			void (*undo)(struct rpcrdma_owned *owned))
+{
+	bool orphan;
+
+	rcu_read_lock();
+	/* Pairs with rpcrdma_owned_abandon(). */
+	orphan = smp_load_acquire(&owned->orphan);
+	if (!orphan) {
+		spin_lock_bh(&conn->owned_lock);
+		orphan = owned->orphan;
+		if (!orphan && undo)
+			undo(owned);
+		owned->held = false;
+		spin_unlock_bh(&conn->owned_lock);
+	}
+	rcu_read_unlock();
+	return orphan;
+}
+
+/**
+ * rpcrdma_owned_abandon - the teardown's last word on things of one kind
+ * @conn: the connection; nobody can enter it any more
+ * @all: the list of them, by all
+ * @release: frees the memory of one
+ *
+ * Context: process.
+ */
+void rpcrdma_owned_abandon(struct rpcrdma_conn *conn, struct list_head *all,
+			   void (*release)(struct rpcrdma_owned *owned))
+{
+	struct rpcrdma_owned *owned, *next;
+	LIST_HEAD(idle);
+
+	spin_lock_bh(&conn->owned_lock);
+	list_for_each_entry_safe(owned, next, all, all) {
+		if (!owned->held) {
+			list_move(&owned->all, &idle);
+			continue;
+		}
+		list_del(&owned->all);
+		/* From here on it is the owner's alone. */
+		smp_store_release(&owned->orphan, true);
+	}
+	spin_unlock_bh(&conn->owned_lock);
+
+	list_for_each_entry_safe(owned, next, &idle, all)
+		release(owned);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The queue pair of a connection, and how deep its queues are.
+ */
+#include "../trace.h"
+
+/* Receives reposted at a time, and Sends not signalled in a row, at most */
+#define BATCH_MAX	16U
+
+/* A send queue is not made smaller than this when the device refuses more. */
+#define SQ_MIN		64U
+
+/* rdma_rw takes at most a registration and an invalidation per transfer. */
+#define RW_FACTOR	3
+
+/**
+ * rpcrdma_depths_init - decide how large everything of a connection is
+ * @depths: filled in
+ * @config: what the role wants
+ * @max_qp_wr: the device's limit of one queue
+ * @max_cqe: the device's limit of a completion queue
+ *
+ * The receive queue has to hold what the credits promise, so the device may
+ * lower these. The send queue has no such need, as posting to it waits; it has
+ * room for a Send per message, and per forward Call a registration and its
+ * invalidation on the requester, or what rdma_rw needs on the responder. Each
+ * queue has an entry for draining.
+ */
+void rpcrdma_depths_init(struct rpcrdma_depths *depths,
+			 const struct rpcrdma_conn_config *config,
+			 unsigned int max_qp_wr, unsigned int max_cqe)
+{
+	unsigned int messages = config->credits + config->backward_credits;
+	unsigned int limit = min(max_qp_wr, max_cqe / 2);
+	unsigned int spare, total;
+
+	depths->batch = clamp(messages / 4, 1U, BATCH_MAX);
+	spare = depths->batch + 1 + config->backward_credits;
+	depths->credits = config->credits;
+	if (depths->credits + spare > limit)
+		depths->credits = limit > spare ? limit - spare : 1;
+
+	depths->recvs = depths->credits + config->backward_credits +
+			depths->batch;
+	depths->sends = depths->recvs;
+	depths->rq = depths->recvs + 1;
+	depths->rw_contexts = config->rw_contexts;
+	depths->sq = depths->sends + 1;
+	if (!depths->rw_contexts)
+		depths->sq += 2 * depths->credits;
+	depths->sq = min(max(depths->sq, 2 * SQ_MIN), limit);
+	total = min(depths->sq + RW_FACTOR * depths->rw_contexts, limit);
+	depths->cqes = total + depths->rq;
+}
+
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct rpcrdma_conn *conn = context;
+
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		/* A message overtook what confirms the connection. */
+		rdma_notify(conn->cm_id, event->event);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_PATH_MIG_ERR:
+		/* This may be an interrupt. */
+		queue_work(rpcrdma_wq, &conn->broken_work);
+		break;
+	default:
+		break;
+	}
+}
+
+static int qp_try_create(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_depths *depths = &conn->depths;
+	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event,
+		.qp_context = conn,
+		.send_cq = conn->cq,
+		.recv_cq = conn->cq,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.cap = {
+			.max_send_wr = depths->sq,
+			.max_recv_wr = depths->rq,
+			.max_send_sge = 1 + conn->send_sges,
+			.max_recv_sge = 1,
+			.max_rdma_ctxs = depths->rw_contexts,
+		},
+		.port_num = conn->port,
+	};
+	unsigned int sq;
+	int err;
+
+	err = rdma_create_qp(conn->cm_id, conn->pd, &attr);
+	if (err)
+		return err;
+	conn->qp = conn->cm_id->qp;
+	/* The device may give more than there are completion entries for. */
+	sq = min(attr.cap.max_send_wr, depths->cqes - depths->rq) - 1;
+	rpcrdma_sq_init(&conn->sq, sq);
+	conn->max_chain = min(sq / 2, (unsigned int)U16_MAX);
+	return 0;
+}
+
+/*
+ * How much fits into a queue depends on the size of its entries, which no
+ * attribute tells: ask for less until the device agrees.
+ */
+static int qp_create(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_depths *depths = &conn->depths;
+	int err;
+
+	for (;;) {
+		err = qp_try_create(conn);
+		if (err != -ENOMEM && err != -EINVAL)
+			return err;
+		if (depths->sq <= SQ_MIN && conn->send_sges <= 1)
+			return err;
+		depths->sq = max(depths->sq / 2, min(depths->sq, SQ_MIN));
+		depths->rw_contexts = DIV_ROUND_UP(depths->rw_contexts, 2);
+		conn->send_sges = DIV_ROUND_UP(conn->send_sges, 2);
+	}
+}
+
+/**
+ * rpcrdma_qp_create - make protection domain, completion queue and queue pair
+ * @conn: the connection; @conn->cm_id is bound to a device, @conn->device set
+ *
+ * A protection domain of its own makes a handle of this connection worthless
+ * on any other (RFC 8166 section 8.1.1).
+ *
+ * Context: process.
+ * Return: 0 or a negative errno; then rpcrdma_qp_destroy() cleans up.
+ */
+int rpcrdma_qp_create(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_device *device = conn->device;
+	struct rpcrdma_depths *depths = &conn->depths;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+
+	conn->port = conn->cm_id->port_num;
+	conn->send_sges = min(conn->config.send_pages,
+			      device->max_send_sge - 1);
+	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr,
+			    device->ib->attrs.max_cqe);
+	conn->config.credits = depths->credits;
+
+	pd = ib_alloc_pd(device->ib, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	conn->pd = pd;
+	cq = ib_cq_pool_get(device->ib, depths->cqes, -1, IB_POLL_WORKQUEUE);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	conn->cq = cq;
+	return qp_create(conn);
+}
+
+/**
+ * rpcrdma_qp_destroy - undo what there is of rpcrdma_qp_create()
+ * @conn: the connection; nothing of it uses the protection domain any more
+ *
+ * Context: process, the teardown's.
+ */
+void rpcrdma_qp_destroy(struct rpcrdma_conn *conn)
+{
+	if (conn->qp)
+		rdma_destroy_qp(conn->cm_id);
+	conn->qp = NULL;
+	if (conn->cq)
+		ib_cq_pool_put(conn->cq, conn->depths.cqes);
+	conn->cq = NULL;
+	if (conn->pd)
+		ib_dealloc_pd(conn->pd);
+	conn->pd = NULL;
+}

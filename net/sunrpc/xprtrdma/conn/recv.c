@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Receives: buffers that are posted ahead of the credits they stand for.
+ *
+ * There are as many as credits in both directions, and a batch more. Those
+ * that come back are posted a batch at a time, with one doorbell. So less than
+ * a batch is ever idle, and at least as many are posted as the peer has
+ * credits that it has not used.
+ */
+#include <linux/slab.h>
+
+#include "../trace.h"
+
+static void recv_release(struct rpcrdma_owned *owned)
+{
+	struct rpcrdma_recv *recv = container_of(owned, struct rpcrdma_recv,
+						 owned);
+
+	kfree(recv->data);
+	kfree(recv);
+}
+
+/*
+ * The peer decides what completes a Receive. An RDMA Write with immediate data
+ * does, too, with a length that is not that of our buffer.
+ */
+static bool recv_is_message(const struct rpcrdma_conn *conn,
+			    const struct ib_wc *wc)
+{
+	return wc->opcode == IB_WC_RECV && wc->byte_len <= conn->recv_size;
+}
+
+static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_recv *recv = container_of(wc->wr_cqe,
+						 struct rpcrdma_recv, cqe);
+	struct rpcrdma_conn *conn = recv->conn;
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		/* It is idle now; the teardown frees it. */
+		rpcrdma_conn_wc_error(conn, wc);
+		return;
+	}
+	recv->owned.held = true;
+	if (unlikely(!recv_is_message(conn, wc))) {
+		rpcrdma_conn_close(conn, -EPROTO);
+		rpcrdma_recv_put(recv);
+		return;
+	}
+
+	recv->len = wc->byte_len;
+	recv->invalidated = wc->wc_flags & IB_WC_WITH_INVALIDATE;
+	recv->inv_handle = recv->invalidated ? wc->ex.invalidate_rkey : 0;
+	trace_rpcrdma_receive(conn, recv);
+	if (unlikely(!rpcrdma_conn_may_receive(conn))) {
+		rpcrdma_recv_put(recv);
+		return;
+	}
+	ib_dma_sync_single_for_cpu(conn->device->ib, recv->sge.addr, recv->len,
+				   DMA_FROM_DEVICE);
+	conn->ops->received(conn, recv);
+}
+
+/* Post all that are idle. Caller holds recv_lock. */
+static int recv_post_free(struct rpcrdma_conn *conn)
+{
+	struct ib_recv_wr *first = NULL;
+	const struct ib_recv_wr *bad;
+	struct rpcrdma_recv *recv;
+	int err;
+
+	list_for_each_entry(recv, &conn->recvs_free, list) {
+		ib_dma_sync_single_for_device(conn->device->ib, recv->sge.addr,
+					      recv->sge.length,
+					      DMA_FROM_DEVICE);
+		recv->wr.next = first;
+		first = &recv->wr;
+	}
+	INIT_LIST_HEAD(&conn->recvs_free);
+	err = ib_post_recv(conn->qp, first, &bad);
+	trace_rpcrdma_post_recvs(conn, conn->num_recvs_free, err);
+	conn->num_recvs_free = 0;
+	return err;
+}
+
+/**
+ * rpcrdma_recv_put - give back a received message
+ * @recv: the message
+ *
+ * Its buffer is posted again, sooner or later. A role does this before it lets
+ * the peer send the next message in its place.
+ *
+ * Context: any but hard interrupts.
+ */
+void rpcrdma_recv_put(struct rpcrdma_recv *recv)
+{
+	struct rpcrdma_conn *conn = recv->conn;
+	int err = 0;
+
+	if (!rpcrdma_owned_enter(conn, &recv->owned)) {
+		if (rpcrdma_owned_drop(conn, &recv->owned, NULL))
+			recv_release(&recv->owned);
+		return;
+	}
+	spin_lock_bh(&conn->recv_lock);
+	recv->owned.held = false;
+	list_add(&recv->list, &conn->recvs_free);
+	conn->num_recvs_free++;
+	if (conn->num_recvs_free >= conn->depths.batch && conn->recv_open)
+		err = recv_post_free(conn);
+	spin_unlock_bh(&conn->recv_lock);
+	if (unlikely(err))
+		rpcrdma_conn_close(conn, err);
+	rpcrdma_conn_leave(conn);
+}
+
+static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn)
+{
+	struct ib_device *device = conn->device->ib;
+	int node = ibdev_to_node(device);
+	struct rpcrdma_recv *recv;
+
+	recv = kzalloc_node(sizeof(*recv), GFP_KERNEL, node);
+	if (!recv)
+		return NULL;
+	recv->data = kmalloc_node(conn->recv_size, GFP_KERNEL, node);
+	if (!recv->data)
+		goto err_free;
+	recv->sge.addr = ib_dma_map_single(device, recv->data, conn->recv_size,
+					   DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(device, recv->sge.addr))
+		goto err_free;
+	recv->sge.length = conn->recv_size;
+	recv->sge.lkey = conn->pd->local_dma_lkey;
+	recv->cqe.done = recv_wc;
+	recv->wr.wr_cqe = &recv->cqe;
+	recv->wr.sg_list = &recv->sge;
+	recv->wr.num_sge = 1;
+	recv->conn = conn;
+	return recv;
+
+err_free:
+	recv_release(&recv->owned);
+	return NULL;
+}
+
+/**
+ * rpcrdma_recv_init - before the first Receive
+ * @conn: the connection
+ */
+void rpcrdma_recv_init(struct rpcrdma_conn *conn)
+{
+	spin_lock_init(&conn->recv_lock);
+	INIT_LIST_HEAD(&conn->recvs);
+	INIT_LIST_HEAD(&conn->recvs_free);
+}
+
+/**
+ * rpcrdma_recv_create - make all Receives of a connection and post them
+ * @conn: the connection, which has a queue pair that is not connected yet
+ * @size: octets of each
+ *
+ * Context: process.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
+{
+	struct rpcrdma_recv *recv;
+	unsigned int i;
+	int err;
+
+	conn->recv_size = size;
+	for (i = 0; i < conn->depths.recvs; i++) {
+		recv = recv_alloc(conn);
+		if (!recv)
+			return -ENOMEM;
+		list_add(&recv->owned.all, &conn->recvs);
+		list_add(&recv->list, &conn->recvs_free);
+		conn->num_recvs_free++;
+	}
+	spin_lock_bh(&conn->recv_lock);
+	conn->recv_open = true;
+	err = recv_post_free(conn);
+	spin_unlock_bh(&conn->recv_lock);
+	return err;
+}
+
+/**
+ * rpcrdma_recv_stop - post no more: the queue pair is about to be drained
+ * @conn: the connection
+ */
+void rpcrdma_recv_stop(struct rpcrdma_conn *conn)
+{
+	spin_lock_bh(&conn->recv_lock);
+	conn->recv_open = false;
+	spin_unlock_bh(&conn->recv_lock);
+}
+
+/**
+ * rpcrdma_recv_destroy - unmap all Receives, free those that nobody owns
+ * @conn: the connection; nobody can enter it any more
+ *
+ * Context: process, the teardown's.
+ */
+void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_recv *recv;
+
+	list_for_each_entry(recv, &conn->recvs, owned.all)
+		ib_dma_unmap_single(conn->device->ib, recv->sge.addr,
+				    recv->sge.length, DMA_FROM_DEVICE);
+	rpcrdma_owned_abandon(conn, &conn->recvs, recv_release);
+}

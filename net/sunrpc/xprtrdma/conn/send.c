@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Sends: a buffer for the transport header each, mapped once, and pages that
+ * follow it. A connection makes them as it needs them and keeps them.
+ */
+#include <linux/slab.h>
+
+#include "../trace.h"
+
+/* Made with the connection, so that it gets on when memory is short */
+#define SENDS_MIN	2
+
+static struct ib_device *conn_device(const struct rpcrdma_conn *conn)
+{
+	return conn->device->ib;
+}
+
+static void send_release(struct rpcrdma_owned *owned)
+{
+	struct rpcrdma_send *send = container_of(owned, struct rpcrdma_send,
+						 owned);
+
+	kfree(send->data);
+	kfree(send);
+}
+
+static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
+{
+	struct ib_device *device = conn_device(conn);
+	int node = ibdev_to_node(device);
+	struct rpcrdma_send *send;
+
+	send = kzalloc_node(struct_size(send, sge, 1 + conn->send_sges), gfp,
+			    node);
+	if (!send)
+		return NULL;
+	send->size = conn->send_size;
+	send->data = kmalloc_node(send->size, gfp, node);
+	if (!send->data)
+		goto err_free;
+	send->sge[0].addr = ib_dma_map_single(device, send->data, send->size,
+					      DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(device, send->sge[0].addr))
+		goto err_free;
+	send->sge[0].lkey = conn->pd->local_dma_lkey;
+	send->num_sge = 1;
+	send->wr.sg_list = send->sge;
+	send->work.conn = conn;
+	return send;
+
+err_free:
+	send_release(&send->owned);
+	return NULL;
+}
+
+/**
+ * rpcrdma_send_init - before the first Send
+ * @conn: the connection
+ */
+void rpcrdma_send_init(struct rpcrdma_conn *conn)
+{
+	spin_lock_init(&conn->send_lock);
+	INIT_LIST_HEAD(&conn->sends);
+	INIT_LIST_HEAD(&conn->sends_free);
+}
+
+/**
+ * rpcrdma_send_create - make the first Sends of a connection
+ * @conn: the connection, which has a queue pair and no Sends
+ * @size: octets that it may send inline
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
+{
+	struct rpcrdma_send *send;
+	unsigned int i;
+
+	conn->send_size = size;
+	for (i = 0; i < SENDS_MIN; i++) {
+		send = send_alloc(conn, GFP_KERNEL);
+		if (!send)
+			return -ENOMEM;
+		spin_lock_bh(&conn->send_lock);
+		list_add(&send->owned.all, &conn->sends);
+		list_add(&send->list, &conn->sends_free);
+		conn->num_sends++;
+		spin_unlock_bh(&conn->send_lock);
+	}
+	return 0;
+}
+
+/* Caller has entered the connection. */
+static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_send *send;
+
+	if (READ_ONCE(conn->num_sends) >= conn->depths.sends)
+		return NULL;
+	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN);
+	if (!send)
+		return NULL;
+	send->owned.held = true;
+	spin_lock_bh(&conn->send_lock);
+	list_add(&send->owned.all, &conn->sends);
+	WRITE_ONCE(conn->num_sends, conn->num_sends + 1);
+	spin_unlock_bh(&conn->send_lock);
+	return send;
+}
+
+/* The last free Send may have come back while none could be made. */
+static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
+{
+	struct rpcrdma_send *send;
+
+	spin_lock_bh(&conn->send_lock);
+	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send,
+					list);
+	if (send) {
+		list_del_init(&send->list);
+		send->owned.held = true;
+	} else if (wanted) {
+		conn->send_wanted = true;
+	}
+	spin_unlock_bh(&conn->send_lock);
+	return send;
+}
+
+/**
+ * rpcrdma_send_get - begin a Send
+ * @conn: the connection
+ *
+ * The caller owns the Send until rpcrdma_send_put(). It fills in @data, @len,
+ * @work.done and @private.
+ *
+ * Context: any but hard interrupts.
+ * Return: the Send; or NULL if the connection is not established, or if all
+ * are in use, and then ->writable follows when one comes back.
+ */
+struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_send *send;
+
+	if (!rpcrdma_conn_established(conn) || !rpcrdma_conn_enter(conn))
+		return NULL;
+	send = send_take(conn, false);
+	if (!send)
+		send = send_make(conn);
+	if (!send)
+		send = send_take(conn, true);
+	rpcrdma_conn_leave(conn);
+	if (!send)
+		return NULL;
+
+	send->wr.next = NULL;
+	send->wr.opcode = IB_WR_SEND;
+	send->wr.send_flags = 0;
+	send->len = 0;
+	send->private = NULL;
+	return send;
+}
+
+/**
+ * rpcrdma_send_add_page - let a Send gather a part of a page
+ * @send: the Send
+ * @page: the page, which has to stay until the Send's work is done
+ * @offset: octets into @page; @offset + @len may go beyond the page only if
+ *	it is part of a larger folio
+ * @len: octets; none is fine, too
+ *
+ * Context: any but hard interrupts.
+ * Return: 0; -ENOSPC: the Send has all elements that the device allows;
+ * -EIO: the page could not be mapped; -ENOTCONN.
+ */
+int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
+			  unsigned int offset, unsigned int len)
+{
+	struct rpcrdma_conn *conn = send->work.conn;
+	struct ib_sge *sge;
+	int err = -EIO;
+
+	if (!len)
+		return 0;
+	if (!rpcrdma_owned_enter(conn, &send->owned))
+		return -ENOTCONN;
+	if (send->num_sge > conn->send_sges) {
+		err = -ENOSPC;
+		goto out;
+	}
+	sge = &send->sge[send->num_sge];
+	sge->addr = ib_dma_map_page(conn_device(conn), page, offset, len,
+				    DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(conn_device(conn), sge->addr))
+		goto out;
+	sge->length = len;
+	sge->lkey = conn->pd->local_dma_lkey;
+	send->num_sge++;
+	err = 0;
+out:
+	rpcrdma_conn_leave(conn);
+	return err;
+}
+
+static bool send_prepare(struct rpcrdma_send *send)
+{
+	struct rpcrdma_conn *conn = send->work.conn;
+
+	if (!rpcrdma_owned_enter(conn, &send->owned))
+		return false;
+	send->sge[0].length = send->len;
+	send->wr.num_sge = send->num_sge;
+	ib_dma_sync_single_for_device(conn_device(conn), send->sge[0].addr,
+				      send->len, DMA_TO_DEVICE);
+	return true;
+}
+
+/**
+ * rpcrdma_send_post - post a Send and what has to go before it
+ * @send: the Send
+ * @first: the first of the work requests before the Send, which end by
+ *	referring to &@send->wr; NULL if there are none
+ * @signalled: ask the device to report when it is done
+ *
+ * Context: any but hard interrupts.
+ * Return: as rpcrdma_work_post(). When it is not 0, the caller still owns
+ * @send and may try again.
+ */
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
+		      bool signalled)
+{
+	struct rpcrdma_conn *conn = send->work.conn;
+	int err;
+
+	if (!send_prepare(send))
+		return -ENOTCONN;
+	err = rpcrdma_work_post(conn, &send->work, first ?: &send->wr,
+				&send->wr, signalled);
+	rpcrdma_conn_leave(conn);
+	return err;
+}
+
+/**
+ * rpcrdma_send_post_wait - post a Send, wait for room first if need be
+ * @send: as for rpcrdma_send_post(), like all the rest
+ * @first: ""
+ * @signalled: ""
+ *
+ * Context: may sleep. Not in a callback.
+ * Return: as rpcrdma_work_post_wait().
+ */
+int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
+			   bool signalled)
+{
+	struct rpcrdma_conn *conn = send->work.conn;
+	int err;
+
+	if (!send_prepare(send))
+		return -ENOTCONN;
+	err = rpcrdma_work_post_wait(conn, &send->work, first ?: &send->wr,
+				     &send->wr, signalled);
+	rpcrdma_conn_leave(conn);
+	return err;
+}
+
+static void send_unmap_pages(struct rpcrdma_send *send)
+{
+	struct ib_device *device = conn_device(send->work.conn);
+
+	while (send->num_sge > 1) {
+		struct ib_sge *sge = &send->sge[--send->num_sge];
+
+		ib_dma_unmap_page(device, sge->addr, sge->length,
+				  DMA_TO_DEVICE);
+	}
+}
+
+/**
+ * rpcrdma_send_put - give back a Send that is done or was never posted
+ * @send: the Send
+ *
+ * Context: any but hard interrupts.
+ */
+void rpcrdma_send_put(struct rpcrdma_send *send)
+{
+	struct rpcrdma_conn *conn = send->work.conn;
+	bool wanted;
+
+	if (!rpcrdma_owned_enter(conn, &send->owned)) {
+		if (rpcrdma_owned_drop(conn, &send->owned, NULL))
+			send_release(&send->owned);
+		return;
+	}
+	send_unmap_pages(send);
+	spin_lock_bh(&conn->send_lock);
+	send->owned.held = false;
+	list_add(&send->list, &conn->sends_free);
+	wanted = conn->send_wanted;
+	conn->send_wanted = false;
+	spin_unlock_bh(&conn->send_lock);
+	if (wanted)
+		queue_work(rpcrdma_wq, &conn->writable_work);
+	rpcrdma_conn_leave(conn);
+}
+
+/**
+ * rpcrdma_send_destroy - unmap all Sends, free those that nobody owns
+ * @conn: the connection; nobody can enter it any more
+ *
+ * Context: process, the teardown's.
+ */
+void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_send *send;
+
+	list_for_each_entry(send, &conn->sends, owned.all) {
+		send_unmap_pages(send);
+		ib_dma_unmap_single(conn_device(conn), send->sge[0].addr,
+				    send->size, DMA_TO_DEVICE);
+	}
+	rpcrdma_owned_abandon(conn, &conn->sends, send_release);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of conn/: what can be told without a device.
+ */
+#include <kunit/test.h>
+
+#include "../conn/conn.h"
+
+#define ANY_LIMIT	32768
+
+/* States */
+
+static void test_states(struct kunit *test)
+{
+	/* One line for each state: where it may go, in the order of the enum */
+	static const char * const table[] = {
+		[RPCRDMA_CONN_RESOLVING] =	".C...X.",
+		[RPCRDMA_CONN_CONNECTING] =	"....EX.",
+		[RPCRDMA_CONN_PENDING] =	"...A.X.",
+		[RPCRDMA_CONN_ACCEPTING] =	"....EX.",
+		[RPCRDMA_CONN_ESTABLISHED] =	".....X.",
+		[RPCRDMA_CONN_CLOSING] =	"......x",
+		[RPCRDMA_CONN_CLOSED] =		".......",
+	};
+	unsigned int from, to;
+
+	for (from = 0; from < ARRAY_SIZE(table); from++)
+		for (to = 0; to < ARRAY_SIZE(table); to++)
+			KUNIT_EXPECT_EQ_MSG(test,
+					    rpcrdma_conn_may_go(from, to),
+					    table[from][to] != '.',
+					    "from %u to %u", from, to);
+}
+
+/* The account of a send queue */
+
+static void test_sq_never_overflows(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 10);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 7));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 4));
+	KUNIT_EXPECT_EQ(test, sq.free, 3);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 3));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 1));
+}
+
+static void test_sq_signals_when_wanted(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 100);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 1, false, 8));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 8));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 1, false, 8));
+}
+
+static void test_sq_signals_every_so_many(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+	unsigned int i;
+
+	rpcrdma_sq_init(&sq, 1000);
+	for (i = 1; i <= 30; i++)
+		KUNIT_EXPECT_EQ(test, rpcrdma_sq_signal(&sq, 1, false, 9),
+				i % 10 == 0);
+}
+
+/*
+ * Chains of any lengths up to half the queue, none of them signalled for its
+ * own sake: there is always room in the end, as long as what is signalled
+ * completes.
+ */
+static void test_sq_never_gets_stuck(struct kunit *test)
+{
+	unsigned int size, wrs, step, posted, uncredited;
+	struct rpcrdma_sq sq;
+
+	for (size = 2; size < 80; size++) {
+		for (step = 1; step < 12; step++) {
+			rpcrdma_sq_init(&sq, size);
+			uncredited = 0;
+			posted = 0;
+			for (wrs = 1; posted < 500; posted++) {
+				wrs = 1 + (wrs + step) % (size / 2);
+				KUNIT_ASSERT_TRUE(test,
+						  rpcrdma_sq_take(&sq, wrs));
+				uncredited += wrs;
+				if (!rpcrdma_sq_signal(&sq, wrs, false, 1000))
+					continue;
+				sq.free += uncredited;
+				uncredited = 0;
+			}
+		}
+	}
+}
+
+/* Depths */
+
+static void check_depths(struct kunit *test,
+			 const struct rpcrdma_conn_config *config,
+			 unsigned int max_qp_wr, unsigned int max_cqe)
+{
+	struct rpcrdma_depths d;
+	unsigned int sq;
+
+	rpcrdma_depths_init(&d, config, max_qp_wr, max_cqe);
+	sq = min(d.sq + 3 * d.rw_contexts, max_qp_wr);
+
+	/* What the device allows */
+	KUNIT_EXPECT_LE(test, d.rq, max_qp_wr);
+	KUNIT_EXPECT_LE(test, d.sq, max_qp_wr);
+	KUNIT_EXPECT_LE(test, d.cqes, max_cqe);
+	/* Every work request flushes, and so do the two that drain. */
+	KUNIT_EXPECT_GE(test, d.cqes, d.rq + min(sq, max_cqe / 2));
+	KUNIT_EXPECT_GE(test, d.rq, d.recvs + 1);
+	/* With less than a batch idle, all credits have a Receive. */
+	KUNIT_EXPECT_GE(test, d.recvs - (d.batch - 1),
+			d.credits + config->backward_credits);
+	KUNIT_EXPECT_GE(test, d.batch, 1);
+	KUNIT_EXPECT_GE(test, d.credits, 1);
+	KUNIT_EXPECT_LE(test, d.credits, config->credits);
+	/* Those that lie unsignalled leave enough for every message. */
+	KUNIT_EXPECT_GE(test, d.sends - d.batch,
+			d.credits + config->backward_credits);
+}
+
+static void test_depths(struct kunit *test)
+{
+	static const unsigned int limits[] = { 64, 256, 1024, ANY_LIMIT };
+	struct rpcrdma_conn_config config = {};
+	unsigned int i;
+
+	for (config.credits = 1; config.credits <= 1024; config.credits *= 4)
+		for (i = 0; i < ARRAY_SIZE(limits); i++) {
+			config.backward_credits = 16;
+			config.rw_contexts = 0;
+			check_depths(test, &config, limits[i], ANY_LIMIT);
+			config.rw_contexts = 2 * config.credits;
+			check_depths(test, &config, limits[i], ANY_LIMIT);
+			check_depths(test, &config, ANY_LIMIT, 2 * limits[i]);
+		}
+}
+
+static void test_depths_keep_credits(struct kunit *test)
+{
+	struct rpcrdma_conn_config config = {
+		.credits = 128,
+		.backward_credits = 32,
+	};
+	struct rpcrdma_depths d;
+
+	rpcrdma_depths_init(&d, &config, ANY_LIMIT, ANY_LIMIT);
+	KUNIT_EXPECT_EQ(test, d.credits, 128);
+	rpcrdma_depths_init(&d, &config, 100, ANY_LIMIT);
+	KUNIT_EXPECT_LT(test, d.credits, 128);
+}
+
+static struct kunit_case conn_cases[] = {
+	KUNIT_CASE(test_states),
+	KUNIT_CASE(test_sq_never_overflows),
+	KUNIT_CASE(test_sq_signals_when_wanted),
+	KUNIT_CASE(test_sq_signals_every_so_many),
+	KUNIT_CASE(test_sq_never_gets_stuck),
+	KUNIT_CASE(test_depths),
+	KUNIT_CASE(test_depths_keep_credits),
+	{}
+};
+
+static struct kunit_suite conn_suite = {
+	.name = "rpcrdma_conn",
+	.test_cases = conn_cases,
+};
+
+kunit_test_suites(&conn_suite);

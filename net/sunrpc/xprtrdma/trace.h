@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Tracepoints of all rooms: what a connection does, how each Call and Reply
+ * travels, and what went wrong. Strings are arrays of fixed size, so that the
+ * same text builds on kernels that disagree about __assign_str().
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM rpcrdma
+
+#if !defined(RPCRDMA_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define RPCRDMA_TRACE_H
+
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+#include <rdma/ib_cm.h>
+#include <rdma/ib_verbs.h>
+#include <trace/misc/rdma.h>
+
+#include "conn/conn.h"
+#include "wire/message.h"
+
+#ifndef RPCRDMA_TRACE_ONCE
+#define RPCRDMA_TRACE_ONCE
+
+/* How a message travels; none of these: all of it inline. */
+enum {
+	RPCRDMA_FORM_LONG = 1,		/* Position Zero Read chunk */
+	RPCRDMA_FORM_READ = 2,		/* any other Read chunk */
+	RPCRDMA_FORM_WRITE = 4,		/* Write chunk: offered, or filled */
+	RPCRDMA_FORM_REPLY = 8,		/* Reply chunk: offered, or filled */
+};
+
+static inline unsigned int
+rpcrdma_form_of_call(const struct rpcrdma_message *msg)
+{
+	bool zero = rpcrdma_position_zero(msg);
+
+	return (zero ? RPCRDMA_FORM_LONG : 0) |
+	       (msg->num_reads > zero ? RPCRDMA_FORM_READ : 0) |
+	       (msg->num_writes ? RPCRDMA_FORM_WRITE : 0) |
+	       (msg->has_reply_chunk ? RPCRDMA_FORM_REPLY : 0);
+}
+
+static inline unsigned int
+rpcrdma_form_of_reply(const struct rpcrdma_message *msg)
+{
+	unsigned int form = 0, i;
+
+	for (i = 0; i < msg->num_writes; i++)
+		if (msg->write[i].written)
+			form |= RPCRDMA_FORM_WRITE;
+	if (msg->has_reply_chunk && msg->reply_chunk.written)
+		form |= RPCRDMA_FORM_REPLY;
+	return form;
+}
+
+#endif /* RPCRDMA_TRACE_ONCE */
+
+#define rpcrdma_show_form(form)						\
+	((form) ? __print_flags(form, "+",				\
+		{ RPCRDMA_FORM_LONG,	"long" },			\
+		{ RPCRDMA_FORM_READ,	"read" },			\
+		{ RPCRDMA_FORM_WRITE,	"write" },			\
+		{ RPCRDMA_FORM_REPLY,	"reply" }) : "inline")
+
+TRACE_DEFINE_ENUM(RPCRDMA_FORM_LONG);
+TRACE_DEFINE_ENUM(RPCRDMA_FORM_READ);
+TRACE_DEFINE_ENUM(RPCRDMA_FORM_WRITE);
+TRACE_DEFINE_ENUM(RPCRDMA_FORM_REPLY);
+
+TRACE_DEFINE_ENUM(RPCRDMA_MSG);
+TRACE_DEFINE_ENUM(RPCRDMA_NOMSG);
+TRACE_DEFINE_ENUM(RPCRDMA_MSGP);
+TRACE_DEFINE_ENUM(RPCRDMA_DONE);
+TRACE_DEFINE_ENUM(RPCRDMA_ERROR);
+
+#define rpcrdma_show_proc(proc)						\
+	__print_symbolic(proc,						\
+		{ RPCRDMA_MSG,		"RDMA_MSG" },			\
+		{ RPCRDMA_NOMSG,	"RDMA_NOMSG" },			\
+		{ RPCRDMA_MSGP,		"RDMA_MSGP" },			\
+		{ RPCRDMA_DONE,		"RDMA_DONE" },			\
+		{ RPCRDMA_ERROR,	"RDMA_ERROR" })
+
+TRACE_DEFINE_ENUM(RPCRDMA_CONN_RESOLVING);
+TRACE_DEFINE_ENUM(RPCRDMA_CONN_CONNECTING);
+TRACE_DEFINE_ENUM(RPCRDMA_CONN_PENDING);
+TRACE_DEFINE_ENUM(RPCRDMA_CONN_ACCEPTING);
+TRACE_DEFINE_ENUM(RPCRDMA_CONN_ESTABLISHED);
+TRACE_DEFINE_ENUM(RPCRDMA_CONN_CLOSING);
+TRACE_DEFINE_ENUM(RPCRDMA_CONN_CLOSED);
+
+#define rpcrdma_show_state(state)					\
+	__print_symbolic(state,						\
+		{ RPCRDMA_CONN_RESOLVING,	"RESOLVING" },		\
+		{ RPCRDMA_CONN_CONNECTING,	"CONNECTING" },		\
+		{ RPCRDMA_CONN_PENDING,		"PENDING" },		\
+		{ RPCRDMA_CONN_ACCEPTING,	"ACCEPTING" },		\
+		{ RPCRDMA_CONN_ESTABLISHED,	"ESTABLISHED" },	\
+		{ RPCRDMA_CONN_CLOSING,		"CLOSING" },		\
+		{ RPCRDMA_CONN_CLOSED,		"CLOSED" })
+
+#define RPCRDMA_REASONS							\
+	reason(SHORT) reason(VERSION) reason(PROC) reason(MSGP)		\
+	reason(DONE) reason(ERROR) reason(TRUNCATED)			\
+	reason(DISCRIMINATOR) reason(SEGMENT_COUNT)			\
+	reason(CHUNK_COUNT) reason(SEGMENT_RANGE)			\
+	reason(CHUNK_LENGTH) reason(POSITION_ALIGN)			\
+	reason(POSITION_HEAD) reason(POSITION_OVERLAP)			\
+	reason(POSITION_BEYOND) reason(READ_IN_REPLY)			\
+	reason(NO_PAYLOAD) reason(PAYLOAD_SHORT) reason(MSG_TYPE)	\
+	reason(XID) reason(DIRECTION)
+
+#undef reason
+#define reason(name) TRACE_DEFINE_ENUM(RPCRDMA_BAD_##name);
+TRACE_DEFINE_ENUM(RPCRDMA_OK);
+RPCRDMA_REASONS
+#undef reason
+#define reason(name) { RPCRDMA_BAD_##name, #name },
+
+#define rpcrdma_show_reason(value)					\
+	__print_symbolic(value, RPCRDMA_REASONS { RPCRDMA_OK, "OK" })
+
+/* The life of a connection */
+
+TRACE_EVENT(rpcrdma_conn_state,
+	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int state,
+		 int status),
+	TP_ARGS(conn, state, status),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(unsigned int, state)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
+		__entry->state = state;
+		__entry->status = status;
+	),
+	TP_printk("conn=%u peer=%s state=%s status=%d",
+		  __entry->id, __entry->peer,
+		  rpcrdma_show_state(__entry->state), __entry->status)
+);
+
+TRACE_EVENT(rpcrdma_conn_event,
+	TP_PROTO(const struct rpcrdma_conn *conn,
+		 const struct rdma_cm_event *event),
+	TP_ARGS(conn, event),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(unsigned long, event)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
+		__entry->event = event->event;
+		__entry->status = event->status;
+	),
+	TP_printk("conn=%u peer=%s event=%s status=%d",
+		  __entry->id, __entry->peer,
+		  rdma_show_cm_event(__entry->event), __entry->status)
+);
+
+/* The queues */
+
+TRACE_EVENT(rpcrdma_receive,
+	TP_PROTO(const struct rpcrdma_conn *conn,
+		 const struct rpcrdma_recv *recv),
+	TP_ARGS(conn, recv),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, len)
+		__field(u32, inv_handle)
+		__field(bool, invalidated)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->len = recv->len;
+		__entry->inv_handle = recv->inv_handle;
+		__entry->invalidated = recv->invalidated;
+	),
+	TP_printk("conn=%u len=%u invalidated=%d handle=0x%08x",
+		  __entry->id, __entry->len, __entry->invalidated,
+		  __entry->inv_handle)
+);
+
+TRACE_EVENT(rpcrdma_post_recvs,
+	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int count,
+		 int status),
+	TP_ARGS(conn, count, status),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(unsigned int, count)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->count = count;
+		__entry->status = status;
+	),
+	TP_printk("conn=%u count=%u status=%d",
+		  __entry->id, __entry->count, __entry->status)
+);
+
+TRACE_EVENT(rpcrdma_post,
+	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int wrs,
+		 bool signalled, unsigned int opcode),
+	TP_ARGS(conn, wrs, signalled, opcode),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(unsigned int, wrs)
+		__field(unsigned int, sq_free)
+		__field(unsigned int, opcode)
+		__field(bool, signalled)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->wrs = wrs;
+		__entry->sq_free = conn->sq.free;
+		__entry->opcode = opcode;
+		__entry->signalled = signalled;
+	),
+	TP_printk("conn=%u wrs=%u signalled=%d last=%s sq_free=%u",
+		  __entry->id, __entry->wrs, __entry->signalled,
+		  __print_symbolic(__entry->opcode,
+			{ IB_WR_SEND,			"SEND" },
+			{ IB_WR_SEND_WITH_INV,		"SEND_WITH_INV" },
+			{ IB_WR_RDMA_READ,		"RDMA_READ" },
+			{ IB_WR_RDMA_WRITE,		"RDMA_WRITE" },
+			{ IB_WR_RDMA_READ_WITH_INV,	"RDMA_READ_WITH_INV" },
+			{ IB_WR_LOCAL_INV,		"LOCAL_INV" },
+			{ IB_WR_REG_MR,			"REG_MR" }),
+		  __entry->sq_free)
+);
+
+/* The send queue was too full for a chain; ->writable follows. */
+TRACE_EVENT(rpcrdma_post_full,
+	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int wrs),
+	TP_ARGS(conn, wrs),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(unsigned int, wrs)
+		__field(unsigned int, sq_free)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->wrs = wrs;
+		__entry->sq_free = conn->sq.free;
+	),
+	TP_printk("conn=%u wrs=%u sq_free=%u",
+		  __entry->id, __entry->wrs, __entry->sq_free)
+);
+
+TRACE_EVENT(rpcrdma_wc_error,
+	TP_PROTO(const struct rpcrdma_conn *conn, const struct ib_wc *wc),
+	TP_ARGS(conn, wc),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(unsigned long, status)
+		__field(u32, vendor_err)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
+		__entry->status = wc->status;
+		__entry->vendor_err = wc->vendor_err;
+	),
+	TP_printk("conn=%u peer=%s status=%s vendor_err=0x%x",
+		  __entry->id, __entry->peer,
+		  rdma_show_wc_status(__entry->status), __entry->vendor_err)
+);
+
+/* Registrations */
+
+DECLARE_EVENT_CLASS(rpcrdma_mr_class,
+	TP_PROTO(const struct rpcrdma_conn *conn, const struct rpcrdma_mr *mr),
+	TP_ARGS(conn, mr),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, handle)
+		__field(u32, length)
+		__field(u64, offset)
+		__field(unsigned int, pages)
+		__field(unsigned int, direction)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->handle = mr->segment.handle;
+		__entry->length = mr->segment.length;
+		__entry->offset = mr->segment.offset;
+		__entry->pages = mr->num_sg;
+		__entry->direction = mr->direction;
+	),
+	TP_printk("conn=%u handle=0x%08x length=%u offset=0x%llx pages=%u for=%s",
+		  __entry->id, __entry->handle, __entry->length,
+		  (unsigned long long)__entry->offset, __entry->pages,
+		  __entry->direction == DMA_TO_DEVICE ? "reading" : "writing")
+);
+
+#undef rpcrdma_mr_event
+#define rpcrdma_mr_event(name)						\
+DEFINE_EVENT(rpcrdma_mr_class, name,					\
+	TP_PROTO(const struct rpcrdma_conn *conn,			\
+		 const struct rpcrdma_mr *mr),				\
+	TP_ARGS(conn, mr))
+
+rpcrdma_mr_event(rpcrdma_mr_map);
+rpcrdma_mr_event(rpcrdma_mr_invalidate);
+rpcrdma_mr_event(rpcrdma_mr_unmap);
+
+TRACE_EVENT(rpcrdma_mr_pool,
+	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int added,
+		 unsigned int removed, unsigned int idle),
+	TP_ARGS(conn, added, removed, idle),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(unsigned int, added)
+		__field(unsigned int, removed)
+		__field(unsigned int, idle)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->added = added;
+		__entry->removed = removed;
+		__entry->idle = idle;
+	),
+	TP_printk("conn=%u added=%u removed=%u idle=%u",
+		  __entry->id, __entry->added, __entry->removed, __entry->idle)
+);
+
+/*
+ * Messages. Each is traced by the end that sends it and by the one that
+ * receives it, in either direction of the connection. @len is the octets of
+ * the Send.
+ */
+
+DECLARE_EVENT_CLASS(rpcrdma_form_class,
+	TP_PROTO(const struct rpcrdma_conn *conn,
+		 const struct rpcrdma_message *msg, u32 len, bool sent),
+	TP_ARGS(conn, msg, len, sent),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, xid)
+		__field(u32, credits)
+		__field(unsigned int, proc)
+		__field(unsigned int, form)
+		__field(unsigned int, reads)
+		__field(unsigned int, writes)
+		__field(unsigned int, segments)
+		__field(u32, len)
+		__field(bool, sent)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->xid = be32_to_cpu(msg->xid);
+		__entry->credits = msg->credits;
+		__entry->proc = msg->proc;
+		__entry->form = msg->direction == RPCRDMA_CALL ?
+				rpcrdma_form_of_call(msg) :
+				rpcrdma_form_of_reply(msg);
+		__entry->reads = msg->num_reads;
+		__entry->writes = msg->num_writes;
+		__entry->segments = msg->num_segments;
+		__entry->len = len;
+		__entry->sent = sent;
+	),
+	TP_printk("conn=%u xid=0x%08x %s %s form=%s len=%u credits=%u reads=%u writes=%u segments=%u",
+		  __entry->id, __entry->xid,
+		  __entry->sent ? "sent" : "received",
+		  rpcrdma_show_proc(__entry->proc),
+		  rpcrdma_show_form(__entry->form), __entry->len,
+		  __entry->credits, __entry->reads, __entry->writes,
+		  __entry->segments)
+);
+
+#undef rpcrdma_form_event
+#define rpcrdma_form_event(name)					\
+DEFINE_EVENT(rpcrdma_form_class, name,					\
+	TP_PROTO(const struct rpcrdma_conn *conn,			\
+		 const struct rpcrdma_message *msg, u32 len, bool sent),\
+	TP_ARGS(conn, msg, len, sent))
+
+rpcrdma_form_event(rpcrdma_call_form);
+rpcrdma_form_event(rpcrdma_reply_form);
+
+/* A responder's RDMA Reads on behalf of a Call, posted and completed */
+TRACE_EVENT(rpcrdma_pull,
+	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 octets,
+		 unsigned int transfers),
+	TP_ARGS(conn, xid, octets, transfers),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, xid)
+		__field(u32, octets)
+		__field(unsigned int, transfers)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->xid = be32_to_cpu(xid);
+		__entry->octets = octets;
+		__entry->transfers = transfers;
+	),
+	TP_printk("conn=%u xid=0x%08x octets=%u transfers=%u",
+		  __entry->id, __entry->xid, __entry->octets,
+		  __entry->transfers)
+);
+
+TRACE_EVENT(rpcrdma_pulled,
+	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, int status),
+	TP_ARGS(conn, xid, status),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, xid)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->xid = be32_to_cpu(xid);
+		__entry->status = status;
+	),
+	TP_printk("conn=%u xid=0x%08x status=%d",
+		  __entry->id, __entry->xid, __entry->status)
+);
+
+/* A responder's Reply: what rpcrdma_reply_form cannot tell from the header */
+TRACE_EVENT(rpcrdma_reply,
+	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 len,
+		 u32 written, unsigned int pages, u32 inv_handle),
+	TP_ARGS(conn, xid, len, written, pages, inv_handle),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, xid)
+		__field(u32, len)
+		__field(u32, written)
+		__field(unsigned int, pages)
+		__field(u32, inv_handle)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->xid = be32_to_cpu(xid);
+		__entry->len = len;
+		__entry->written = written;
+		__entry->pages = pages;
+		__entry->inv_handle = inv_handle;
+	),
+	TP_printk("conn=%u xid=0x%08x len=%u written=%u pages=%u invalidate=0x%08x",
+		  __entry->id, __entry->xid, __entry->len, __entry->written,
+		  __entry->pages, __entry->inv_handle)
+);
+
+/* What a peer sent and nobody can use. @reason: enum rpcrdma_reason */
+TRACE_EVENT(rpcrdma_bad_message,
+	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 len,
+		 unsigned int reason),
+	TP_ARGS(conn, xid, len, reason),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(u32, xid)
+		__field(u32, len)
+		__field(unsigned int, reason)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
+		__entry->xid = be32_to_cpu(xid);
+		__entry->len = len;
+		__entry->reason = reason;
+	),
+	TP_printk("conn=%u peer=%s xid=0x%08x len=%u reason=%s",
+		  __entry->id, __entry->peer, __entry->xid, __entry->len,
+		  rpcrdma_show_reason(__entry->reason))
+);
+
+/* A well-formed Reply to no Call that waits, or a Call nobody can take */
+TRACE_EVENT(rpcrdma_dropped_message,
+	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 len),
+	TP_ARGS(conn, xid, len),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(u32, xid)
+		__field(u32, len)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
+		__entry->xid = be32_to_cpu(xid);
+		__entry->len = len;
+	),
+	TP_printk("conn=%u peer=%s xid=0x%08x len=%u",
+		  __entry->id, __entry->peer, __entry->xid, __entry->len)
+);
+
+#endif /* RPCRDMA_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
