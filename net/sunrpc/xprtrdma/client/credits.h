@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The credits of one connection (RFC 8166 section 3.3.1). sunrpc's congestion
+ * window cannot stand for them: it forgets a Call when its task is killed,
+ * while the server still owes the Reply, and it outlives a connection.
+ */
+#ifndef RPCRDMA_CLIENT_CREDITS_H
+#define RPCRDMA_CLIENT_CREDITS_H
+
+#include <linux/atomic.h>
+#include <linux/minmax.h>
+
+#include "../wire/message.h"
+
+/**
+ * struct rpcrdma_credits - how many Calls may be outstanding
+ * @in_flight: Calls sent and Replies not received
+ * @granted: the server's last word, at least one
+ * @answered: there was one
+ *
+ * Part of a link. @in_flight grows with XPRT_LOCKED held; the others change in
+ * ->received.
+ */
+struct rpcrdma_credits {
+	atomic_t in_flight;
+	u32 granted;
+	bool answered;
+};
+
+/**
+ * rpcrdma_credits_init - before the first Reply
+ * @credits: the credits of a new connection
+ */
+static inline void rpcrdma_credits_init(struct rpcrdma_credits *credits)
+{
+	atomic_set(&credits->in_flight, 0);
+	credits->granted = 1;
+	credits->answered = false;
+}
+
+/**
+ * rpcrdma_credits_left - whether one more Call may be sent
+ * @credits: the credits
+ * @requested: what the Calls ask for
+ *
+ * Only the holder of XPRT_LOCKED uses up credits, so one that is left stays
+ * there for it, unless the grant falls.
+ *
+ * Return: true if one may.
+ */
+static inline bool rpcrdma_credits_left(struct rpcrdma_credits *credits,
+					u32 requested)
+{
+	u32 limit = min(READ_ONCE(credits->granted), requested);
+
+	return (u32)atomic_read(&credits->in_flight) < limit;
+}
+
+/**
+ * rpcrdma_credits_take - a Call is being sent
+ * @credits: the credits
+ */
+static inline void rpcrdma_credits_take(struct rpcrdma_credits *credits)
+{
+	atomic_inc(&credits->in_flight);
+}
+
+/**
+ * rpcrdma_credits_give - a Reply has arrived, or a Call was not sent
+ * @credits: the credits
+ *
+ * Replies that nobody asked for give nothing.
+ */
+static inline void rpcrdma_credits_give(struct rpcrdma_credits *credits)
+{
+	atomic_dec_if_positive(&credits->in_flight);
+}
+
+/**
+ * rpcrdma_credits_grant - take notice of what a Reply grants
+ * @credits: the credits
+ * @granted: rdma_credit; zero, which no server may send, counts as one
+ *
+ * Return: whether this is news.
+ */
+static inline bool rpcrdma_credits_grant(struct rpcrdma_credits *credits,
+					 u32 granted)
+{
+	granted = max(granted, 1U);
+	if (credits->answered && granted == credits->granted)
+		return false;
+	WRITE_ONCE(credits->granted, granted);
+	credits->answered = true;
+	return true;
+}
+
+#endif /* RPCRDMA_CLIENT_CREDITS_H */

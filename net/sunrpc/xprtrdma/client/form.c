@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * How a Call and its Reply travel, RFC 8166 sections 3.5 and 4.4.
+ */
+#include "form.h"
+
+/* What chunks add to a smallest header, RFC 8166 section 4.1.2 */
+#define READ_SEGMENT_LEN	24
+#define WRITE_CHUNK_LEN		8
+#define REPLY_CHUNK_LEN		4
+#define SEGMENT_LEN		16
+
+static u64 round_up_to_xdr(u32 octets)
+{
+	return ((u64)octets + 3) & ~3ULL;
+}
+
+static u64 write_chunk_len(const struct rpcrdma_sizes *sizes)
+{
+	return WRITE_CHUNK_LEN + (u64)sizes->write_segments * SEGMENT_LEN;
+}
+
+static u64 reply_chunk_len(const struct rpcrdma_sizes *sizes)
+{
+	return REPLY_CHUNK_LEN + (u64)sizes->reply_segments * SEGMENT_LEN;
+}
+
+/*
+ * A Reply that fits is received inline, whatever it carries: copying what is
+ * smaller than a threshold costs less than a registration. The Write chunk
+ * takes room in the Reply, too, where it is returned.
+ */
+static enum rpcrdma_reply_form choose_reply(const struct rpcrdma_sizes *sizes)
+{
+	u64 beside_data;
+
+	if ((u64)RPCRDMA_HEADER_MIN + sizes->reply_max <=
+	    sizes->reply_threshold)
+		return RPCRDMA_REPLY_INLINE;
+	if (!sizes->reply_ddp)
+		return RPCRDMA_REPLY_CHUNK;
+
+	beside_data = sizes->reply_max - sizes->reply_pages;
+	if (RPCRDMA_HEADER_MIN + write_chunk_len(sizes) + beside_data <=
+	    sizes->reply_threshold)
+		return RPCRDMA_REPLY_WRITE_CHUNK;
+	return RPCRDMA_REPLY_CHUNK;
+}
+
+/**
+ * rpcrdma_form_choose - decide how an RPC travels
+ * @form: set
+ * @sizes: what it depends on
+ *
+ * Implements RFC 8166 sections 3.5.1 to 3.5.3: inline where it fits, else a
+ * chunk for the DDP-eligible data item if that makes the rest fit, else a
+ * chunk for the whole message.
+ *
+ * Context: any.
+ * Return: 0, or -EMSGSIZE if the transport header alone is too long, or more
+ * segments are needed than a message can have.
+ */
+int rpcrdma_form_choose(struct rpcrdma_form *form,
+			const struct rpcrdma_sizes *sizes)
+{
+	u64 header = RPCRDMA_HEADER_MIN, body = sizes->call_len;
+	u64 segments = 0;
+
+	form->reply = choose_reply(sizes);
+	if (form->reply == RPCRDMA_REPLY_WRITE_CHUNK) {
+		header += write_chunk_len(sizes);
+		segments += sizes->write_segments;
+	} else if (form->reply == RPCRDMA_REPLY_CHUNK) {
+		header += reply_chunk_len(sizes);
+		segments += sizes->reply_segments;
+	}
+
+	form->call = RPCRDMA_CALL_INLINE;
+	if (header + body > sizes->call_threshold && sizes->call_ddp) {
+		u64 reads = (u64)sizes->read_segments * READ_SEGMENT_LEN;
+		u64 rest = body - round_up_to_xdr(sizes->call_pages);
+
+		if (header + reads + rest <= sizes->call_threshold) {
+			form->call = RPCRDMA_CALL_READ_CHUNK;
+			segments += sizes->read_segments;
+			header += reads;
+			body = rest;
+		}
+	}
+	if (header + body > sizes->call_threshold) {
+		form->call = RPCRDMA_CALL_LONG;
+		segments += sizes->long_segments;
+		header += (u64)sizes->long_segments * READ_SEGMENT_LEN;
+		body = 0;
+	}
+
+	if (header > sizes->call_threshold || segments > RPCRDMA_MAX_SEGMENTS)
+		return -EMSGSIZE;
+	form->header_len = header;
+	form->inline_len = body;
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * How a Call and its Reply travel: a decision that depends on sizes, flags and
+ * thresholds alone, so it takes nothing else.
+ */
+#ifndef RPCRDMA_CLIENT_FORM_H
+#define RPCRDMA_CLIENT_FORM_H
+
+#include "../wire/message.h"
+
+enum rpcrdma_call_form {
+	RPCRDMA_CALL_INLINE,
+	RPCRDMA_CALL_READ_CHUNK,	/* the pages; the rest is inline */
+	RPCRDMA_CALL_LONG,		/* Position Zero Read chunk */
+};
+
+enum rpcrdma_reply_form {
+	RPCRDMA_REPLY_INLINE,
+	RPCRDMA_REPLY_WRITE_CHUNK,	/* for the pages; the rest is inline */
+	RPCRDMA_REPLY_CHUNK,
+};
+
+/**
+ * struct rpcrdma_sizes - what the form of an RPC depends on
+ * @call_len: octets of the Call: head, pages and tail
+ * @call_pages: octets in its pages, without padding
+ * @call_ddp: these are one DDP-eligible data item
+ * @reply_max: octets of the longest possible Reply, data included
+ * @reply_pages: octets that its pages have room for
+ * @reply_ddp: what comes there is one DDP-eligible data item, the Reply's last
+ * @call_threshold: octets, the most that may be sent inline
+ * @reply_threshold: octets, the most that may be received inline
+ * @read_segments: segments of a Read chunk for the Call's pages
+ * @long_segments: segments of a Read chunk for all of the Call
+ * @write_segments: segments of a Write chunk for the Reply's pages
+ * @reply_segments: segments of a Reply chunk
+ */
+struct rpcrdma_sizes {
+	u32 call_len;
+	u32 call_pages;
+	bool call_ddp;
+	u32 reply_max;
+	u32 reply_pages;
+	bool reply_ddp;
+	u32 call_threshold;
+	u32 reply_threshold;
+	u32 read_segments;
+	u32 long_segments;
+	u32 write_segments;
+	u32 reply_segments;
+};
+
+/**
+ * struct rpcrdma_form - how an RPC travels
+ * @call: the Call
+ * @reply: what is offered for the Reply
+ * @header_len: octets of the Call's transport header
+ * @inline_len: octets of Payload stream that follow it
+ */
+struct rpcrdma_form {
+	enum rpcrdma_call_form call;
+	enum rpcrdma_reply_form reply;
+	u32 header_len;
+	u32 inline_len;
+};
+
+int rpcrdma_form_choose(struct rpcrdma_form *form,
+			const struct rpcrdma_sizes *sizes);
+
+#endif /* RPCRDMA_CLIENT_FORM_H */

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Connect, close, reconnect; and the credits of a connection.
+ *
+ *	->connect --> connect_work: rpcrdma_conn_connect(), wait for ->ready
+ *		established: client->link is set, XPRT_CONNECTED
+ *		else: waiting tasks get the reason, and try again later
+ *	->closed --> XPRT_CLOSE_WAIT --> ->close: wait for ->closed, then
+ *		xprt_disconnect_done() has all tasks encode and send anew
+ *
+ * Each step holds XPRT_LOCKED, so there is never more than one link that is
+ * not yet closed.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "../trace.h"
+#include "client_private.h"
+
+#define INITIAL_RECONNECT_DELAY		HZ
+
+static void link_release(struct kref *ref)
+{
+	struct rpcrdma_link *link = container_of(ref, struct rpcrdma_link, ref);
+
+	if (link->conn)
+		rpcrdma_conn_put(link->conn);
+	kvfree(link);
+}
+
+void rpcrdma_link_get(struct rpcrdma_link *link)
+{
+	kref_get(&link->ref);
+}
+
+void rpcrdma_link_put(struct rpcrdma_link *link)
+{
+	kref_put(&link->ref, link_release);
+}
+
+static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
+{
+	struct rpcrdma_link *link = kvzalloc(sizeof(*link), GFP_KERNEL);
+
+	if (!link)
+		return NULL;
+	kref_init(&link->ref);
+	link->client = client;
+	init_completion(&link->ready);
+	init_completion(&link->closed);
+	rpcrdma_credits_init(&link->credits);
+	return link;
+}
+
+/**
+ * rpcrdma_link_has_credit - whether one more Call may be sent
+ * @link: the connection
+ *
+ * Context: XPRT_LOCKED is held.
+ * Return: true if one may.
+ */
+bool rpcrdma_link_has_credit(struct rpcrdma_link *link)
+{
+	return rpcrdma_credits_left(&link->credits, link->conn->config.credits);
+}
+
+/**
+ * rpcrdma_link_granted - take notice of the grant in a Reply
+ * @link: where it arrived
+ * @credits: rdma_credit, but no more than was requested
+ *
+ * A server that answers deserves a prompt reconnect.
+ *
+ * Context: ->received.
+ */
+void rpcrdma_link_granted(struct rpcrdma_link *link, u32 credits)
+{
+	if (!link->credits.answered)
+		link->client->xprt.reestablish_timeout = 0;
+	if (rpcrdma_credits_grant(&link->credits, credits))
+		rpcrdma_slots_limit(link->client, link->credits.granted);
+}
+
+/**
+ * rpcrdma_link_credit_back - a Reply has arrived and its buffer is back
+ * @link: where it arrived
+ */
+void rpcrdma_link_credit_back(struct rpcrdma_link *link)
+{
+	rpcrdma_credits_give(&link->credits);
+	/* Pairs with the one in send_or_park(). */
+	smp_mb__after_atomic();
+	xprt_write_space(&link->client->xprt);
+}
+
+static void link_established(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_link *link = conn->role;
+	struct rpc_xprt *xprt = &link->client->xprt;
+
+	link->conn = conn;
+	link->max_mr_pages = conn->device->max_mr_pages;
+	spin_lock(&xprt->transport_lock);
+	link->client->local = conn->local_addr;
+	spin_unlock(&xprt->transport_lock);
+	link->established = true;
+	complete_all(&link->ready);
+}
+
+static void link_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	struct rpcrdma_link *link = conn->role;
+	struct rpcrdma_message *msg = &link->reply;
+	enum rpcrdma_verdict verdict;
+
+	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len,
+				      RPCRDMA_REQUESTER,
+				      conn->config.backward_credits);
+	if (verdict == RPCRDMA_USE) {
+		if (msg->direction == RPCRDMA_REPLY)
+			rpcrdma_reply_received(link, recv);
+		else
+			rpcrdma_backward_received(link, recv);
+		return;
+	}
+
+	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
+	link->client->stats.bad_replies++;
+	rpcrdma_recv_put(recv);
+	if (verdict == RPCRDMA_ANSWER_ERR_VERS)
+		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
+	else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK)
+		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
+}
+
+static void link_writable(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_link *link = conn->role;
+
+	/* Pairs with the one in send_or_park(). */
+	smp_mb();
+	xprt_write_space(&link->client->xprt);
+}
+
+static void link_closed(struct rpcrdma_conn *conn, int status)
+{
+	struct rpcrdma_link *link = conn->role;
+
+	link->status = status;
+	if (link->established && !READ_ONCE(link->closing))
+		xprt_force_disconnect(&link->client->xprt);
+	complete_all(&link->ready);
+	/* The client may be gone after this. */
+	complete_all(&link->closed);
+	rpcrdma_link_put(link);
+}
+
+static const struct rpcrdma_conn_ops link_ops = {
+	.established	= link_established,
+	.received	= link_received,
+	.writable	= link_writable,
+	.closed		= link_closed,
+};
+
+static struct rpcrdma_conn *link_start(struct rpcrdma_client *client,
+				       struct rpcrdma_link *link)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+	const struct sockaddr *source = NULL;
+	struct rpcrdma_conn_config config = {
+		.ops			= &link_ops,
+		.role			= link,
+		.params.send_size	= rpcrdma_max_inline_write,
+		.params.recv_size	= rpcrdma_max_inline_read,
+		.params.remote_inv	= true,
+		.credits		= xprt->max_reqs,
+		.timeout_ms		= jiffies_to_msecs(xprt->connect_timeout),
+	};
+
+	if (client->source.ss_family != AF_UNSPEC)
+		source = (struct sockaddr *)&client->source;
+	if (client->wants_backward)
+		config.backward_credits = RPCRDMA_BACKWARD_CREDITS;
+	if (config.params.send_size > RPCRDMA_GATHER_MIN)
+		config.send_pages = config.params.send_size / PAGE_SIZE + 2;
+	return rpcrdma_conn_connect(xprt->xprt_net, source,
+				    (struct sockaddr *)&xprt->addr, &config);
+}
+
+/* Each connection is a new one, and so may differ in all that it agrees on. */
+static int link_try(struct rpcrdma_client *client)
+{
+	struct rpcrdma_link *link = link_alloc(client);
+	struct rpcrdma_conn *conn;
+	int status;
+
+	if (!link)
+		return -ENOBUFS;
+	rpcrdma_link_get(link);
+	conn = link_start(client, link);
+	if (IS_ERR(conn)) {
+		rpcrdma_link_put(link);
+		rpcrdma_link_put(link);
+		return PTR_ERR(conn);
+	}
+	wait_for_completion(&link->ready);
+	if (link->established) {
+		client->link = link;
+		return 0;
+	}
+	wait_for_completion(&link->closed);
+	status = link->status;
+	rpcrdma_conn_put(conn);
+	rpcrdma_link_put(link);
+	return status < 0 ? status : -ECONNABORTED;
+}
+
+/* sunrpc fails an RPC, hard or soft, for any status that it does not know. */
+static int connect_status(int status)
+{
+	switch (status) {
+	case -ECONNREFUSED:
+	case -ECONNRESET:
+	case -ECONNABORTED:
+	case -ENETDOWN:
+	case -ENETUNREACH:
+	case -EHOSTUNREACH:
+	case -EPROTO:
+	case -EADDRINUSE:
+	case -ENOTCONN:
+	case -ETIMEDOUT:
+	case -ENOBUFS:
+		return status;
+	case -ENOMEM:
+	case -EAGAIN:
+		return -ENOBUFS;
+	case -ENODEV:
+	case -EADDRNOTAVAIL:
+		return -EHOSTUNREACH;
+	default:
+		return -ECONNABORTED;
+	}
+}
+
+static void link_connected(struct rpcrdma_client *client)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+
+	xprt->connect_cookie++;
+	xprt->stat.connect_count++;
+	xprt->stat.connect_time += (long)jiffies - xprt->stat.connect_start;
+	xprt_set_connected(xprt);
+	xprt_clear_connecting(xprt);
+	xprt_unlock_connect(xprt, client);
+	xprt_wake_pending_tasks(xprt, -EAGAIN);
+}
+
+static void link_connect_worker(struct work_struct *work)
+{
+	struct rpcrdma_client *client =
+		container_of(to_delayed_work(work), struct rpcrdma_client,
+			     connect_work);
+	struct rpc_xprt *xprt = &client->xprt;
+	unsigned int nofs = memalloc_nofs_save(), noreclaim = 0;
+	bool swap = atomic_read(&xprt->swapper);
+	int status;
+
+	if (swap)
+		noreclaim = memalloc_noreclaim_save();
+
+	status = link_try(client);
+	if (!status) {
+		link_connected(client);
+	} else {
+		xprt_wake_pending_tasks(xprt, connect_status(status));
+		xprt_clear_connecting(xprt);
+		xprt_unlock_connect(xprt, client);
+	}
+
+	if (swap)
+		memalloc_noreclaim_restore(noreclaim);
+	memalloc_nofs_restore(nofs);
+}
+
+/**
+ * rpcrdma_link_init - before the first connection
+ * @client: the new client
+ */
+void rpcrdma_link_init(struct rpcrdma_client *client)
+{
+	INIT_DELAYED_WORK(&client->connect_work, link_connect_worker);
+}
+
+/**
+ * rpcrdma_link_connect - the rpc_xprt_ops's connect
+ * @xprt: not connected
+ * @task: holds XPRT_LOCKED, which passes to the worker
+ *
+ * The first attempt is made at once. Each one that does not lead to a Reply
+ * doubles the time until the next.
+ */
+void rpcrdma_link_connect(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
+	unsigned long delay = xprt_reconnect_delay(xprt);
+
+	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
+	xprt_reconnect_backoff(xprt, INITIAL_RECONNECT_DELAY);
+	queue_delayed_work(xprtiod_workqueue, &client->connect_work, delay);
+}
+
+/**
+ * rpcrdma_link_close - the rpc_xprt_ops's close
+ * @xprt: XPRT_LOCKED is held
+ *
+ * Tasks start anew only when the old connection can reach none of their memory.
+ *
+ * Context: sleeps until the connection is closed.
+ */
+void rpcrdma_link_close(struct rpc_xprt *xprt)
+{
+	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
+	struct rpcrdma_link *link = client->link;
+
+	if (link) {
+		client->link = NULL;
+		WRITE_ONCE(link->closing, true);
+		rpcrdma_conn_close(link->conn, -ESHUTDOWN);
+		wait_for_completion(&link->closed);
+		rpcrdma_link_put(link);
+	}
+	xprt_disconnect_done(xprt);
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Match a Reply with its Call, take the memory back from the server, put the
+ * Reply where its task expects it, and complete the RPC.
+ *
+ *	rpcrdma_reply_received()	the header: what did the server do?
+ *	  rpcrdma_reply_proceed()	its Send is done: invalidate the rest
+ *	    finish()			nobody else can touch the memory
+ *
+ * The request is pinned from the first to the last step.
+ */
+#include <linux/highmem.h>
+#include <linux/sunrpc/msg_prot.h>
+
+#include "../trace.h"
+#include "client_private.h"
+
+/* Enough of a Reply that says that the server denied the Call: RPC_MISMATCH */
+#define DENIAL_LEN	16
+
+/* Complete the RPC */
+
+/*
+ * A task asleep can be told why it fails. One that is still on its way to bed
+ * would lose that, so it finds a Reply that sunrpc takes for final.
+ */
+static void fail_locked(struct rpc_rqst *rqst, int error)
+{
+	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
+	struct rpc_task *task = rqst->rq_task;
+	__be32 *p = head->iov_base;
+	int len = sizeof(*p);
+
+	if (head->iov_len >= DENIAL_LEN) {
+		*p++ = rqst->rq_xid;
+		*p++ = rpc_reply;
+		*p++ = cpu_to_be32(RPC_MSG_DENIED);
+		*p++ = cpu_to_be32(RPC_MISMATCH);
+		len = DENIAL_LEN;
+	}
+	if (RPC_IS_QUEUED(task))
+		task->tk_status = error;
+	xprt_complete_rqst(task, len);
+}
+
+/**
+ * rpcrdma_rpc_fail - end an RPC that cannot be sent
+ * @rqst: pinned, and not on the wire
+ * @error: negative errno
+ */
+void rpcrdma_rpc_fail(struct rpc_rqst *rqst, int error)
+{
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	spin_lock(&xprt->queue_lock);
+	fail_locked(rqst, error);
+	spin_unlock(&xprt->queue_lock);
+}
+
+static void release_reply(struct rpcrdma_request *request)
+{
+	struct rpcrdma_link *link = request->link;
+
+	rpcrdma_recv_put(request->recv);
+	request->recv = NULL;
+	rpcrdma_link_credit_back(link);
+}
+
+static void complete_rpc(struct rpcrdma_request *request, int copied)
+{
+	struct rpcrdma_link *link = request->link;
+	struct rpc_rqst *rqst = &request->rqst;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	request->link = NULL;
+	spin_lock(&xprt->queue_lock);
+	if (copied < 0) {
+		fail_locked(rqst, copied);
+	} else {
+		xprt_update_rtt(rqst->rq_task);
+		xprt_complete_rqst(rqst->rq_task, copied);
+	}
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	rpcrdma_link_put(link);
+}
+
+/*
+ * The connection breaks, and the server may yet reach the memory. The task is
+ * to send its Call anew once it is closed.
+ */
+static void give_up(struct rpcrdma_request *request)
+{
+	struct rpc_rqst *rqst = &request->rqst;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	release_reply(request);
+	request->replied = false;
+	spin_lock(&xprt->queue_lock);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+}
+
+/* Place the Reply */
+
+static const void *scatter_kvec(const struct kvec *to, const void *from,
+				u32 *len)
+{
+	u32 part = min_t(size_t, *len, to->iov_len);
+
+	memcpy(to->iov_base, from, part);
+	*len -= part;
+	return from + part;
+}
+
+static const void *scatter_pages(const struct xdr_buf *to, const void *from,
+				 u32 *len)
+{
+	struct page **page = to->pages + (to->page_base >> PAGE_SHIFT);
+	unsigned int offset = offset_in_page(to->page_base);
+	u32 left = min(*len, to->page_len), part;
+
+	*len -= left;
+	while (left) {
+		part = min_t(u32, left, PAGE_SIZE - offset);
+		memcpy_to_page(*page++, offset, from, part);
+		offset = 0;
+		from += part;
+		left -= part;
+	}
+	return from;
+}
+
+/* All of it is inline, even if the server could have used a chunk. */
+static int place_inline(struct rpcrdma_request *request, u32 len)
+{
+	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
+	const void *from = request->payload;
+	u32 left = len;
+
+	if (len > buf->buflen)
+		return -EIO;
+	from = scatter_kvec(&buf->head[0], from, &left);
+	from = scatter_pages(buf, from, &left);
+	scatter_kvec(&buf->tail[0], from, &left);
+	return left ? -EIO : len;
+}
+
+static void set_head(struct xdr_buf *buf, u32 len)
+{
+	buf->head[0].iov_len = len;
+	buf->tail[0].iov_base = buf->head[0].iov_base + len;
+	buf->tail[0].iov_len = 0;
+}
+
+/*
+ * The data item is in the pages. It is the last of the Reply, so what is inline
+ * belongs into the head, the end of which sunrpc could only estimate before.
+ */
+static int place_around_data(struct rpcrdma_request *request, u32 len)
+{
+	struct rpc_rqst *rqst = &request->rqst;
+
+	if (len > rqst->rq_rcvsize ||
+	    rqst->rq_rcv_buf.head[0].iov_base != rqst->rq_rbuffer)
+		return -EIO;
+	memcpy(rqst->rq_rbuffer, request->payload, len);
+	set_head(&rqst->rq_rcv_buf, len);
+	set_head(&rqst->rq_private_buf, len);
+	return len + xdr_align_size(request->written);
+}
+
+/* The Reply chunk was made of head, pages and tail: all of it is in place. */
+static int check_long_reply(const struct rpcrdma_request *request)
+{
+	const struct kvec *head = &request->rqst.rq_rcv_buf.head[0];
+	const __be32 *p = head->iov_base;
+
+	if (request->written & 3 || head->iov_len < 2 * sizeof(*p) ||
+	    p[0] != request->rqst.rq_xid || p[1] != rpc_reply)
+		return -EIO;
+	return request->written;
+}
+
+static int place_reply(struct rpcrdma_request *request)
+{
+	struct rpcrdma_client_stats *stats = &request->link->client->stats;
+	u32 len = request->payload_len & ~3U;
+
+	if (request->error)
+		return request->error;
+	stats->placed += request->written;
+	stats->fixup += len;
+	if (!request->payload)
+		return check_long_reply(request);
+	return request->written ? place_around_data(request, len) :
+				  place_inline(request, len);
+}
+
+static void finish(struct rpcrdma_request *request)
+{
+	int copied = place_reply(request);
+
+	if (copied < 0)
+		request->link->client->stats.bad_replies++;
+	release_reply(request);
+	complete_rpc(request, copied);
+}
+
+/* Take back the memory */
+
+static void reply_invalidated(struct rpcrdma_work *work, int status)
+{
+	struct rpcrdma_request *request =
+		container_of(work, struct rpcrdma_request, invalidation.work);
+
+	if (status) {
+		give_up(request);
+		return;
+	}
+	rpcrdma_request_put_mrs(request);
+	finish(request);
+}
+
+/**
+ * rpcrdma_reply_proceed - go on with a Reply when the Send of its Call is done
+ * @request: the request, replied to
+ *
+ * RFC 8166 section 3.4.7: the RPC is complete only when the server cannot reach
+ * its memory any more.
+ *
+ * Context: ->received or ->done.
+ */
+void rpcrdma_reply_proceed(struct rpcrdma_request *request)
+{
+	struct rpcrdma_link *link = request->link;
+	struct rpcrdma_mr *mr;
+
+	if (list_empty(&request->invalidation.mrs)) {
+		finish(request);
+		return;
+	}
+	list_for_each_entry(mr, &request->invalidation.mrs, list)
+		link->client->stats.invalidations++;
+	request->invalidation.work.done = reply_invalidated;
+	if (rpcrdma_mr_invalidate(link->conn, &request->invalidation))
+		give_up(request);
+}
+
+/*
+ * RFC 8797 section 4.2 has the server choose among the handles of this RPC.
+ * Any other that it invalidates breaks some other RPC, or the protocol.
+ */
+static bool take_invalidated(struct rpcrdma_request *request, u32 handle)
+{
+	struct rpcrdma_mr *mr;
+
+	list_for_each_entry(mr, &request->invalidation.mrs, list) {
+		if (mr->segment.handle != handle)
+			continue;
+		list_del(&mr->list);
+		rpcrdma_mr_put(mr);
+		return true;
+	}
+	return false;
+}
+
+/* Match the Reply */
+
+static struct rpcrdma_request *match(struct rpcrdma_link *link, __be32 xid)
+{
+	struct rpc_xprt *xprt = &link->client->xprt;
+	struct rpcrdma_request *request = NULL;
+	struct rpc_rqst *rqst;
+
+	spin_lock(&xprt->queue_lock);
+	rqst = xprt_lookup_rqst(xprt, xid);
+	if (rqst) {
+		request = rpcrdma_request_of(rqst);
+		/* Pairs with the release in post_call(). */
+		if (smp_load_acquire(&request->link) == link &&
+		    !request->replied)
+			xprt_pin_rqst(rqst);
+		else
+			request = NULL;
+	}
+	spin_unlock(&xprt->queue_lock);
+	if (!request)
+		return NULL;
+
+	wait_on_bit(&request->state, RPCRDMA_POSTING, TASK_UNINTERRUPTIBLE);
+	if (request->link == link) {
+		request->replied = true;
+		return request;
+	}
+	spin_lock(&xprt->queue_lock);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	return NULL;
+}
+
+/*
+ * What comes back must be what was offered, filled without holes from its
+ * first segment on (RFC 8166 section 3.4.6).
+ */
+static bool chunk_was_offered(const struct rpcrdma_request *request,
+			      const struct rpcrdma_message *msg,
+			      const struct rpcrdma_chunk *chunk)
+{
+	const struct rpcrdma_segment *segment;
+	struct rpcrdma_mr *mr = request->reply_mr;
+	bool full = true;
+	unsigned int i;
+
+	if (chunk->count > request->reply_segments)
+		return false;
+	segment = rpcrdma_chunk_segments(msg, chunk);
+	for (i = 0; i < chunk->count; i++, segment++) {
+		if (segment->handle != mr->segment.handle ||
+		    segment->offset != mr->segment.offset ||
+		    segment->length > (full ? mr->segment.length : 0))
+			return false;
+		full = segment->length == mr->segment.length;
+		mr = list_next_entry(mr, list);
+	}
+	return true;
+}
+
+static bool chunks_were_offered(const struct rpcrdma_request *request,
+				const struct rpcrdma_message *msg)
+{
+	if (msg->num_writes) {
+		if (msg->num_writes > 1 ||
+		    request->form.reply != RPCRDMA_REPLY_WRITE_CHUNK ||
+		    !chunk_was_offered(request, msg, &msg->write[0]))
+			return false;
+	}
+	if (msg->has_reply_chunk) {
+		if (request->form.reply != RPCRDMA_REPLY_CHUNK ||
+		    !chunk_was_offered(request, msg, &msg->reply_chunk))
+			return false;
+	}
+	return true;
+}
+
+/* Note what the header says. Return: 0 or what the RPC is to fail with. */
+static int digest(struct rpcrdma_request *request,
+		  const struct rpcrdma_message *msg,
+		  const struct rpcrdma_recv *recv)
+{
+	request->payload = NULL;
+	request->payload_len = 0;
+	request->written = 0;
+	if (msg->proc == RPCRDMA_ERROR || !chunks_were_offered(request, msg))
+		return -EIO;
+
+	if (msg->proc == RPCRDMA_NOMSG) {
+		request->written = msg->reply_chunk.written;
+		return 0;
+	}
+	if (msg->has_reply_chunk && msg->reply_chunk.written)
+		return -EIO;
+	request->payload = recv->data + msg->header_len;
+	request->payload_len = msg->payload_len;
+	if (msg->num_writes)
+		request->written = msg->write[0].written;
+	return 0;
+}
+
+/**
+ * rpcrdma_reply_received - take a Reply, or an RDMA_ERROR
+ * @link: where it arrived; @link->reply is its header
+ * @recv: the message
+ *
+ * Context: ->received.
+ */
+void rpcrdma_reply_received(struct rpcrdma_link *link,
+			    struct rpcrdma_recv *recv)
+{
+	struct rpcrdma_message *msg = &link->reply;
+	struct rpcrdma_request *request;
+
+	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
+	rpcrdma_link_granted(link, min(msg->credits,
+				       recv->conn->config.credits));
+	request = match(link, msg->xid);
+	if (!request) {
+		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
+		rpcrdma_recv_put(recv);
+		rpcrdma_link_credit_back(link);
+		return;
+	}
+
+	request->recv = recv;
+	request->error = digest(request, msg, recv);
+	if (recv->invalidated &&
+	    !take_invalidated(request, recv->inv_handle)) {
+		rpcrdma_conn_close(link->conn, -EPROTO);
+		give_up(request);
+		return;
+	}
+	if (test_bit(RPCRDMA_GATHERING, &request->state)) {
+		link->client->stats.waits_for_send++;
+		return;
+	}
+	rpcrdma_reply_proceed(request);
+}

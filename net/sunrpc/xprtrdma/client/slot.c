@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Slots: who may have one, the buffers that stay with them, and how a request
+ * gets its memory back.
+ */
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "client_private.h"
+
+/* Buffers grow in such steps, so that they soon fit whatever RPC comes. */
+#define BUFFER_STEP	512
+
+static struct rpcrdma_request *slot_create(gfp_t gfp)
+{
+	struct rpcrdma_request *request = kzalloc(sizeof(*request), gfp);
+
+	if (!request)
+		return NULL;
+	INIT_LIST_HEAD(&request->invalidation.mrs);
+	return request;
+}
+
+static void slot_add(struct rpcrdma_client *client,
+		     struct rpcrdma_request *request)
+{
+	lockdep_assert_held(&client->xprt.reserve_lock);
+
+	list_add(&request->all, &client->slots);
+	client->xprt.num_reqs++;
+	client->xprt.stat.max_slots = client->xprt.num_reqs;
+}
+
+static struct rpcrdma_request *slot_take_idle(struct rpcrdma_client *client)
+{
+	struct rpcrdma_request *request;
+
+	request = list_first_entry_or_null(&client->idle,
+					   struct rpcrdma_request, list);
+	if (request)
+		list_del(&request->list);
+	return request;
+}
+
+/**
+ * rpcrdma_slots_create - start with one slot
+ * @client: the new client
+ *
+ * One that cannot fail to be there lets RPCs proceed, one after the other,
+ * when memory is so short that there can be no more.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rpcrdma_slots_create(struct rpcrdma_client *client)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+	struct rpcrdma_request *request;
+
+	INIT_LIST_HEAD(&client->idle);
+	INIT_LIST_HEAD(&client->slots);
+	xprt->max_reqs = rpcrdma_slot_table_entries;
+	xprt->min_reqs = 1;
+	client->limit = xprt->max_reqs;
+
+	request = slot_create(GFP_KERNEL);
+	if (!request)
+		return -ENOMEM;
+	spin_lock(&xprt->reserve_lock);
+	slot_add(client, request);
+	list_add(&request->list, &client->idle);
+	spin_unlock(&xprt->reserve_lock);
+	return 0;
+}
+
+/**
+ * rpcrdma_slots_destroy - free all slots, none of which is in use
+ * @client: the client
+ */
+void rpcrdma_slots_destroy(struct rpcrdma_client *client)
+{
+	struct rpcrdma_request *request, *next;
+
+	WARN_ON_ONCE(client->in_use);
+	list_for_each_entry_safe(request, next, &client->slots, all) {
+		kfree(request->call_buffer.data);
+		kfree(request->reply_buffer.data);
+		kfree(request);
+	}
+}
+
+/**
+ * rpcrdma_slot_alloc - the rpc_xprt_ops's alloc_slot
+ * @xprt: the transport
+ * @task: gets a slot, or waits on the backlog for one to come free
+ */
+void rpcrdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
+	struct rpcrdma_request *request;
+
+	spin_lock(&xprt->reserve_lock);
+	if (client->in_use >= client->limit) {
+		xprt_add_backlog(xprt, task);
+		spin_unlock(&xprt->reserve_lock);
+		task->tk_status = -EAGAIN;
+		return;
+	}
+	client->in_use++;
+	request = slot_take_idle(client);
+	if (!request) {
+		spin_unlock(&xprt->reserve_lock);
+		request = slot_create(rpc_task_gfp_mask());
+		spin_lock(&xprt->reserve_lock);
+		if (request)
+			slot_add(client, request);
+		else
+			/* Only slots in use wake the backlog as they end. */
+			request = slot_take_idle(client);
+	}
+	if (!request)
+		client->in_use--;
+	spin_unlock(&xprt->reserve_lock);
+
+	task->tk_rqstp = request ? &request->rqst : NULL;
+	task->tk_status = request ? 0 : -ENOMEM;
+}
+
+/**
+ * rpcrdma_slot_free - the rpc_xprt_ops's free_slot
+ * @xprt: the transport
+ * @rqst: its slot goes to whoever waits first
+ */
+void rpcrdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
+{
+	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
+	struct rpcrdma_request *request = rpcrdma_request_of(rqst);
+
+	spin_lock(&xprt->reserve_lock);
+	if (client->in_use > client->limit ||
+	    !xprt_wake_up_backlog(xprt, rqst)) {
+		memset(rqst, 0, sizeof(*rqst));
+		list_add(&request->list, &client->idle);
+		client->in_use--;
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
+/**
+ * rpcrdma_slots_limit - follow the server's grant
+ * @client: the client
+ * @limit: credits granted, at least one
+ *
+ * A lower limit takes effect as slots come free.
+ */
+void rpcrdma_slots_limit(struct rpcrdma_client *client, u32 limit)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+	struct rpcrdma_request *request;
+
+	spin_lock(&xprt->reserve_lock);
+	client->limit = min(limit, xprt->max_reqs);
+	while (client->in_use < client->limit &&
+	       test_bit(XPRT_CONGESTED, &xprt->state)) {
+		request = slot_take_idle(client);
+		if (!request) {
+			request = slot_create(GFP_NOWAIT | __GFP_NOWARN);
+			if (!request)
+				break;
+			slot_add(client, request);
+		}
+		if (!xprt_wake_up_backlog(xprt, &request->rqst)) {
+			list_add(&request->list, &client->idle);
+			break;
+		}
+		client->in_use++;
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
+static void *buffer_get(struct rpcrdma_buffer *buffer, size_t size, gfp_t gfp)
+{
+	if (buffer->size < size) {
+		size = round_up(size, BUFFER_STEP);
+		kfree(buffer->data);
+		buffer->data = kmalloc(size, gfp);
+		buffer->size = buffer->data ? size : 0;
+	}
+	return buffer->data;
+}
+
+/**
+ * rpcrdma_buffers_alloc - the rpc_xprt_ops's buf_alloc
+ * @task: gets rq_buffer and rq_rbuffer
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rpcrdma_buffers_alloc(struct rpc_task *task)
+{
+	struct rpc_rqst *rqst = task->tk_rqstp;
+	struct rpcrdma_request *request = rpcrdma_request_of(rqst);
+	gfp_t gfp = rpc_task_gfp_mask();
+
+	if (!buffer_get(&request->call_buffer, rqst->rq_callsize, gfp) ||
+	    !buffer_get(&request->reply_buffer, rqst->rq_rcvsize, gfp))
+		return -ENOMEM;
+	rqst->rq_buffer = request->call_buffer.data;
+	rqst->rq_rbuffer = request->reply_buffer.data;
+	return 0;
+}
+
+/**
+ * rpcrdma_buffers_free - the rpc_xprt_ops's buf_free
+ * @task: ends. Once this returns it may give back the memory that it sends
+ *	from and receives to.
+ */
+void rpcrdma_buffers_free(struct rpc_task *task)
+{
+	struct rpc_rqst *rqst = task->tk_rqstp;
+
+	rpcrdma_request_retire(rpcrdma_request_of(rqst));
+	rqst->rq_buffer = NULL;
+	rqst->rq_rbuffer = NULL;
+}
+
+/* The caller of such an RPC leaves it to the transport to find the pages. */
+static int fill_sparse_pages(struct xdr_buf *buf)
+{
+	unsigned int i, count;
+
+	count = PAGE_ALIGN(buf->page_base + buf->page_len) >> PAGE_SHIFT;
+	for (i = 0; i < count; i++) {
+		if (buf->pages[i])
+			continue;
+		buf->pages[i] = alloc_page(rpc_task_gfp_mask());
+		if (!buf->pages[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * To encrypt anew, RPCSEC_GSS first frees the pages with what it encrypted
+ * before: too early for rpcrdma_request_prepare() to take them off the wire.
+ */
+static void release_snd_buf(struct rpc_rqst *rqst)
+{
+	struct rpcrdma_request *request = rpcrdma_request_of(rqst);
+
+	rpcrdma_request_retire(request);
+	rqst->rq_release_snd_buf = request->release_snd_buf;
+	rqst->rq_release_snd_buf(rqst);
+}
+
+static void guard_snd_buf(struct rpc_rqst *rqst)
+{
+	if (!rqst->rq_release_snd_buf ||
+	    rqst->rq_release_snd_buf == release_snd_buf)
+		return;
+	rpcrdma_request_of(rqst)->release_snd_buf = rqst->rq_release_snd_buf;
+	rqst->rq_release_snd_buf = release_snd_buf;
+}
+
+/**
+ * rpcrdma_request_prepare - the rpc_xprt_ops's prepare_request
+ * @rqst: encoded, and not on any queue yet
+ * @buf: its rq_rcv_buf, or its rq_snd_buf later
+ *
+ * Encoding anew uses the same memory, so the last transmission has to be over.
+ *
+ * Return: 0 or -ENOMEM, after which sunrpc tries again.
+ */
+int rpcrdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
+{
+	if (bc_prealloc(rqst))
+		return 0;
+	rpcrdma_request_retire(rpcrdma_request_of(rqst));
+	guard_snd_buf(rqst);
+	if (buf == &rqst->rq_rcv_buf && buf->flags & XDRBUF_SPARSE_PAGES)
+		return fill_sparse_pages(buf);
+	return 0;
+}
+
+/**
+ * rpcrdma_request_put_mrs - return registrations that nobody can reach
+ * @request: the request that has them
+ */
+void rpcrdma_request_put_mrs(struct rpcrdma_request *request)
+{
+	struct rpcrdma_mr *mr, *next;
+
+	list_for_each_entry_safe(mr, next, &request->invalidation.mrs, list) {
+		list_del(&mr->list);
+		rpcrdma_mr_put(mr);
+	}
+}
+
+static void retire_invalidated(struct rpcrdma_work *work, int status)
+{
+	struct rpcrdma_request *request =
+		container_of(work, struct rpcrdma_request, invalidation.work);
+
+	request->invalidation_status = status;
+	clear_and_wake_up_bit(RPCRDMA_INVALIDATING, &request->state);
+}
+
+/* The end of the connection, if it comes to that, ends all that is posted. */
+static void retire_wait(struct rpcrdma_request *request, int bit)
+{
+	if (!wait_on_bit_timeout(&request->state, bit, TASK_UNINTERRUPTIBLE,
+				 RPCRDMA_RETIRE_TIMEOUT))
+		return;
+	rpcrdma_conn_close(request->link->conn, -ETIMEDOUT);
+	wait_on_bit(&request->state, bit, TASK_UNINTERRUPTIBLE);
+}
+
+static void retire_mrs(struct rpcrdma_request *request)
+{
+	struct rpcrdma_link *link = request->link;
+	int status;
+
+	request->invalidation.work.done = retire_invalidated;
+	set_bit(RPCRDMA_INVALIDATING, &request->state);
+	status = rpcrdma_mr_invalidate(link->conn, &request->invalidation);
+	if (status) {
+		clear_bit(RPCRDMA_INVALIDATING, &request->state);
+	} else {
+		retire_wait(request, RPCRDMA_INVALIDATING);
+		status = request->invalidation_status;
+	}
+	if (status) {
+		rpcrdma_conn_close(link->conn, status);
+		wait_for_completion(&link->closed);
+		link->client->stats.recovered++;
+	}
+	rpcrdma_request_put_mrs(request);
+}
+
+/**
+ * rpcrdma_request_retire - take a request off the wire
+ * @request: one that no Reply is being matched with
+ *
+ * A task that was killed or timed out, or whose connection is gone, comes here
+ * before it gives back its memory or uses it anew (RFC 8166 section 3.4.7).
+ * Returns at once if the Reply has arrived.
+ *
+ * Context: may sleep until the connection is closed.
+ */
+void rpcrdma_request_retire(struct rpcrdma_request *request)
+{
+	struct rpcrdma_link *link = request->link;
+
+	if (!link)
+		return;
+	if (!list_empty(&request->invalidation.mrs))
+		retire_mrs(request);
+	retire_wait(request, RPCRDMA_GATHERING);
+	request->link = NULL;
+	rpcrdma_link_put(link);
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The transport class for the netids "rdma" and "rdma6", and the life of its
+ * transports.
+ */
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+
+#include "client_private.h"
+
+#define CONNECT_TIMEOUT		(30 * HZ)
+#define MAX_RECONNECT_DELAY	(30 * HZ)
+#define IDLE_TIMEOUT		(5 * 60 * HZ)
+#define BIND_TIMEOUT		(60 * HZ)
+#define MAX_PAYLOAD		(1024 * 1024)
+
+static const struct rpc_timeout client_timeout = {
+	.to_initval	= 60 * HZ,
+	.to_maxval	= 60 * HZ,
+	.to_retries	= 2,
+};
+
+static struct sockaddr *peer_of(struct rpc_xprt *xprt)
+{
+	return (struct sockaddr *)&xprt->addr;
+}
+
+/* Addresses in words */
+
+/* Others read these strings at any time, so each is replaced only as a whole. */
+static int set_string(struct rpc_xprt *xprt, enum rpc_display_format_t which,
+		      char *string)
+{
+	if (!string)
+		return -ENOMEM;
+	kfree(xprt->address_strings[which]);
+	xprt->address_strings[which] = string;
+	return 0;
+}
+
+static int describe_port(struct rpc_xprt *xprt)
+{
+	unsigned short port = rpc_get_port(peer_of(xprt));
+	int ret;
+
+	ret = set_string(xprt, RPC_DISPLAY_PORT,
+			 kasprintf(GFP_KERNEL, "%u", port));
+	if (ret)
+		return ret;
+	return set_string(xprt, RPC_DISPLAY_HEX_PORT,
+			  kasprintf(GFP_KERNEL, "%4hx", port));
+}
+
+static int describe_address(struct rpc_xprt *xprt)
+{
+	const struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&xprt->addr;
+	const struct sockaddr_in *in = (struct sockaddr_in *)&xprt->addr;
+	bool six = xprt->addr.ss_family == AF_INET6;
+	char address[RPCBIND_MAXUADDRLEN];
+	char *hex;
+	int ret;
+
+	rpc_ntop(peer_of(xprt), address, sizeof(address));
+	ret = set_string(xprt, RPC_DISPLAY_ADDR, kstrdup(address, GFP_KERNEL));
+	if (ret)
+		return ret;
+	hex = six ? kasprintf(GFP_KERNEL, "%pi6", &in6->sin6_addr) :
+		    kasprintf(GFP_KERNEL, "%08x", ntohl(in->sin_addr.s_addr));
+	ret = set_string(xprt, RPC_DISPLAY_HEX_ADDR, hex);
+	if (ret)
+		return ret;
+	xprt->address_strings[RPC_DISPLAY_PROTO] = "rdma";
+	xprt->address_strings[RPC_DISPLAY_NETID] = six ? "rdma6" : "rdma";
+	return describe_port(xprt);
+}
+
+static void forget_address(struct rpc_xprt *xprt)
+{
+	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
+	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
+	kfree(xprt->address_strings[RPC_DISPLAY_HEX_ADDR]);
+	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
+}
+
+static void client_set_port(struct rpc_xprt *xprt, unsigned short port)
+{
+	rpc_set_port(peer_of(xprt), port);
+	/* Without memory for the new strings the old ones have to do. */
+	describe_port(xprt);
+}
+
+static void client_local(struct rpc_xprt *xprt, struct sockaddr_storage *local)
+{
+	spin_lock(&xprt->transport_lock);
+	*local = rpcrdma_client_of(xprt)->local;
+	spin_unlock(&xprt->transport_lock);
+}
+
+static int client_get_srcaddr(struct rpc_xprt *xprt, char *buf, size_t buflen)
+{
+	struct sockaddr_storage local;
+
+	client_local(xprt, &local);
+	if (local.ss_family == AF_UNSPEC)
+		return -ENOTCONN;
+	return rpc_ntop((struct sockaddr *)&local, buf, buflen);
+}
+
+static unsigned short client_get_srcport(struct rpc_xprt *xprt)
+{
+	struct sockaddr_storage local;
+
+	client_local(xprt, &local);
+	return rpc_get_port((struct sockaddr *)&local);
+}
+
+/* Smaller operations */
+
+/*
+ * A server that has not answered by now may yet do so. A Call must not be sent
+ * a second time by a connection that the Reply to the first may use, as both
+ * would be for the same memory. sunrpc sends no second one where the protocol
+ * forbids it.
+ */
+static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT))
+		xprt_force_disconnect(xprt);
+}
+
+static void client_set_connect_timeout(struct rpc_xprt *xprt,
+				       unsigned long connect_timeout,
+				       unsigned long reconnect_timeout)
+{
+	spin_lock(&xprt->transport_lock);
+	reconnect_timeout = max_t(unsigned long, reconnect_timeout, HZ);
+	if (reconnect_timeout < xprt->max_reconnect_timeout)
+		xprt->max_reconnect_timeout = reconnect_timeout;
+	connect_timeout = max_t(unsigned long, connect_timeout, HZ);
+	if (connect_timeout < xprt->connect_timeout)
+		xprt->connect_timeout = connect_timeout;
+	spin_unlock(&xprt->transport_lock);
+}
+
+static int client_enable_swap(struct rpc_xprt *xprt)
+{
+	atomic_inc(&xprt->swapper);
+	return 0;
+}
+
+static void client_disable_swap(struct rpc_xprt *xprt)
+{
+	atomic_dec(&xprt->swapper);
+}
+
+static void client_inject_disconnect(struct rpc_xprt *xprt)
+{
+	struct rpcrdma_link *link = rpcrdma_client_of(xprt)->link;
+
+	if (link)
+		rpcrdma_conn_close(link->conn, -ECONNRESET);
+}
+
+/*
+ * mountstats takes 27 integers by their place in the line. Those without a
+ * meaning here are zero: the local port, allocations that were made in haste,
+ * and registrations that got lost.
+ */
+static void client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
+{
+	const struct rpcrdma_client_stats *stats =
+		&rpcrdma_client_of(xprt)->stats;
+	long idle = 0;
+
+	if (xprt_connected(xprt))
+		idle = (long)(jiffies - xprt->last_used) / HZ;
+
+	seq_printf(seq, "\txprt:\trdma %u %lu %lu %lu %ld %lu %lu %lu %llu %llu ",
+		   0, xprt->stat.bind_count, xprt->stat.connect_count,
+		   xprt->stat.connect_time / HZ, idle, xprt->stat.sends,
+		   xprt->stat.recvs, xprt->stat.bad_xids, xprt->stat.req_u,
+		   xprt->stat.bklog_u);
+	seq_printf(seq, "%lu %lu %lu %llu %llu %llu %llu %lu %lu %lu %lu ",
+		   stats->read_segments, stats->write_segments,
+		   stats->reply_segments, stats->registered, stats->placed,
+		   stats->pullup, stats->fixup, 0UL, stats->failed,
+		   stats->bad_replies, stats->long_calls);
+	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n",
+		   stats->recovered, 0UL, stats->registrations,
+		   stats->invalidations, stats->no_send, stats->waits_for_send);
+}
+
+/* Life */
+
+static void client_free(struct rpcrdma_client *client)
+{
+	rpcrdma_slots_destroy(client);
+	forget_address(&client->xprt);
+	xprt_free(&client->xprt);
+	module_put(THIS_MODULE);
+}
+
+static void client_destroy(struct rpc_xprt *xprt)
+{
+	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
+
+	cancel_delayed_work_sync(&client->connect_work);
+	rpcrdma_link_close(xprt);
+	client_free(client);
+}
+
+static const struct rpc_xprt_ops client_ops = {
+	.reserve_xprt		= xprt_reserve_xprt,
+	.release_xprt		= xprt_release_xprt,
+	.alloc_slot		= rpcrdma_slot_alloc,
+	.free_slot		= rpcrdma_slot_free,
+	.rpcbind		= rpcb_getport_async,
+	.set_port		= client_set_port,
+	.connect		= rpcrdma_link_connect,
+	.get_srcaddr		= client_get_srcaddr,
+	.get_srcport		= client_get_srcport,
+	.buf_alloc		= rpcrdma_buffers_alloc,
+	.buf_free		= rpcrdma_buffers_free,
+	.prepare_request	= rpcrdma_request_prepare,
+	.send_request		= rpcrdma_call_send,
+	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
+	.timer			= client_timer,
+	.close			= rpcrdma_link_close,
+	.destroy		= client_destroy,
+	.set_connect_timeout	= client_set_connect_timeout,
+	.print_stats		= client_print_stats,
+	.enable_swap		= client_enable_swap,
+	.disable_swap		= client_disable_swap,
+	.inject_disconnect	= client_inject_disconnect,
+#ifdef CONFIG_SUNRPC_BACKCHANNEL
+	.bc_setup		= rpcrdma_backward_setup,
+	.bc_maxpayload		= rpcrdma_backward_maxpayload,
+	.bc_num_slots		= rpcrdma_backward_slots,
+	.bc_free_rqst		= rpcrdma_backward_free,
+	.bc_destroy		= rpcrdma_backward_destroy,
+#endif
+};
+
+static struct xprt_class client_class;
+
+static int client_set_addresses(struct rpcrdma_client *client,
+				const struct xprt_create *args)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+
+	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
+	xprt->addrlen = args->addrlen;
+	if (args->srcaddr)
+		memcpy(&client->source, args->srcaddr, args->addrlen);
+	if (rpc_get_port(args->dstaddr))
+		xprt_set_bound(xprt);
+	return describe_address(xprt);
+}
+
+static void client_init(struct rpcrdma_client *client,
+			const struct xprt_create *args)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+
+	xprt->ops = &client_ops;
+	xprt->xprt_class = &client_class;
+	/* What rpcbind is asked by, and what callbacks are told. */
+	xprt->prot = IPPROTO_TCP;
+	xprt->timeout = &client_timeout;
+	xprt->max_payload = MAX_PAYLOAD;
+	xprt->bind_timeout = BIND_TIMEOUT;
+	xprt->connect_timeout = CONNECT_TIMEOUT;
+	xprt->max_reconnect_timeout = MAX_RECONNECT_DELAY;
+	xprt->idle_timeout = IDLE_TIMEOUT;
+
+	/* NFSv4.1 and later say so in this way. */
+	client->wants_backward = args->flags & XPRT_CREATE_INFINITE_SLOTS;
+	spin_lock_init(&client->backward_lock);
+	INIT_LIST_HEAD(&client->backward_idle);
+	rpcrdma_link_init(client);
+}
+
+static struct rpc_xprt *client_setup(struct xprt_create *args)
+{
+	struct rpcrdma_client *client;
+	struct rpc_xprt *xprt;
+	int ret;
+
+	if (args->addrlen > sizeof(xprt->addr))
+		return ERR_PTR(-EBADF);
+	if (args->dstaddr->sa_family != AF_INET &&
+	    args->dstaddr->sa_family != AF_INET6)
+		return ERR_PTR(-EAFNOSUPPORT);
+
+	xprt = xprt_alloc(args->net, sizeof(*client), 0, 0);
+	if (!xprt)
+		return ERR_PTR(-ENOMEM);
+	/* The class keeps the module here until this function returns. */
+	__module_get(THIS_MODULE);
+
+	client = rpcrdma_client_of(xprt);
+	client_init(client, args);
+	ret = rpcrdma_slots_create(client);
+	if (!ret)
+		ret = client_set_addresses(client, args);
+	if (ret) {
+		client_free(client);
+		return ERR_PTR(ret);
+	}
+	return xprt;
+}
+
+static struct xprt_class client_class = {
+	.list	= LIST_HEAD_INIT(client_class.list),
+	.name	= "rdma",
+	.owner	= THIS_MODULE,
+	.ident	= XPRT_TRANSPORT_RDMA,
+	.setup	= client_setup,
+	.netid	= { "rdma", "rdma6", "" },
+};
+
+/**
+ * rpcrdma_client_init - let sunrpc make transports of this class
+ *
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_client_init(void)
+{
+	int ret = rpcrdma_client_sysctl_init();
+
+	if (ret)
+		return ret;
+	ret = xprt_register_transport(&client_class);
+	if (ret)
+		rpcrdma_client_sysctl_exit();
+	return ret;
+}
+
+/**
+ * rpcrdma_client_exit - undo rpcrdma_client_init()
+ *
+ * No transport is left, as each has a reference to the module.
+ */
+void rpcrdma_client_exit(void)
+{
+	xprt_unregister_transport(&client_class);
+	rpcrdma_client_sysctl_exit();
+}
