@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The Reply: Write chunks, the Reply chunk, and the Send behind them, all in
+ * one chain of work requests (RFC 8166 sections 3.4.6, 3.5.4 and 4.4).
+ */
+#include <linux/sunrpc/auth.h>
+
+#include "server_private.h"
+#include "../trace.h"
+
+/*
+ * Up to here it is cheaper to copy than to have the device gather pages: those
+ * want a completion, and so a wakeup, to be let go of.
+ */
+#define COPY_MAX	8192
+
+/* What is between the data items that leave by themselves, and around them */
+#define MAX_PARTS	(RPCRDMA_MAX_CHUNKS + 1)
+
+/**
+ * struct part - consecutive octets of rq_res
+ * @at: where they start
+ * @len: how many
+ */
+struct part {
+	u32 at;
+	u32 len;
+};
+
+/**
+ * struct reply - how a Reply travels
+ * @request: the request
+ * @res: the RPC message
+ * @num_parts: in use
+ * @part: what does not go to Write chunks
+ * @len: octets in all parts
+ * @written: octets in Write chunks
+ * @uses_head: the device reads the page that holds the head and the tail
+ * @gather: the device reads the page list for the Send
+ *
+ * Lives on the stack of xpo_sendto.
+ */
+struct reply {
+	struct rpcrdma_request *request;
+	const struct xdr_buf *res;
+	unsigned int num_parts;
+	struct part part[MAX_PARTS];
+	u32 len;
+	u32 written;
+	bool uses_head;
+	bool gather;
+};
+
+/**
+ * rpcrdma_result_payload - xpo_result_payload: note a DDP-eligible result
+ * @rqstp: the thread's
+ * @offset: octets into rq_res
+ * @length: octets, without padding
+ *
+ * Nothing is reduced under RPCSEC_GSS integrity or privacy: it would not be
+ * protected (RFC 8166 section 8.2.2).
+ *
+ * Return: 0.
+ */
+int rpcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
+			   unsigned int length)
+{
+	struct rpcrdma_request *request = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_result *result;
+
+	switch (rqstp->rq_cred.cr_flavor) {
+	case RPC_AUTH_GSS_KRB5I:
+	case RPC_AUTH_GSS_KRB5P:
+		return 0;
+	}
+	/* One more than there are Write chunks goes inline in any case. */
+	if (!request || request->num_results == request->msg.num_writes)
+		return 0;
+	result = &request->result[request->num_results++];
+	result->offset = offset;
+	result->length = length;
+	result->chunk = NULL;
+	return 0;
+}
+
+static bool length_word_is(const struct xdr_buf *res, u32 at, u32 length)
+{
+	__be32 word;
+
+	return !read_bytes_from_xdr_buf(res, at, &word, sizeof(word)) &&
+	       be32_to_cpu(word) == length;
+}
+
+/*
+ * An encoder may have failed after it noted a result, and what it had encoded
+ * is cut off. Some note the place of the length word instead of the data's.
+ */
+static bool result_valid(const struct reply *reply,
+			 struct rpcrdma_result *result, u32 end)
+{
+	u32 left = reply->res->len;
+
+	if (result->offset < end + sizeof(__be32) || result->offset > left)
+		return false;
+	if (!length_word_is(reply->res, result->offset - sizeof(__be32),
+			    result->length)) {
+		if (!length_word_is(reply->res, result->offset, result->length))
+			return false;
+		result->offset += sizeof(__be32);
+	}
+	return result->length <= left - result->offset;
+}
+
+static void add_part(struct reply *reply, u32 at, u32 end)
+{
+	struct part *part = &reply->part[reply->num_parts];
+
+	if (at >= end)
+		return;
+	part->at = at;
+	part->len = end - at;
+	reply->len += part->len;
+	reply->num_parts++;
+}
+
+/*
+ * Results take the Write chunks in the order in which they were offered. An
+ * empty one makes its result stay inline (RFC 8166 section 4.3.2). Padding
+ * goes with the result, and is not written.
+ */
+static int divide(struct reply *reply)
+{
+	struct rpcrdma_request *request = reply->request;
+	struct rpcrdma_message *msg = &request->msg;
+	unsigned int i, writes = 0;
+	u32 end = 0;
+
+	for (i = 0; i < request->num_results; i++) {
+		struct rpcrdma_result *result = &request->result[i];
+		struct rpcrdma_chunk *chunk;
+
+		if (!result_valid(reply, result, end))
+			continue;
+		if (writes == msg->num_writes)
+			break;
+		chunk = &msg->write[writes++];
+		if (!chunk->length)
+			continue;
+		if (rpcrdma_wire_return_chunk(chunk, result->length))
+			return -EMSGSIZE;
+		result->chunk = chunk;
+		reply->written += result->length;
+		add_part(reply, end, result->offset);
+		end = result->offset + xdr_align_size(result->length);
+	}
+	add_part(reply, end, reply->res->len);
+	return 0;
+}
+
+/* Inline if it fits, else by the Reply chunk, else not at all */
+static int choose_form(struct reply *reply)
+{
+	struct rpcrdma_conn *conn = reply->request->service->conn;
+	struct rpcrdma_message *msg = &reply->request->msg;
+	u32 threshold = conn->agreement.reply_threshold;
+	u32 header_len;
+
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, conn->config.credits);
+	header_len = rpcrdma_wire_header_len(msg);
+	if (header_len > threshold)
+		return -EMSGSIZE;
+	if (reply->len <= threshold - header_len)
+		return 0;
+
+	if (!msg->has_reply_chunk)
+		return -EMSGSIZE;
+	if (rpcrdma_wire_return_chunk(&msg->reply_chunk, reply->len))
+		return -EMSGSIZE;
+	msg->proc = RPCRDMA_NOMSG;
+	reply->written += reply->len;
+	return 0;
+}
+
+/* Where the octets of a chunk go next */
+struct chunk_cursor {
+	const struct rpcrdma_segment *segment;
+	u32 skip;
+};
+
+/* Write octets of the Reply to a chunk, which can hold them. */
+static int write_octets(struct reply *reply, struct chunk_cursor *to, u32 at,
+			u32 octets)
+{
+	const struct xdr_buf *res = reply->res;
+
+	if (octets && (at < res->head[0].iov_len ||
+		       at + octets > res->head[0].iov_len + res->page_len))
+		reply->uses_head = true;
+	while (octets) {
+		u32 len = min(to->segment->length - to->skip, octets);
+		int ret;
+
+		ret = rpcrdma_burst_add(reply->request, res, at, len,
+					to->segment, to->skip);
+		if (ret)
+			return ret;
+		at += len;
+		octets -= len;
+		to->skip += len;
+		if (to->skip == to->segment->length) {
+			to->segment++;
+			to->skip = 0;
+		}
+	}
+	return 0;
+}
+
+static int write_results(struct reply *reply)
+{
+	struct rpcrdma_request *request = reply->request;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < request->num_results && !ret; i++) {
+		struct rpcrdma_result *result = &request->result[i];
+		struct chunk_cursor to = {};
+
+		if (!result->chunk)
+			continue;
+		to.segment = rpcrdma_chunk_segments(&request->msg,
+						    result->chunk);
+		ret = write_octets(reply, &to, result->offset, result->length);
+	}
+	return ret;
+}
+
+static int write_reply_chunk(struct reply *reply)
+{
+	const struct rpcrdma_message *msg = &reply->request->msg;
+	struct chunk_cursor to = {};
+	unsigned int i;
+	int ret = 0;
+
+	if (msg->proc != RPCRDMA_NOMSG)
+		return 0;
+	to.segment = rpcrdma_chunk_segments(msg, &msg->reply_chunk);
+	for (i = 0; i < reply->num_parts && !ret; i++)
+		ret = write_octets(reply, &to, reply->part[i].at,
+				   reply->part[i].len);
+	return ret;
+}
+
+/* Segments and the edges of parts add elements to those for whole pages. */
+static int init_writes(struct reply *reply)
+{
+	struct rpcrdma_request *request = reply->request;
+	unsigned int transfers = 0, sg = 1;
+
+	if (reply->written) {
+		transfers = request->msg.num_segments;
+		sg += DIV_ROUND_UP(reply->written, PAGE_SIZE) + transfers;
+	}
+	if (request->msg.proc == RPCRDMA_NOMSG)
+		sg += 2 * reply->num_parts;
+	return rpcrdma_burst_init(&request->burst, DMA_TO_DEVICE, transfers,
+				  sg);
+}
+
+/**
+ * rpcrdma_service_send_get - take a Send context
+ * @service: the connection
+ *
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps until
+ * there is one.
+ * Return: a Send, or NULL if the connection is closing.
+ */
+struct rpcrdma_send *rpcrdma_service_send_get(struct rpcrdma_service *service)
+{
+	struct rpcrdma_send *send;
+	int returns;
+
+	do {
+		returns = atomic_read(&service->returns);
+		send = rpcrdma_send_get(service->conn);
+		if (send)
+			return send;
+		rpcrdma_count(RPCRDMA_STAT_SQ_STARVE);
+	} while (rpcrdma_service_wait(service, returns));
+	return NULL;
+}
+
+static int copy_octets(struct rpcrdma_send *send, const struct xdr_buf *res,
+		       u32 at, u32 octets)
+{
+	int ret;
+
+	if (octets > send->size - send->len)
+		return -EMSGSIZE;
+	ret = read_bytes_from_xdr_buf(res, at, send->data + send->len, octets);
+	send->len += octets;
+	return ret;
+}
+
+static int copy_parts(struct reply *reply, struct rpcrdma_send *send)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < reply->num_parts && !ret; i++)
+		ret = copy_octets(send, reply->res, reply->part[i].at,
+				  reply->part[i].len);
+	return ret;
+}
+
+/* Worth gathering, and possible: the page list as it is, and the tail. */
+static bool can_gather(const struct reply *reply)
+{
+	struct rpcrdma_conn *conn = reply->request->service->conn;
+	const struct xdr_buf *res = reply->res;
+	unsigned int pages;
+
+	if (res->page_len <= COPY_MAX || reply->len != res->len)
+		return false;
+	pages = DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE);
+	return pages + !!res->tail[0].iov_len <= conn->send_sges;
+}
+
+static int gather_pages(struct reply *reply, struct rpcrdma_send *send)
+{
+	const struct xdr_buf *res = reply->res;
+	const struct kvec *tail = &res->tail[0];
+	struct page **page = res->pages + (res->page_base >> PAGE_SHIFT);
+	unsigned int offset = offset_in_page(res->page_base);
+	u32 left = res->page_len;
+	int ret;
+
+	ret = copy_octets(send, res, 0, res->head[0].iov_len);
+	while (left && !ret) {
+		u32 len = min_t(u32, left, PAGE_SIZE - offset);
+
+		ret = rpcrdma_send_add_page(send, *page++, offset, len);
+		left -= len;
+		offset = 0;
+	}
+	if (!ret && tail->iov_len) {
+		reply->uses_head = true;
+		ret = rpcrdma_send_add_page(send, virt_to_page(tail->iov_base),
+					    offset_in_page(tail->iov_base),
+					    tail->iov_len);
+	}
+	reply->gather = true;
+	return ret;
+}
+
+/* The header, and behind it what goes inline */
+static int fill_send(struct reply *reply, struct rpcrdma_send *send)
+{
+	const struct rpcrdma_message *msg = &reply->request->msg;
+	int len;
+
+	len = rpcrdma_wire_encode(msg, send->data, send->size);
+	if (len < 0)
+		return len;
+	send->len = len;
+	if (msg->proc == RPCRDMA_NOMSG)
+		return 0;
+	if (can_gather(reply))
+		return gather_pages(reply, send);
+	return copy_parts(reply, send);
+}
+
+static void choose_invalidation(const struct rpcrdma_request *request,
+				struct rpcrdma_send *send)
+{
+	if (!request->invalidate)
+		return;
+	send->wr.opcode = IB_WR_SEND_WITH_INV;
+	send->wr.ex.invalidate_rkey = request->handle;
+}
+
+/*
+ * The pages that the device reads are the request's until it has done so, and
+ * the thread gets new ones; those it does not read stay with the thread. All
+ * others are the core's to free, for they may belong to the page cache.
+ */
+static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
+{
+	struct rpcrdma_request *request = reply->request;
+	struct page **page = rqstp->rq_respages;
+
+	if (!reply->written && !reply->gather) {
+		/* The head's page is always the thread's own. */
+		if (rqstp->rq_next_page == rqstp->rq_respages + 1)
+			rqstp->rq_next_page = rqstp->rq_respages;
+		return;
+	}
+	/* The first page holds the head and the tail. */
+	if (!reply->uses_head)
+		page++;
+	for (; page < rqstp->rq_next_page; page++) {
+		if (*page)
+			request->pages[request->num_pages++] = *page;
+		*page = NULL;
+	}
+	rqstp->rq_next_page = rqstp->rq_respages;
+}
+
+static void reply_done(struct rpcrdma_work *work, int status)
+{
+	struct rpcrdma_send *send =
+		container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_request *request = send->private;
+
+	rpcrdma_send_put(send);
+	if (!request)
+		return;
+	rpcrdma_burst_destroy(request);
+	rpcrdma_request_put(request);
+}
+
+static int prepare_chain(struct reply *reply, struct rpcrdma_send *send)
+{
+	int ret;
+
+	ret = write_results(reply);
+	if (!ret)
+		ret = write_reply_chunk(reply);
+	if (!ret)
+		ret = fill_send(reply, send);
+	return ret;
+}
+
+/* Between rpcrdma_conn_enter() and rpcrdma_conn_leave() */
+static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
+{
+	struct rpcrdma_request *request = reply->request;
+	struct rpcrdma_conn *conn = request->service->conn;
+	struct rpcrdma_send *send;
+	bool lasting;
+	int ret;
+
+	send = rpcrdma_service_send_get(request->service);
+	if (!send)
+		return -ENOTCONN;
+	ret = init_writes(reply);
+	if (ret)
+		goto out_send;
+	ret = prepare_chain(reply, send);
+	if (ret)
+		goto out_burst;
+
+	choose_invalidation(request, send);
+	keep_pages(reply, rqstp);
+	trace_rpcrdma_reply_form(conn, &request->msg, send->len, true);
+	trace_rpcrdma_reply(conn, request->msg.xid, send->len, reply->written,
+			    request->num_pages,
+			    request->invalidate ? request->handle : 0);
+
+	/* The request waits for the device only if that has its pages. */
+	lasting = reply->written || reply->gather;
+	send->private = lasting ? request : NULL;
+	send->work.done = reply_done;
+	ret = rpcrdma_send_post_wait(send,
+				     rpcrdma_burst_chain(request, &send->wr),
+				     lasting);
+	if (ret)
+		goto out_burst;
+	if (!lasting) {
+		rpcrdma_burst_destroy(request);
+		rpcrdma_request_put(request);
+	}
+	return 0;
+
+out_burst:
+	rpcrdma_burst_destroy(request);
+out_send:
+	rpcrdma_send_put(send);
+	return ret;
+}
+
+/* Whatever becomes of it, the request is not the caller's any more. */
+static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+{
+	struct rpcrdma_service *service = request->service;
+	struct reply reply = {
+		.request = request,
+		.res = &rqstp->rq_res,
+	};
+	int len = rqstp->rq_res.len;
+	int ret;
+
+	if (divide(&reply) || choose_form(&reply)) {
+		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		return len;
+	}
+	if (!rpcrdma_conn_enter(service->conn)) {
+		rpcrdma_request_put(request);
+		return -ENOTCONN;
+	}
+	if (reply.written)
+		rpcrdma_count(RPCRDMA_STAT_WRITE);
+	ret = post_reply(&reply, rqstp);
+	if (ret) {
+		rpcrdma_request_put(request);
+		rpcrdma_service_close(service);
+	}
+	rpcrdma_conn_leave(service->conn);
+	return ret ?: len;
+}
+
+/**
+ * rpcrdma_sendto - xpo_sendto: answer a Call
+ * @rqstp: the thread's
+ *
+ * The arguments are not needed any more, so the receive buffer that holds them
+ * goes back first: the requester may use the credit that it is about to get.
+ *
+ * Return: octets of RPC message, or a negative errno. Then the connection is
+ * closed, or about to be.
+ */
+int rpcrdma_sendto(struct svc_rqst *rqstp)
+{
+	struct rpcrdma_request *request = rqstp->rq_xprt_ctxt;
+
+	if (svc_xprt_is_dead(rqstp->rq_xprt))
+		return -ENOTCONN;
+	rqstp->rq_xprt_ctxt = NULL;
+	rpcrdma_request_give_back_recv(request);
+	return send_reply(request, rqstp);
+}
+
+static int post_error(struct rpcrdma_request *request,
+		      enum rpcrdma_errcode error)
+{
+	struct rpcrdma_conn *conn = request->service->conn;
+	struct rpcrdma_message *msg = &request->msg;
+	struct rpcrdma_send *send;
+	int ret;
+
+	send = rpcrdma_service_send_get(request->service);
+	if (!send)
+		return -ENOTCONN;
+	rpcrdma_wire_make_error(msg, error, conn->config.credits);
+	ret = rpcrdma_wire_encode(msg, send->data, send->size);
+	if (ret < 0)
+		goto out;
+	send->len = ret;
+	send->private = NULL;
+	send->work.done = reply_done;
+	trace_rpcrdma_reply_form(conn, msg, send->len, true);
+	ret = rpcrdma_send_post_wait(send, &send->wr, false);
+out:
+	if (ret)
+		rpcrdma_send_put(send);
+	return ret;
+}
+
+/**
+ * rpcrdma_reply_error - answer a Call by RDMA_ERROR
+ * @request: the request, which is not the caller's any more
+ * @error: RPCRDMA_ERR_VERS or RPCRDMA_ERR_CHUNK
+ *
+ * RFC 8166 section 4.5.
+ */
+void rpcrdma_reply_error(struct rpcrdma_request *request,
+			 enum rpcrdma_errcode error)
+{
+	struct rpcrdma_service *service = request->service;
+	int ret = -ENOTCONN;
+
+	rpcrdma_count(RPCRDMA_STAT_ERRORS);
+	rpcrdma_request_give_back_recv(request);
+	if (rpcrdma_conn_enter(service->conn)) {
+		ret = post_error(request, error);
+		rpcrdma_conn_leave(service->conn);
+	}
+	rpcrdma_request_put(request);
+	if (ret)
+		rpcrdma_service_close(service);
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A received message becomes an svc_rqst.
+ */
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/sunrpc/xprt.h>
+
+#include "server_private.h"
+#include "../trace.h"
+
+static struct kmem_cache *request_cache;
+
+/**
+ * rpcrdma_request_init - make room for requests
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rpcrdma_request_init(void)
+{
+	request_cache = kmem_cache_create("rpcrdma_request",
+					  sizeof(struct rpcrdma_request), 0,
+					  SLAB_HWCACHE_ALIGN, NULL);
+	return request_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * rpcrdma_request_exit - undo rpcrdma_request_init()
+ */
+void rpcrdma_request_exit(void)
+{
+	kmem_cache_destroy(request_cache);
+}
+
+static struct rpcrdma_request *request_alloc(struct rpcrdma_service *service)
+{
+	struct rpcrdma_request *request;
+
+	request = kmem_cache_alloc(request_cache, GFP_KERNEL);
+	if (!request)
+		return NULL;
+	request->pages = kcalloc(service->max_pages, sizeof(*request->pages),
+				 GFP_KERNEL);
+	if (!request->pages) {
+		kmem_cache_free(request_cache, request);
+		return NULL;
+	}
+	request->service = service;
+	request->recv = NULL;
+	request->num_pages = 0;
+	return request;
+}
+
+/**
+ * rpcrdma_request_free - the end of an idle request
+ * @request: in no list
+ */
+void rpcrdma_request_free(struct rpcrdma_request *request)
+{
+	kfree(request->pages);
+	kmem_cache_free(request_cache, request);
+}
+
+/* Caller holds service->lock. */
+static struct rpcrdma_request *take_idle(struct rpcrdma_service *service)
+{
+	struct rpcrdma_request *request;
+
+	request = list_first_entry_or_null(&service->idle,
+					   struct rpcrdma_request, list);
+	if (request) {
+		list_del(&request->list);
+		service->num_idle--;
+	}
+	return request;
+}
+
+/**
+ * rpcrdma_request_get - take a request
+ * @service: the connection
+ *
+ * As many are kept as were ever in use at a time, up to service->max_idle, so
+ * that a busy connection does not allocate.
+ *
+ * Return: a request without a message, or NULL if memory is short.
+ */
+struct rpcrdma_request *rpcrdma_request_get(struct rpcrdma_service *service)
+{
+	struct rpcrdma_request *request;
+
+	spin_lock(&service->lock);
+	request = take_idle(service);
+	spin_unlock(&service->lock);
+	return request ?: request_alloc(service);
+}
+
+/**
+ * rpcrdma_request_give_back_recv - let the next message be received
+ * @request: a request that is done with its arguments
+ */
+void rpcrdma_request_give_back_recv(struct rpcrdma_request *request)
+{
+	struct rpcrdma_recv *recv = request->recv;
+
+	request->recv = NULL;
+	if (recv)
+		rpcrdma_recv_put(recv);
+}
+
+/**
+ * rpcrdma_request_put_pages - drop the request's references to pages
+ * @request: one whose burst is destroyed
+ */
+void rpcrdma_request_put_pages(struct rpcrdma_request *request)
+{
+	if (request->num_pages)
+		release_pages(request->pages, request->num_pages);
+	request->num_pages = 0;
+}
+
+/**
+ * rpcrdma_request_put - give back a request, and all it holds
+ * @request: one whose burst is destroyed
+ */
+void rpcrdma_request_put(struct rpcrdma_request *request)
+{
+	struct rpcrdma_service *service = request->service;
+
+	rpcrdma_request_give_back_recv(request);
+	rpcrdma_request_put_pages(request);
+
+	spin_lock(&service->lock);
+	if (service->num_idle < service->max_idle) {
+		list_add(&request->list, &service->idle);
+		service->num_idle++;
+		request = NULL;
+	}
+	spin_unlock(&service->lock);
+	if (request)
+		rpcrdma_request_free(request);
+}
+
+/*
+ * Something to do for a thread. The lock is what keeps the RPC server from
+ * going away while it is told.
+ */
+static void service_wake(struct rpcrdma_service *service,
+			 struct list_head *entry, struct list_head *list)
+{
+	spin_lock(&service->lock);
+	list_add_tail(entry, list);
+	if (service->ready && !service->detached) {
+		set_bit(XPT_DATA, &service->xprt.xpt_flags);
+		svc_xprt_enqueue(&service->xprt);
+	}
+	spin_unlock(&service->lock);
+}
+
+/**
+ * rpcrdma_received - a message arrived
+ * @conn: the connection
+ * @recv: the message
+ *
+ * Context: a callback of the connection.
+ */
+void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	struct rpcrdma_service *service = conn->role;
+
+	rpcrdma_count(RPCRDMA_STAT_RECV);
+	service_wake(service, &recv->list, &service->received);
+}
+
+/**
+ * rpcrdma_request_pulled - the Read chunks of a request are here
+ * @request: a request
+ *
+ * Context: a callback of the connection.
+ */
+void rpcrdma_request_pulled(struct rpcrdma_request *request)
+{
+	struct rpcrdma_service *service = request->service;
+
+	service_wake(service, &request->list, &service->pulled);
+}
+
+/**
+ * struct next - what a thread is to do next
+ * @pulled: a request to be taken up again; else
+ * @recv: a message, and
+ * @idle: a request to be used for it, if there is one
+ */
+struct next {
+	struct rpcrdma_request *pulled;
+	struct rpcrdma_recv *recv;
+	struct rpcrdma_request *idle;
+};
+
+/*
+ * Requests that were pulled go first: they hold pages, and somebody has
+ * waited for them longer. XPT_DATA is cleared under the lock under which it is
+ * set, so no message is left behind.
+ */
+static struct next take_next(struct rpcrdma_service *service)
+{
+	struct next next = {};
+
+	spin_lock(&service->lock);
+	next.pulled = list_first_entry_or_null(&service->pulled,
+					       struct rpcrdma_request, list);
+	if (next.pulled)
+		list_del(&next.pulled->list);
+	else
+		next.recv = list_first_entry_or_null(&service->received,
+						     struct rpcrdma_recv, list);
+	if (next.recv) {
+		list_del(&next.recv->list);
+		next.idle = take_idle(service);
+	}
+	if (list_empty(&service->pulled) && list_empty(&service->received))
+		clear_bit(XPT_DATA, &service->xprt.xpt_flags);
+	spin_unlock(&service->lock);
+	return next;
+}
+
+/*
+ * Any handle of this Call may be invalidated by its Reply. A requester mostly
+ * needs but one: if there are more, the one for the larger part of the work
+ * is as good a guess as any.
+ */
+static void choose_handle(struct rpcrdma_request *request)
+{
+	const struct rpcrdma_message *msg = &request->msg;
+	const struct rpcrdma_chunk *chunk = NULL;
+	const struct rpcrdma_segment *segment;
+
+	if (!request->service->conn->agreement.remote_inv)
+		return;
+	/* A segment of no octets need not have a handle that means anything. */
+	if (msg->num_writes && msg->write[0].length)
+		chunk = &msg->write[0];
+	else if (msg->has_reply_chunk && msg->reply_chunk.length)
+		chunk = &msg->reply_chunk;
+	else if (msg->num_reads && msg->read[0].length)
+		chunk = &msg->read[0];
+	if (!chunk)
+		return;
+	segment = rpcrdma_chunk_segments(msg, chunk);
+	while (!segment->length)
+		segment++;
+	request->handle = segment->handle;
+	request->invalidate = true;
+}
+
+/* All octets inline: they stay where they were received. */
+static void inline_arguments(struct rpcrdma_request *request,
+			     struct svc_rqst *rqstp)
+{
+	struct xdr_buf *arg = &rqstp->rq_arg;
+
+	arg->head[0].iov_base = request->recv->data + request->msg.header_len;
+	arg->head[0].iov_len = request->msg.payload_len;
+	arg->pages = rqstp->rq_pages;
+	arg->page_base = 0;
+	arg->page_len = 0;
+	arg->tail[0].iov_base = NULL;
+	arg->tail[0].iov_len = 0;
+	arg->len = request->msg.payload_len;
+	arg->buflen = arg->len;
+}
+
+/* What nfsd needs besides the arguments; from here on it owns the request. */
+static int hand_over(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+{
+	struct svc_xprt *xprt = rqstp->rq_xprt;
+
+	rqstp->rq_xprt_ctxt = request;
+	/* Only the duplicate request cache reads this, to tell peers apart. */
+	rqstp->rq_prot = XPRT_TRANSPORT_RDMA;
+	svc_xprt_copy_addrs(rqstp, xprt);
+	/* RDMA requesters have no privileged ports; the fabric is trusted. */
+	set_bit(RQ_SECURE, &rqstp->rq_flags);
+	if (test_bit(XPT_LOCAL, &xprt->xpt_flags))
+		set_bit(RQ_LOCAL, &rqstp->rq_flags);
+	else
+		clear_bit(RQ_LOCAL, &rqstp->rq_flags);
+	return rqstp->rq_arg.len;
+}
+
+/* What cannot be pulled is the peer's fault, or costs it the connection. */
+static int pull_failed(struct rpcrdma_request *request, int status)
+{
+	struct rpcrdma_service *service = request->service;
+
+	if (status == -EMSGSIZE || status == -EBADMSG) {
+		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	} else {
+		rpcrdma_request_put(request);
+		rpcrdma_service_close(service);
+	}
+	return 0;
+}
+
+static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+{
+	struct rpcrdma_conn *conn = request->service->conn;
+	int ret;
+
+	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
+	choose_handle(request);
+	if (rpcrdma_pull_needed(request)) {
+		ret = rpcrdma_pull_start(request, rqstp);
+		return ret ? pull_failed(request, ret) : 0;
+	}
+	inline_arguments(request, rqstp);
+	return hand_over(request, rqstp);
+}
+
+static int take_up_message(struct rpcrdma_service *service,
+			   const struct next *next, struct svc_rqst *rqstp)
+{
+	struct rpcrdma_request *request = next->idle ?: request_alloc(service);
+	struct rpcrdma_recv *recv = next->recv;
+	enum rpcrdma_verdict verdict;
+	bool backward;
+
+	if (!request) {
+		rpcrdma_recv_put(recv);
+		rpcrdma_service_close(service);
+		return 0;
+	}
+	request->recv = recv;
+	request->invalidate = false;
+	request->num_results = 0;
+
+	backward = READ_ONCE(service->xprt.xpt_bc_xprt);
+	verdict = rpcrdma_wire_decode(&request->msg, recv->data, recv->len,
+				      RPCRDMA_RESPONDER, backward);
+	if (verdict == RPCRDMA_USE) {
+		if (request->msg.direction == RPCRDMA_CALL)
+			return take_up_call(request, rqstp);
+		rpcrdma_callback_reply(request);
+		rpcrdma_request_put(request);
+		return 0;
+	}
+
+	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len,
+				  request->msg.reason);
+	if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
+		rpcrdma_reply_error(request, RPCRDMA_ERR_VERS);
+	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
+		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	} else {
+		rpcrdma_count(RPCRDMA_STAT_DROPPED);
+		rpcrdma_request_put(request);
+	}
+	return 0;
+}
+
+static int take_up_pulled(struct rpcrdma_request *request,
+			  struct svc_rqst *rqstp)
+{
+	int ret = rpcrdma_pull_finish(request, rqstp);
+
+	if (ret)
+		return pull_failed(request, ret);
+	return hand_over(request, rqstp);
+}
+
+/**
+ * rpcrdma_recvfrom - xpo_recvfrom: give a thread the next Call
+ * @rqstp: the thread's
+ *
+ * A Call with Read chunks is taken up twice: to post the RDMA Reads, and when
+ * they have completed, by whichever thread is free then.
+ *
+ * Return: octets in rq_arg; zero if there is nothing for nfsd to do.
+ */
+int rpcrdma_recvfrom(struct svc_rqst *rqstp)
+{
+	struct rpcrdma_service *service = to_service(rqstp->rq_xprt);
+	struct next next;
+
+	rqstp->rq_xprt_ctxt = NULL;
+	rqstp->rq_respages = rqstp->rq_pages;
+	rqstp->rq_next_page = rqstp->rq_respages;
+
+	next = take_next(service);
+	svc_xprt_received(&service->xprt);
+	if (next.pulled)
+		return take_up_pulled(next.pulled, rqstp);
+	if (next.recv)
+		return take_up_message(service, &next, rqstp);
+	return 0;
+}

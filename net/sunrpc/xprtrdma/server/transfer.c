@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * RDMA Reads and Writes, by the core's rdma_rw, posted in one chain where
+ * possible.
+ *
+ * A chain is cut where the send queue, the registrations that iWARP needs for
+ * Reads, or a bound of our own would not allow for more: what there is goes out
+ * and is waited for. A well-behaved peer hardly ever makes this happen.
+ */
+#include <linux/slab.h>
+
+#include "server_private.h"
+
+/* Elements that are less than a page: at the ends of head, pages and tail */
+#define SG_EDGES	6
+
+/* rdma_rw makes registrations no larger than this. */
+#define RW_MR_PAGES	256U
+
+/**
+ * rpcrdma_burst_init - make a burst ready for use
+ * @burst: one not in use
+ * @direction: DMA_FROM_DEVICE for Reads, DMA_TO_DEVICE for Writes
+ * @transfers: of how many it will probably consist
+ * @sg: of how many contiguous pieces of local memory, at least one
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rpcrdma_burst_init(struct rpcrdma_burst *burst,
+		       enum dma_data_direction direction,
+		       unsigned int transfers, unsigned int sg)
+{
+	burst->direction = direction;
+	burst->num_transfers = 0;
+	burst->num_sg = 0;
+	burst->wrs = 0;
+	burst->transfer = burst->few_transfers;
+	burst->max_transfers = RPCRDMA_FEW_TRANSFERS;
+	burst->sgl = burst->few_sg;
+	burst->max_sg = RPCRDMA_FEW_SG;
+
+	if (transfers > RPCRDMA_FEW_TRANSFERS) {
+		transfers = min_t(unsigned int, transfers, RPCRDMA_MAX_TRANSFERS);
+		burst->transfer = kvmalloc_array(transfers,
+						 sizeof(*burst->transfer),
+						 GFP_KERNEL);
+		if (!burst->transfer)
+			return -ENOMEM;
+		burst->max_transfers = transfers;
+	}
+	if (sg > RPCRDMA_FEW_SG) {
+		burst->sgl = kvmalloc_array(sg, sizeof(*burst->sgl),
+					    GFP_KERNEL);
+		if (!burst->sgl) {
+			if (burst->transfer != burst->few_transfers)
+				kvfree(burst->transfer);
+			return -ENOMEM;
+		}
+		burst->max_sg = sg;
+	}
+	return 0;
+}
+
+/* Unmap what was moved, and be ready for more. */
+static void burst_reset(struct rpcrdma_request *request)
+{
+	struct rpcrdma_conn *conn = request->service->conn;
+	struct rpcrdma_burst *burst = &request->burst;
+
+	if (!burst->num_transfers)
+		return;
+	while (burst->num_transfers) {
+		struct rpcrdma_transfer *transfer =
+			&burst->transfer[--burst->num_transfers];
+
+		rdma_rw_ctx_destroy(&transfer->rw, conn->qp, conn->port,
+				    transfer->sgl, transfer->num_sg,
+				    burst->direction);
+	}
+	burst->num_sg = 0;
+	burst->wrs = 0;
+	rpcrdma_service_returned(request->service);
+}
+
+/**
+ * rpcrdma_burst_destroy - the end of a burst
+ * @request: whose burst; none of it is posted any more, or it never was
+ *
+ * Context: where the queue pair may be used.
+ */
+void rpcrdma_burst_destroy(struct rpcrdma_request *request)
+{
+	struct rpcrdma_burst *burst = &request->burst;
+
+	burst_reset(request);
+	if (burst->transfer != burst->few_transfers)
+		kvfree(burst->transfer);
+	if (burst->sgl != burst->few_sg)
+		kvfree(burst->sgl);
+}
+
+/**
+ * rpcrdma_burst_chain - the work requests of a burst
+ * @request: whose burst
+ * @next: to follow them; may be NULL if there are any
+ *
+ * To be posted at once, or the connection has to be closed: it counts on the
+ * keys of registrations that are used now.
+ *
+ * Return: the first, @next if there are none.
+ */
+struct ib_send_wr *rpcrdma_burst_chain(struct rpcrdma_request *request,
+				       struct ib_send_wr *next)
+{
+	struct rpcrdma_conn *conn = request->service->conn;
+	struct rpcrdma_burst *burst = &request->burst;
+	unsigned int i = burst->num_transfers;
+
+	while (i--)
+		next = rdma_rw_ctx_wrs(&burst->transfer[i].rw, conn->qp,
+				       conn->port, NULL, next);
+	return next;
+}
+
+/**
+ * rpcrdma_burst_post - post a burst by itself
+ * @request: whose burst, of one transfer at least; burst->work.done is set
+ *
+ * When this succeeds, the request may be somebody else's already.
+ *
+ * Return: 0 or a negative errno, after which nothing is posted and the
+ * connection has to be closed.
+ */
+int rpcrdma_burst_post(struct rpcrdma_request *request)
+{
+	struct ib_send_wr *first = rpcrdma_burst_chain(request, NULL);
+	struct ib_send_wr *last = first;
+
+	while (last->next)
+		last = last->next;
+	return rpcrdma_work_post_wait(request->service->conn,
+				      &request->burst.work, first, last, true);
+}
+
+static void burst_flushed(struct rpcrdma_work *work, int status)
+{
+	struct rpcrdma_burst *burst =
+		container_of(work, struct rpcrdma_burst, work);
+
+	burst->status = status;
+	complete(&burst->posted);
+}
+
+/* The chain is long enough: move this much, then go on. */
+static int burst_flush(struct rpcrdma_request *request)
+{
+	struct rpcrdma_burst *burst = &request->burst;
+	int ret;
+
+	init_completion(&burst->posted);
+	burst->work.done = burst_flushed;
+	ret = rpcrdma_burst_post(request);
+	if (ret)
+		return ret;
+	if (!wait_for_completion_timeout(&burst->posted, RPCRDMA_PATIENCE)) {
+		rpcrdma_conn_close(request->service->conn, -ETIMEDOUT);
+		wait_for_completion(&burst->posted);
+	}
+	if (burst->status)
+		return burst->status;
+	burst_reset(request);
+	return 0;
+}
+
+/* Where octet @at of @buf is, and how many follow it without a gap. */
+static u32 fragment_at(const struct xdr_buf *buf, u32 at, struct page **page,
+		       unsigned int *offset)
+{
+	const struct kvec *vec = &buf->head[0];
+
+	if (at >= vec->iov_len) {
+		at -= vec->iov_len;
+		if (at < buf->page_len) {
+			u32 left = buf->page_len - at;
+
+			at += buf->page_base;
+			*page = buf->pages[at >> PAGE_SHIFT];
+			*offset = offset_in_page(at);
+			return min_t(u32, left, PAGE_SIZE - *offset);
+		}
+		at -= buf->page_len;
+		vec = &buf->tail[0];
+	}
+	*page = virt_to_page(vec->iov_base + at);
+	*offset = offset_in_page(vec->iov_base + at);
+	return min_t(u32, vec->iov_len - at, PAGE_SIZE - *offset);
+}
+
+/*
+ * Elements that one transfer may have: on iWARP, what a single registration
+ * covers, so that waiting for one is waiting for all. Elsewhere, what makes
+ * work requests that surely fit in a chain, however few elements each takes.
+ */
+static unsigned int transfer_max_sg(const struct rpcrdma_conn *conn,
+				    const struct rpcrdma_burst *burst)
+{
+	const struct ib_qp *qp = conn->qp;
+	unsigned int each = qp->max_write_sge;
+
+	if (burst->direction == DMA_FROM_DEVICE) {
+		if (rdma_protocol_iwarp(qp->device, conn->port))
+			return min(conn->device->max_mr_pages, RW_MR_PAGES);
+		each = qp->max_read_sge;
+	}
+	return max(conn->max_chain / 4, 1U) * max(each, 1U);
+}
+
+/*
+ * Pages are often neighbours: the fewer elements, the less to do for each. Not
+ * for Reads, where the core may need registrations, and takes the number of
+ * elements for that of pages.
+ */
+static bool sg_extend(const struct rpcrdma_burst *burst, struct scatterlist *sg,
+		      struct page *page, unsigned int offset, u32 len)
+{
+	if (!sg || offset || burst->direction != DMA_TO_DEVICE ||
+	    page_to_phys(page) != sg_phys(sg) + sg->length)
+		return false;
+	sg->length += len;
+	return true;
+}
+
+/* Describe up to @octets at @at of @local; return how many. */
+static u32 fill_sgl(struct rpcrdma_burst *burst,
+		    struct rpcrdma_transfer *transfer, unsigned int max_sg,
+		    const struct xdr_buf *local, u32 at, u32 octets)
+{
+	struct scatterlist *sg = NULL;
+	u32 filled = 0;
+
+	transfer->sgl = &burst->sgl[burst->num_sg];
+	transfer->num_sg = 0;
+	sg_init_table(transfer->sgl, max_sg);
+	while (filled < octets) {
+		unsigned int offset;
+		struct page *page;
+		u32 len = fragment_at(local, at + filled, &page, &offset);
+
+		len = min(len, octets - filled);
+		if (!sg_extend(burst, sg, page, offset, len)) {
+			if (transfer->num_sg == max_sg)
+				break;
+			sg = &transfer->sgl[transfer->num_sg++];
+			sg_set_page(sg, page, len, offset);
+		}
+		filled += len;
+	}
+	sg_mark_end(sg);
+	return filled;
+}
+
+/*
+ * On iWARP registrations may be short. Those who wait for one hold none, so
+ * that they do not wait for each other; all others are held by work that is
+ * posted, which completes or is flushed.
+ */
+static int transfer_map(struct rpcrdma_request *request,
+			struct rpcrdma_transfer *transfer,
+			const struct rpcrdma_segment *segment, u32 skip)
+{
+	struct rpcrdma_service *service = request->service;
+	struct rpcrdma_burst *burst = &request->burst;
+	struct rpcrdma_conn *conn = service->conn;
+	int returns, ret;
+
+	do {
+		returns = atomic_read(&service->returns);
+		ret = rdma_rw_ctx_init(&transfer->rw, conn->qp, conn->port,
+				       transfer->sgl, transfer->num_sg, 0,
+				       segment->offset + skip, segment->handle,
+				       burst->direction);
+		if (ret != -EAGAIN)
+			return ret;
+		if (burst->num_transfers)
+			return ret;
+	} while (rpcrdma_service_wait(service, returns));
+	return -ENOTCONN;
+}
+
+static bool burst_full(const struct rpcrdma_conn *conn,
+		       const struct rpcrdma_burst *burst)
+{
+	return burst->num_transfers == burst->max_transfers ||
+	       burst->num_sg == burst->max_sg ||
+	       burst->wrs > conn->max_chain / 2;
+}
+
+/* Add as much as one transfer can take; return how much that is. */
+static int burst_add_one(struct rpcrdma_request *request,
+			 const struct xdr_buf *local, u32 at, u32 octets,
+			 const struct rpcrdma_segment *segment, u32 skip)
+{
+	struct rpcrdma_conn *conn = request->service->conn;
+	struct rpcrdma_burst *burst = &request->burst;
+	struct rpcrdma_transfer *transfer;
+	unsigned int max_sg;
+	int ret;
+
+	for (;;) {
+		if (burst_full(conn, burst)) {
+			ret = burst_flush(request);
+			if (ret)
+				return ret;
+		}
+		max_sg = min3(transfer_max_sg(conn, burst),
+			      burst->max_sg - burst->num_sg,
+			      (octets >> PAGE_SHIFT) + SG_EDGES);
+		transfer = &burst->transfer[burst->num_transfers];
+		octets = fill_sgl(burst, transfer, max_sg, local, at, octets);
+		ret = transfer_map(request, transfer, segment, skip);
+		if (ret != -EAGAIN)
+			break;
+		ret = burst_flush(request);
+		if (ret)
+			return ret;
+	}
+	if (ret < 0)
+		return ret;
+	burst->wrs += ret;
+	burst->num_sg += transfer->num_sg;
+	burst->num_transfers++;
+	return octets;
+}
+
+/**
+ * rpcrdma_burst_add - move octets between here and one segment of a chunk
+ * @request: whose burst
+ * @local: memory here
+ * @at: octets into @local
+ * @octets: how many, not beyond the end of either; may be zero
+ * @segment: memory there
+ * @skip: octets into @segment
+ *
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps if
+ * the burst, the send queue or the device cannot hold as much.
+ * Return: 0, or a negative errno after which the connection has to be closed.
+ */
+int rpcrdma_burst_add(struct rpcrdma_request *request,
+		      const struct xdr_buf *local, u32 at, u32 octets,
+		      const struct rpcrdma_segment *segment, u32 skip)
+{
+	while (octets) {
+		int moved = burst_add_one(request, local, at, octets, segment,
+					  skip);
+
+		if (moved < 0)
+			return moved;
+		at += moved;
+		skip += moved;
+		octets -= moved;
+	}
+	return 0;
+}
