@@ -5,7 +5,9 @@
 
 MAKEFLAGS += --no-print-directory
 
-KVER ?= $(if $(KDIR),$(shell cat $(KDIR)/include/config/kernel.release),$(shell uname -r))
+# Not kernel.release: in Debian's 6.1 headers that is not what uname -r says.
+UTSRELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
+KVER ?= $(if $(KDIR),$(UTSRELEASE),$(shell uname -r))
 KDIR ?= /lib/modules/$(KVER)/build
 KO := net/sunrpc/xprtrdma/rpcrdma.ko
 UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates

@@ -5,27 +5,43 @@
 
 #include <linux/module.h>
 
+#include "client/client.h"
+#include "conn/conn.h"
+#include "server/server.h"
+
 static int __init rpcrdma_init(void)
 {
-	/*
-	 * The unit tests run in a loaded module. Without them there is nothing
-	 * to load yet, and refusing is what keeps an administrator from
-	 * believing that NFS/RDMA is available.
-	 */
-	if (IS_ENABLED(CONFIG_SUNRPC_XPRT_RDMA_KUNIT_TEST))
-		return 0;
-	pr_err("rpcrdma: this build has no transport yet; use the kernel's own module\n");
-	return -EOPNOTSUPP;
+	int err;
+
+	err = rpcrdma_conn_init();
+	if (err)
+		return err;
+	err = rpcrdma_server_init();
+	if (err)
+		goto err_conn;
+	err = rpcrdma_client_init();
+	if (err)
+		goto err_server;
+	return 0;
+
+err_server:
+	rpcrdma_server_exit();
+err_conn:
+	rpcrdma_conn_exit();
+	return err;
 }
 
 static void __exit rpcrdma_exit(void)
 {
+	rpcrdma_client_exit();
+	rpcrdma_server_exit();
+	rpcrdma_conn_exit();
 }
 
 module_init(rpcrdma_init);
 module_exit(rpcrdma_exit);
 
-/* nfs-utils and sunrpc ask for the transport by these names. */
+/* sunrpc and rdma-core's load lists ask for the transport by these names. */
 MODULE_ALIAS("rpcrdma6");
 MODULE_ALIAS("svcrdma");
 MODULE_ALIAS("xprtrdma");

@@ -13,6 +13,7 @@
 #   DEVICE  rxe or siw
 #   ENDS    1: client and server in this guest, 2: in one guest each
 #   END     1 or 2 where there are two: the server's or the client's
+#   SLOW    1 on a guest where everything takes very long, else 0
 
 SERVER4=10.17.0.1 SERVER6=fd17::1
 # What clients mount, and where it lies on the server: nfs.conf puts the root of
@@ -210,10 +211,12 @@ mounted_as() {
 	grep -q " $1 nfs4\?.*[, ]vers=$2,.*proto=$3,.*port=$PORT" /proc/mounts && uses_rdma "$1"
 }
 
-# each_version FUNCTION: call it with every NFS version mounted in turn at /mnt.
+# each_version FUNCTION: call it with every NFS version mounted in turn at /mnt;
+# on a slow guest with the oldest and the newest.
 each_version() {
-	local vers
-	for vers in 3 4.0 4.1 4.2; do
+	local vers versions="3 4.0 4.1 4.2"
+	[ "$SLOW" = 0 ] || versions="3 4.2"
+	for vers in $versions; do
 		check "mount v$vers" nfs_mount $vers rdma /mnt || continue
 		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
 		"$1" $vers
@@ -228,6 +231,31 @@ drop_caches() {
 
 same_sum() {
 	[ "$(sha256sum <"$1")" = "$(sha256sum <"$2")" ]
+}
+
+# Things to do with a mounted directory, each true if what comes back is right
+
+# fio_verify OPTIONS: write and compare, by several jobs as the options say
+fio_verify() {
+	fio --name=verify --directory=/mnt --filename_format='verify.$jobnum' \
+		--rw=randwrite --size=$((SLOW ? 2 : 8))m --ioengine=psync --blocksize_unaligned=0 \
+		--verify=crc32c --verify_fatal=1 --randseed=17 --group_reporting \
+		--minimal --output=/tmp/fio.out "$@" || { cat /tmp/fio.out; return 1; }
+	rm -f /mnt/verify.*
+}
+
+long_directory() {
+	local n
+	mkdir "$1" || return
+	for n in {1..200}; do
+		: >"$1/a-name-long-enough-to-need-more-than-one-page-$n" || return
+	done
+	drop_caches
+	[ "$(ls "$1" | wc -l)" -eq 200 ] && rm -r "$1"
+}
+
+link_to() {
+	ln -s "$2" "$1" && [ "$(readlink "$1")" = "$2" ] && rm "$1"
 }
 
 unmount_all() {

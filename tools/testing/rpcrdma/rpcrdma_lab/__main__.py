@@ -26,7 +26,7 @@ def parse():
                        ("run", "run scenarios only"), ("list", "name the scenarios")):
         some = commands.add_parser(name, help=what)
         some.add_argument("pattern", nargs="?", default="*")
-        some.add_argument("--module", default=check.MODULE, choices=("ours", "inbox"))
+        some.add_argument("--module", choices=("ours", "inbox"))
         some.add_argument("--guest", action="append", choices=(*kernels.NAMES, "um-gcov"))
         some.add_argument("--folder", default="scenarios", help=argparse.SUPPRESS)
     commands.add_parser("demo", help="mount over RDMA in a guest and show it")
@@ -39,7 +39,7 @@ def parse():
 
 
 def chosen(args):
-    todo = scenario.jobs(scenario.load_all(args.folder), args.guest, (args.module,), args.pattern)
+    todo = scenario.jobs(scenario.load_all(args.folder), args.guest, (args.module or check.MODULE,), args.pattern)
     if not todo:
         raise host.LabError(f"no scenario matches {args.pattern}")
     return todo

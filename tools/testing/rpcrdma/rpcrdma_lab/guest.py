@@ -37,6 +37,15 @@ def follow_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
+_running = set()
+
+
+def kill_all():
+    """End every guest at once, whichever thread booted it."""
+    for process in list(_running):
+        process.kill()
+
+
 class GuestFailure(Exception):
     """The guest itself went wrong: a splat, no answer in time, or it died."""
 
@@ -111,6 +120,7 @@ class Guest:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sink,
                                             stderr=subprocess.STDOUT, pass_fds=fds,
                                             preexec_fn=follow_parent, start_new_session=True)
+        _running.add(self.process)
         theirs.close()
         start = time.monotonic()
         self._read_until(re.compile("# ready"), BOOT_SECONDS["um" if self.uml else "qemu"],
@@ -209,6 +219,7 @@ class Guest:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        _running.discard(self.process)
         if self.channel:
             self.channel.close()
             self.channel = None
@@ -231,7 +242,9 @@ def qemu_base(kernel, directory, share):
     return ["qemu-system-x86_64", *accelerator(), "-smp", "2", "-m", f"{MEMORY_MIB}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(kernels.initrd(kernel, directory)),
-            "-drive", f"file={kernels.root_image()},if=virtio,format=raw,readonly=on",
+            # Nobody writes to it, and User-Mode Linux locks what it reads.
+            "-drive", f"file={kernels.root_image()},if=virtio,format=raw,readonly=on,"
+                      "file.locking=off",
             "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
             "-device", "virtio-rng-pci"]
 

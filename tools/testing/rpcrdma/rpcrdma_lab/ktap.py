@@ -2,6 +2,7 @@
 """What a run prints: KTAP, and one line at the end that counts the leaves."""
 
 import re
+import threading
 import time
 
 from .host import say
@@ -12,11 +13,13 @@ RESULT = re.compile(r"\s*(not ok|ok) \d+(?: -)? ?(.*?)(?: # SKIP ?(.*))?$")
 class Report:
     """
     The top level of one run. A test is a leaf: whatever prints a result of
-    its own. The lab's own tests read a report instead of printing it.
+    its own. Tests may run side by side: each is printed when it has ended. The
+    lab's own tests read a report instead of printing it.
     """
 
     def __init__(self, out=say):
         self.out = out
+        self.lock = threading.Lock()    # protects the counts, and the output
         self.passed = self.failed = self.skipped = 0
         self.number = 0
         self.failures = []
@@ -27,9 +30,10 @@ class Report:
         return Test(self, name)
 
     def skip(self, name, reason):
-        self.number += 1
-        self.skipped += 1
-        self.out(f"ok {self.number} - {name} # SKIP {reason}")
+        with self.lock:
+            self.number += 1
+            self.skipped += 1
+            self.out(f"ok {self.number} - {name} # SKIP {reason}")
 
     def close(self):
         self.out(f"1..{self.number}")
@@ -47,15 +51,17 @@ class Test:
     def __init__(self, report, name):
         self.report = report
         self.name = name
-        self.steps = 0
-        self.bad = 0
-        self.out = report.out
+        self.lines = []
+        self.steps = self.skipped = self.bad = 0
+        self.start = time.monotonic()
 
     def __enter__(self):
-        self.start = time.monotonic()
         self.out(f"    # Subtest: {self.name}")
         self.out("    KTAP version 1")
         return self
+
+    def out(self, text):
+        self.lines.append(text)
 
     def line(self, text):
         """A line that a step printed; a result among them is counted."""
@@ -68,11 +74,8 @@ class Test:
     def step(self, passed, what, skipped=None):
         self.steps += 1
         if skipped is not None:
-            self.report.skipped += 1
-        elif passed:
-            self.report.passed += 1
-        else:
-            self.report.failed += 1
+            self.skipped += 1
+        elif not passed:
             self.bad += 1
         directive = f" # SKIP {skipped}" if skipped is not None else ""
         self.out(f"    {'ok' if passed else 'not ok'} {self.steps} - {what}{directive}")
@@ -83,11 +86,18 @@ class Test:
         self.step(False, what)
 
     def __exit__(self, kind, value, traceback):
-        self.report.number += 1
-        if kind is None:
-            self.out(f"    1..{self.steps}")
-            verdict = "not ok" if self.bad else "ok"
+        if kind is not None:
+            return
+        report = self.report
+        with report.lock:
+            report.number += 1
+            report.passed += self.steps - self.skipped - self.bad
+            report.skipped += self.skipped
+            report.failed += self.bad
             if self.bad:
-                self.report.failures.append(self.name)
-            self.out(f"{verdict} {self.report.number} - {self.name}")
+                report.failures.append(self.name)
+            self.out(f"    1..{self.steps}")
+            self.out(f"{'not ok' if self.bad else 'ok'} {report.number} - {self.name}")
             self.out(f"# {self.name}: {time.monotonic() - self.start:.1f} s")
+            for line in self.lines:
+                report.out(line)

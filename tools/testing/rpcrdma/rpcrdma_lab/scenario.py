@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Scenarios: what they say about themselves, and running them in guests."""
 
+import concurrent.futures
 import dataclasses
 import fnmatch
 import itertools
@@ -9,7 +10,7 @@ import re
 import subprocess
 
 from . import host, kernels
-from .guest import Guest, GuestFailure, Link
+from .guest import Guest, GuestFailure, Link, kill_all
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
@@ -29,7 +30,8 @@ class Scenario:
       guests:   where it runs
       devices:  rxe, siw, or none where it needs none   (none)
       ends:     1, 2 or both: client and server in one guest, or in two (1)
-      modules:  which rpcrdma it can be run with: ours, inbox (both), kunit
+      modules:  which rpcrdma it can be run with: ours, inbox (both), kunit; or
+                SERVER+CLIENT where there are two guests
       limit:    seconds that one of its functions may take on um (60)
       steps:    its functions, where they are not the usual four
       host:     a function that runs on the host when the guests are done
@@ -80,6 +82,11 @@ class Scenario:
         return None
 
 
+def module_of(modules, end):
+    """ours+inbox: the server's is ours, the client's inbox; else both have the same."""
+    return modules.split("+")[-1 if end == 2 else 0]
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """One scenario in one place."""
@@ -122,7 +129,7 @@ def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
                 scenario.guests, scenario.devices, scenario.ends, scenario.modules):
             job = Job(scenario, guest, device, ends, mod)
             if ((not guests or guest in guests) and (not devices or device in devices)
-                    and (mod in modules or mod == "kunit")
+                    and (set(mod.split("+")) & set(modules) or mod == "kunit")
                     and fnmatch.fnmatch(job.name, pattern_for(pattern))):
                 found.append(job)
     order = list(kernels.NAMES) + ["um-gcov"]
@@ -151,7 +158,7 @@ class Session:
         self.boots += 1
         links = Link.pair(self.name.startswith("um")) if self.ends == 2 else [None]
         for end, link in enumerate(links, 1):
-            guest = Guest(self.name, self.directory(end), self.module, link, end)
+            guest = Guest(self.name, self.directory(end), module_of(self.module, end), link, end)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
@@ -172,12 +179,13 @@ class Session:
                     return
             if job.scenario.host:
                 self.host_step(job, test)
-        except GuestFailure as failure:
+        except (GuestFailure, LabError) as failure:
             self.report(test, failure)
             self.kill()
 
     def step(self, job, test, function, end):
-        variables = {"MODULE": job.module, "DEVICE": job.device, "ENDS": job.ends, "END": end}
+        variables = {"MODULE": module_of(job.module, end), "DEVICE": job.device,
+                     "ENDS": job.ends, "END": end, "SLOW": int(SLOWNESS[self.name] > 10)}
         before = test.bad
         status = self.guests[end - 1].run(variables, job.scenario.name, function,
                                           job.limit(), test.line)
@@ -215,21 +223,45 @@ class Session:
         for guest in self.guests:
             details.append(f"last lines of {guest.console}:")
             details += [f"  {line}" for line in guest.last_lines()]
-        test.fail(str(failure), *details)
+        first, *rest = str(failure).splitlines()
+        test.fail(first, *details, *rest)
+
+
+def run_session(key, group, report):
+    """Jobs that share a session, in one boot as far as they let it."""
+    session = Session(key)
+    host.say(f"# {' '.join(str(part) for part in key)}: "
+             f"{', '.join(dict.fromkeys(job.scenario.name for job in group))}")
+    try:
+        for job in group:
+            why = job.scenario.why_skipped(job)
+            if why:
+                report.skip(job.name, why)
+                continue
+            with report.test(job.name) as test:
+                session.run(job, test)
+        session.look_for_leaks(report)
+    finally:
+        session.kill()
 
 
 def run_jobs(todo, report):
-    """Run jobs in order, those of one session in one boot as far as they let it."""
-    for key, group in itertools.groupby(todo, key=lambda job: job.session):
-        session = Session(key)
+    """
+    Run sessions side by side, one for each CPU. A guest dies with the thread
+    that booted it, so whatever ends the runner ends all of them.
+    """
+    sessions = {}
+    for job in todo:
+        sessions.setdefault(job.session, []).append(job)
+    # The long ones first, so that none is left alone at the end.
+    keys = sorted(sessions, key=lambda key: -SLOWNESS[key[0]])
+    with concurrent.futures.ThreadPoolExecutor(host.jobs()) as lanes:
+        running = [lanes.submit(run_session, key, sessions[key], report) for key in keys]
         try:
-            for job in group:
-                why = job.scenario.why_skipped(job)
-                if why:
-                    report.skip(job.name, why)
-                    continue
-                with report.test(job.name) as test:
-                    session.run(job, test)
-            session.look_for_leaks(report)
-        finally:
-            session.kill()
+            for lane in concurrent.futures.as_completed(running):
+                lane.result()
+        except BaseException:
+            for lane in running:
+                lane.cancel()
+            kill_all()
+            raise

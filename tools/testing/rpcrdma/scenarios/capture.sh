@@ -23,7 +23,7 @@ client() {
 		check "v$vers: small and large writes" copy_in_sizes
 		drop_caches
 		check "v$vers: read them back" same_sum /tmp/data /mnt/large
-		check "v$vers: a long directory" long_directory
+		check "v$vers: a long directory" long_directory /mnt/long
 		check "v$vers: a symbolic link" link_to /mnt/link target
 		check "umount" umount /mnt
 	done
@@ -31,20 +31,6 @@ client() {
 
 copy_in_sizes() {
 	cp /tmp/data /mnt/large && head -c 100 /tmp/data >/mnt/small
-}
-
-long_directory() {
-	local n
-	mkdir /mnt/long || return
-	for n in {1..200}; do
-		: >"/mnt/long/a-name-long-enough-to-need-more-than-one-page-$n" || return
-	done
-	drop_caches
-	[ "$(ls /mnt/long | wc -l)" -eq 200 ] && rm -r /mnt/long
-}
-
-link_to() {
-	ln -s "$2" "$1" && [ "$(readlink "$1")" = "$2" ] && rm "$1"
 }
 
 server_done() {

@@ -10,14 +10,6 @@ client() {
 }
 
 verified_io() {
-	check "v$1: direct, 512 B to 1 MiB" verify --direct=1 --bsrange=512-1m --numjobs=4
-	check "v$1: cached, 4 KiB to 256 KiB" verify --direct=0 --bsrange=4k-256k --numjobs=2
-}
-
-verify() {
-	fio --name=verify --directory=/mnt --filename_format='verify.$jobnum' \
-		--rw=randwrite --size=8m --ioengine=psync --blocksize_unaligned=0 \
-		--verify=crc32c --verify_fatal=1 --randseed=17 --group_reporting \
-		--minimal --output=/tmp/fio.out "$@" || { cat /tmp/fio.out; return 1; }
-	rm -f /mnt/verify.*
+	check "v$1: direct, 512 B to 1 MiB" fio_verify --direct=1 --bsrange=512-1m --numjobs=4
+	check "v$1: cached, 4 KiB to 256 KiB" fio_verify --direct=0 --bsrange=4k-256k --numjobs=2
 }

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   our client with the kernel's own server, and the other way round
+# guests:  um debian-6.1 debian-6.12
+# devices: rxe
+# ends:    2
+# modules: ours+inbox inbox+ours
+
+client() {
+	local vers
+	client_begin
+	for vers in 3 4.2; do
+		check "mount v$vers" nfs_mount $vers rdma /mnt || continue
+		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
+		check "v$vers: verified I/O, 512 B to 1 MiB" fio_verify --direct=1 --bsrange=512-1m --numjobs=2
+		check "v$vers: a long directory" long_directory /mnt/long
+		check "v$vers: a symbolic link" link_to /mnt/link target
+		check "umount v$vers" umount /mnt
+	done
+}
