@@ -3,6 +3,7 @@
 
 import ctypes
 import dataclasses
+import functools
 import pathlib
 import re
 import select
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from . import host, kernels, module
@@ -38,10 +40,12 @@ def follow_parent():
 
 
 _running = set()
+_stopping = threading.Event()
 
 
 def kill_all():
-    """End every guest at once, whichever thread booted it."""
+    """End every guest at once, whichever thread booted it, and boot no more."""
+    _stopping.set()
     for process in list(_running):
         process.kill()
 
@@ -108,6 +112,8 @@ class Guest:
     # Booting
 
     def boot(self):
+        if _stopping.is_set():
+            raise GuestFailure("the runner ends")
         ours, theirs = socket.socketpair()
         self.channel = ours
         command = self._uml() if self.uml else self._qemu()
@@ -249,19 +255,22 @@ def qemu_base(kernel, directory, share):
             "-device", "virtio-rng-pci"]
 
 
-_ACCELERATOR = None
+_probing = threading.Lock()
 
 
 def accelerator():
-    """KVM if a guest is seen to boot under it, else TCG."""
-    global _ACCELERATOR
-    if _ACCELERATOR is None:
-        usable = kvm_boots()
-        host.say("# QEMU uses " + ("KVM" if usable else
-                 "TCG, which is slow: no guest boots under KVM here"))
-        _ACCELERATOR = (["-accel", "kvm", "-cpu", "host"] if usable
-                        else ["-accel", "tcg,thread=multi", "-cpu", "max"])
-    return _ACCELERATOR
+    """KVM if a guest is seen to boot under it, else TCG; found out once."""
+    with _probing:
+        return probe_accelerator()
+
+
+@functools.lru_cache(maxsize=None)
+def probe_accelerator():
+    if kvm_boots():
+        host.say("# QEMU uses KVM")
+        return ["-accel", "kvm", "-cpu", "host"]
+    host.say("# QEMU uses TCG, which is slow: no guest boots under KVM here")
+    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
 
 
 def kvm_boots():

@@ -27,14 +27,16 @@ def planted(test):
         test.step(failed and seen, f"{plant.name}: {plant.shows}")
 
 
-def guests_of(pid):
-    """Processes that carry the mark of a runner's guests: its log folder."""
+def processes_of(mark, word=b""):
+    """Processes that have a runner's mark in their environment, a word in their command line."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                with open(f"/proc/{entry}/environ", "rb") as stream:
-                    if f"RPCRDMA_LAB_TEST={pid}".encode() in stream.read():
+                with open(f"/proc/{entry}/environ", "rb") as environ, \
+                     open(f"/proc/{entry}/cmdline", "rb") as command:
+                    if (f"RPCRDMA_LAB_TEST={mark}".encode() in environ.read()
+                            and word in command.read()):
                         found.append(int(entry))
             except OSError:
                 pass
@@ -55,17 +57,15 @@ def dies_with_runner(test, number):
     mark = f"{os.getpid()}-{number}"
     argv = [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox",
             "hang"]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True,
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL,
                           env=dict(os.environ, RPCRDMA_LAB_TEST=mark)) as runner:
-        for line in runner.stdout:
-            if "booted" in line:
-                break
-        booted = len(guests_of(mark)) > 1
+        booted = wait_until(lambda: processes_of(mark, b"lab.share="), 20)
         runner.send_signal(number)
-        runner.stdout.close()
-    gone = wait_until(lambda: not guests_of(mark), 5)
-    for pid in guests_of(mark):
+        # Sooner than the guest would be given up for its silence
+        gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 2)
+        runner.kill()
+    for pid in processes_of(mark):
         os.kill(pid, signal.SIGKILL)
     test.step(booted and gone, f"a runner ended by {signal.Signals(number).name} "
               "takes its guest along")
