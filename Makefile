@@ -7,7 +7,10 @@ MAKEFLAGS += --no-print-directory
 
 # Not kernel.release: in Debian's 6.1 headers that is not what uname -r says.
 UTSRELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
-KVER ?= $(if $(KDIR),$(UTSRELEASE),$(shell uname -r))
+ifneq ($(KDIR),)
+KVER ?= $(UTSRELEASE)
+endif
+KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
 KO := net/sunrpc/xprtrdma/rpcrdma.ko
 UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates

@@ -51,7 +51,12 @@ def attempt(test, what, function):
 # The module, built as its users build it
 
 def without_warnings(kernel):
-    module.build(kernel, "check")
+    """From nothing, since a warning is said only once; also modpost's and objtool's."""
+    directory = BUILD / f"{kernel.name}-check"
+    shutil.rmtree(directory, ignore_errors=True)
+    module.sync_sources(directory)
+    return [line for line in module.make(kernel, "check").splitlines()
+            if re.search(r"\bwarning:", line, re.I)]
 
 
 def sparse(kernel):
@@ -91,9 +96,13 @@ def overlay_and_build():
             run("cp", "-al", kernel.kdir.parent, tree)
             for build in tree.glob("*/lab.config"):
                 shutil.rmtree(build.parent)
-            run("cp", "-a", kernel.kdir, out)
-            run(out / "../scripts/config", "--file", out / ".config",
+            fresh = tree / "fresh"
+            run("cp", "-a", kernel.kdir, fresh)
+            run(tree / "scripts/config", "--file", fresh / ".config",
                 "--enable", "SUNRPC_XPRT_RDMA")
+            fresh.rename(out)
+        # A warning is said once: compile ours anew.
+        shutil.rmtree(out / "net/sunrpc/xprtrdma", ignore_errors=True)
         run(TOP / "scripts/overlay-kernel", tree)
         run("make", "-C", tree, "ARCH=um", f"O={out.name}", "olddefconfig")
         output = run("make", "-C", tree, "ARCH=um", f"O={out.name}",
@@ -172,6 +181,8 @@ def style(report):
         attempt(test, "kernel-doc", kernel_doc)
         attempt(test, "every file names its licence", spdx)
         attempt(test, "rules of the house", house_rules)
+        attempt(test, "make finds the running kernel by itself",
+                lambda: run("make", "-C", TOP, "-n", "uninstall") and None)
 
 
 # The wire format in user space
@@ -219,11 +230,11 @@ def check(pattern, under_test):
     report = ktap.Report()
     times = {}
     for name in kernels.NAMES if pattern == "*" else ():
-        timed(times, "guests", kernels.kernel, name)
+        timed(report, times, "guests", kernels.kernel, name)
     for name, part in PARTS.items():
         if pattern == "*" or fnmatch.fnmatch(name, scenario.pattern_for(pattern)):
-            timed(times, name, part, report)
-    timed(times, "scenarios", scenarios, report, pattern, under_test)
+            timed(report, times, name, part, report)
+    timed(report, times, "scenarios", scenarios, report, pattern, under_test)
     if not report.number:
         raise LabError(f"no check matches {pattern}")
     for name, seconds in times.items():
@@ -232,9 +243,13 @@ def check(pattern, under_test):
     return report.close()
 
 
-def timed(times, name, function, *args):
+def timed(report, times, name, function, *args):
     start = time.monotonic()
-    function(*args)
+    try:
+        function(*args)
+    except LabError as error:
+        with report.test(name) as test:
+            test.fail(*str(error).splitlines())
     times[name] = times.get(name, 0) + time.monotonic() - start
 
 

@@ -127,6 +127,8 @@ class Guest:
                                             stderr=subprocess.STDOUT, pass_fds=fds,
                                             preexec_fn=follow_parent, start_new_session=True)
         _running.add(self.process)
+        if _stopping.is_set():
+            self.process.kill()
         theirs.close()
         start = time.monotonic()
         self._read_until(re.compile("# ready"), BOOT_SECONDS["um" if self.uml else "qemu"],
@@ -241,7 +243,7 @@ class Guest:
             argv = qemu_base(self.kernel, self.directory, self.share)
             argv += ["-append", "console=ttyS0 mitigations=off "
                      + self._command_line("shell", "/dev/vda"), "-serial", "mon:stdio"]
-        subprocess.run(argv, check=False)
+        subprocess.run(argv, check=False, preexec_fn=follow_parent)
 
 
 def qemu_base(kernel, directory, share):
@@ -289,7 +291,8 @@ def kvm_boots():
                 "-append", "console=ttyS0 quiet panic=-1 rdinit=/bin/busybox -- echo KVM BOOTS"]
         try:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL, timeout=10, check=False)
+                                  stderr=subprocess.DEVNULL, timeout=10, check=False,
+                                  preexec_fn=follow_parent)
         except subprocess.TimeoutExpired as late:
             return b"KVM BOOTS" in (late.stdout or b"")
         return b"KVM BOOTS" in done.stdout

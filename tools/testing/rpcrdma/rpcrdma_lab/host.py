@@ -23,7 +23,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
 PACKAGES = """
     bc bison build-essential clang cpio flex gcc-12
     kmod libclang-rt-14-dev pahole libelf-dev libssl-dev mmdebstrap python3
-    qemu-system-x86 sparse squashfs-tools tshark xz-utils
+    qemu-system-x86 sparse squashfs-tools tshark uidmap xz-utils
 """.split()
 
 
@@ -127,7 +127,7 @@ def package_version(name):
             if version != "(none)":
                 return version
     raise LabError(f"apt knows no package {name}: the lab needs Debian 12 "
-                   "with its security suite in apt's sources")
+                   "with its security suite in apt's sources (as root: apt-get update)")
 
 
 def package_depends(name):

@@ -56,7 +56,7 @@ class Flavour:
 
 FLAVOURS = {
     "um": Flavour("um", "linux", ("linux", "modules"), ("common", "um")),
-    "um-debug": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "debug")),
+    "um-debug": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "debug", "um-debug")),
     "um-gcov": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "gcov")),
     "smp-debug": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
                          ("common", "smp", "debug"),

@@ -8,6 +8,7 @@ import itertools
 import pathlib
 import re
 import subprocess
+import time
 
 from . import host, kernels
 from .guest import Guest, GuestFailure, Link, kill_all
@@ -125,10 +126,12 @@ def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
     """Every place where the scenarios run that the arguments leave, in running order."""
     found = []
     for scenario in scenarios:
+        # Line coverage is for those who ask for it.
+        places = scenario.guests + (("um-gcov",) if "um" in scenario.guests else ())
         for guest, device, ends, mod in itertools.product(
-                scenario.guests, scenario.devices, scenario.ends, scenario.modules):
+                places, scenario.devices, scenario.ends, scenario.modules):
             job = Job(scenario, guest, device, ends, mod)
-            if ((not guests or guest in guests) and (not devices or device in devices)
+            if (guest in (guests or kernels.NAMES) and (not devices or device in devices)
                     and (set(mod.split("+")) & set(modules) or mod == "kunit")
                     and fnmatch.fnmatch(job.name, pattern_for(pattern))):
                 found.append(job)
@@ -179,7 +182,7 @@ class Session:
                     return
             if job.scenario.host:
                 self.host_step(job, test)
-        except (GuestFailure, LabError) as failure:
+        except (GuestFailure, LabError, OSError, subprocess.SubprocessError) as failure:
             self.report(test, failure)
             self.kill()
 
@@ -218,12 +221,22 @@ class Session:
         with report.test(job.name) as test:
             self.run(job, test)
 
+    def last_look(self, report):
+        """What work that outlived the last scenario left on the console."""
+        time.sleep(1)
+        for guest in self.guests:
+            try:
+                guest.check_console()
+            except GuestFailure as failure:
+                with report.test(f"console [{self.name} {self.module}]") as test:
+                    self.report(test, failure)
+
     def report(self, test, failure):
         details = []
         for guest in self.guests:
             details.append(f"last lines of {guest.console}:")
             details += [f"  {line}" for line in guest.last_lines()]
-        first, *rest = str(failure).splitlines()
+        first, *rest = (str(failure) or repr(failure)).splitlines()
         test.fail(first, *details, *rest)
 
 
@@ -241,6 +254,7 @@ def run_session(key, group, report):
             with report.test(job.name) as test:
                 session.run(job, test)
         session.look_for_leaks(report)
+        session.last_look(report)
     finally:
         session.kill()
 

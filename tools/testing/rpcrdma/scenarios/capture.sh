@@ -47,6 +47,11 @@ fields() {
 	tshark -r "$OUT1/wire.pcap" -Y rpcordma -T fields -E separator=' ' "$@" 2>/dev/null
 }
 
+# dissected OPTIONS: false if tshark itself fails, for instance on a filter.
+dissected() {
+	tshark -r "$OUT1/wire.pcap" "$@" >"$OUT1/dissected.txt" 2>"$OUT1/tshark.log"
+}
+
 dissect() {
 	fields -e rpcordma.msg_type -e rpcordma.flow_control \
 		-e rpcordma.reads_count -e rpcordma.writes_count -e rpcordma.reply_count \
@@ -74,15 +79,15 @@ all_seen() {
 # A Send whose header tshark cannot make sense of is not called RPC-over-RDMA
 # at all. The opcodes: a Send's last or only packet, also with Invalidate.
 none_unknown() {
-	! tshark -r "$OUT1/wire.pcap" 2>/dev/null \
-		-Y 'infiniband.bth.opcode in {2, 4, 22, 23} && !rpcordma' | grep .
+	dissected -Y 'infiniband.bth.opcode in {2, 4, 22, 23} && !rpcordma' &&
+		not grep . "$OUT1/dissected.txt"
 }
 
 # An expert remark belongs to the layer that the dissector was in. Of the layers
 # above RPC-over-RDMA, nested NFS is marked malformed for the kernel's module too.
 nothing_wrong() {
-	tshark -r "$OUT1/wire.pcap" -V -Y 'rpcordma && _ws.expert' 2>/dev/null |
+	dissected -V -Y 'rpcordma && _ws.expert' &&
 		awk '/^[^ ]/ { layer = $0 }
 		     /Expert Info|Malformed/ && layer ~ /RPC over RDMA|Packet: RPCoRDMA/ { print; bad = 1 }
-		     END { exit bad }'
+		     END { exit bad }' "$OUT1/dissected.txt"
 }

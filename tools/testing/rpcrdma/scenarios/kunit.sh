@@ -20,7 +20,7 @@ unit_tests() {
 cases() {
 	local suite=$1 line before=$STEPS
 	while IFS= read -r line; do
-		if [[ $line =~ ^\ {4}(not\ )?ok\ [0-9]+\ ([a-z0-9_]+)(\ *#\ SKIP.*)?$ ]]; then
+		if [[ $line =~ ^\ {4}(not\ )?ok\ [0-9]+\ ([A-Za-z0-9_]+)(\ *#\ SKIP.*)?$ ]]; then
 			STEPS=$((STEPS + 1))
 			echo "${BASH_REMATCH[1]}ok $STEPS - $suite: ${BASH_REMATCH[2]}${BASH_REMATCH[3]}"
 			[ -z "${BASH_REMATCH[1]}" ] || FAILED=$((FAILED + 1))

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   a scenario that lacks what it is to run does not pass
+# guests:  um
+# modules: inbox
+# steps:   absent
+# expect:  not ok 1 - absent ended with status 1
