@@ -206,6 +206,9 @@ static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	struct ib_send_wr *wr;
 	unsigned int wrs = 1;
 
+	/* Before that @max_chain is not known. */
+	if (!rpcrdma_conn_established(conn))
+		return -ENOTCONN;
 	for (wr = first; wr != last; wr = wr->next) {
 		if (!wr->wr_cqe)
 			wr->wr_cqe = &conn->error_cqe;
@@ -265,8 +268,6 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 {
 	int err;
 
-	if (!rpcrdma_conn_established(conn))
-		return -ENOTCONN;
 	err = work_prepare(conn, work, first, last);
 	if (err)
 		return err;
@@ -293,8 +294,6 @@ int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 {
 	int err;
 
-	if (!rpcrdma_conn_established(conn))
-		return -ENOTCONN;
 	err = work_prepare(conn, work, first, last);
 	if (err)
 		return err;
@@ -326,8 +325,6 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 {
 	int err;
 
-	if (!rpcrdma_conn_established(conn))
-		return -ENOTCONN;
 	err = work_prepare(conn, work, first, last);
 	if (err)
 		return err;
