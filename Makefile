@@ -41,6 +41,9 @@ scenarios: ## what `make check` runs in guests, a line each
 shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one, MODULE=inbox
 	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE))
 
+bench: ## measure ours beside the kernel's own, 5 minutes; ROUNDS=3, T=pattern for some jobs
+	@$(LAB) bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(T),'$(T)')
+
 fuzz: ## fuzz the wire format for FUZZ_SECONDS=600
 	@$(MAKE) -C tools/testing/rpcrdma/wire fuzz O=$(CURDIR)/build/wire SECONDS=$(FUZZ_SECONDS)
 
@@ -51,4 +54,4 @@ clean: ## remove what was built here; the cache of guests stays
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules install uninstall demo check scenarios shell fuzz clean help
+.PHONY: modules install uninstall demo check scenarios shell bench fuzz clean help

@@ -8,6 +8,7 @@ targets call:
   lab list [PATTERN]    name them
   lab demo              show a person that NFS over RDMA works
   lab shell             a shell in a guest with an NFS server
+  lab bench [PATTERN]   measure ours beside the kernel's own
   lab setup [GUEST...]  build or fetch guests
 """
 
@@ -15,7 +16,7 @@ import argparse
 import signal
 import sys
 
-from . import check, demo, host, kernels, ktap, scenario
+from . import bench, check, demo, host, kernels, ktap, scenario
 
 
 def parse():
@@ -33,6 +34,9 @@ def parse():
     shell = commands.add_parser("shell", help="a shell in a guest")
     shell.add_argument("--guest", default="debian-6.12", choices=kernels.NAMES)
     shell.add_argument("--module", default=check.MODULE, choices=("ours", "inbox"))
+    measure = commands.add_parser("bench", help="measure ours beside the kernel's own")
+    measure.add_argument("pattern", nargs="?", default="*")
+    measure.add_argument("--rounds", type=int, default=bench.ROUNDS)
     setup = commands.add_parser("setup", help="build or fetch guests")
     setup.add_argument("guests", nargs="*", default=list(kernels.NAMES))
     return parser.parse_args()
@@ -68,6 +72,7 @@ def main():
         "list": lambda: show(args),
         "demo": demo.demo,
         "shell": lambda: demo.shell(args.guest, args.module),
+        "bench": lambda: bench.bench(args.rounds, args.pattern),
         "setup": lambda: all(kernels.kernel(name) for name in args.guests),
     }
     try:
