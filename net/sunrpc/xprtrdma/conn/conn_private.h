@@ -66,6 +66,26 @@ struct rpcrdma_depths {
 	unsigned int cqes;
 };
 
+/**
+ * struct rpcrdma_nudge - makes sure that a client's first message is noticed
+ * @timer: runs until something is heard
+ * @work: of the RDMA Write
+ * @wr: the RDMA Write
+ * @count: how often that was tried
+ * @posted: @work is under way
+ * @heard: a message has arrived
+ *
+ * Part of a connection.
+ */
+struct rpcrdma_nudge {
+	struct delayed_work timer;
+	struct rpcrdma_work work;
+	struct ib_rdma_wr wr;
+	unsigned int count;
+	bool posted;
+	bool heard;
+};
+
 /*
  * @ref: the role's reference, from rpcrdma_conn_connect() or
  *	rpcrdma_listener_next() on, and the life's, which the teardown drops
@@ -110,6 +130,8 @@ struct rpcrdma_conn {
 	struct work_struct teardown_work;
 	struct list_head device_list;	/* device->conns; device->lock */
 	struct list_head pending_list;	/* the listener's; its lock */
+
+	struct rpcrdma_nudge nudge;	/* nudge.c */
 
 	/* qp.c: made under @setup, gone in the teardown */
 	struct ib_pd *pd;
@@ -174,6 +196,11 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn);
 void rpcrdma_establish_stop(struct rpcrdma_conn *conn);
 struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event);
+
+/* nudge.c */
+void rpcrdma_nudge_init(struct rpcrdma_conn *conn);
+void rpcrdma_nudge_start(struct rpcrdma_conn *conn);
+void rpcrdma_nudge_stop(struct rpcrdma_conn *conn);
 
 /* owned.c */
 bool rpcrdma_owned_enter(struct rpcrdma_conn *conn,

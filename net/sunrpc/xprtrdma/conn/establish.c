@@ -73,6 +73,7 @@ static void conn_established_work(struct work_struct *work)
 			    conn->read_depth);
 	conn->was_established = true;
 	conn->ops->established(conn);
+	rpcrdma_nudge_start(conn);
 }
 
 static void conn_timeout_work(struct work_struct *work)
@@ -251,6 +252,7 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 	INIT_DELAYED_WORK(&conn->timer, conn_timeout_work);
 	INIT_WORK(&conn->connect_work, conn_connect_work);
 	INIT_WORK(&conn->established_work, conn_established_work);
+	rpcrdma_nudge_init(conn);
 }
 
 /**
@@ -267,6 +269,7 @@ void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 	cancel_delayed_work_sync(&conn->timer);
 	cancel_work_sync(&conn->connect_work);
 	cancel_work_sync(&conn->established_work);
+	rpcrdma_nudge_stop(conn);
 }
 
 /*

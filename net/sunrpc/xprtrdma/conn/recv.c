@@ -42,6 +42,8 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	recv->owned.held = true;
+	if (unlikely(!conn->nudge.heard))
+		WRITE_ONCE(conn->nudge.heard, true);
 	if (unlikely(!recv_is_message(conn, wc))) {
 		rpcrdma_conn_close(conn, -EPROTO);
 		rpcrdma_recv_put(recv);

@@ -202,6 +202,19 @@ out:
 	return err;
 }
 
+/*
+ * siw has TCP take an unsignalled Send of a page or more by reference, and
+ * counts it as done while the peer may not have read it: another that is
+ * signalled would have its buffer used again too early.
+ */
+static bool send_wants_signal(const struct rpcrdma_send *send)
+{
+	const struct rpcrdma_conn *conn = send->work.conn;
+
+	return send->len >= PAGE_SIZE &&
+	       rdma_protocol_iwarp(conn_device(conn), conn->port);
+}
+
 static bool send_prepare(struct rpcrdma_send *send)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
@@ -235,7 +248,8 @@ int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 	if (!send_prepare(send))
 		return -ENOTCONN;
 	err = rpcrdma_work_post(conn, &send->work, first ?: &send->wr,
-				&send->wr, signalled);
+				&send->wr,
+				signalled || send_wants_signal(send));
 	rpcrdma_conn_leave(conn);
 	return err;
 }
@@ -258,7 +272,8 @@ int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
 	if (!send_prepare(send))
 		return -ENOTCONN;
 	err = rpcrdma_work_post_wait(conn, &send->work, first ?: &send->wr,
-				     &send->wr, signalled);
+				     &send->wr,
+				     signalled || send_wants_signal(send));
 	rpcrdma_conn_leave(conn);
 	return err;
 }
