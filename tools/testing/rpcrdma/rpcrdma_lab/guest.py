@@ -19,6 +19,7 @@ from . import host, kernels, module
 from .host import LAB
 
 MEMORY_MIB = 3072
+CPUS = {"um": 1, "qemu": 2}
 BOOT_SECONDS = {"um": 20, "qemu": 90}
 
 # What a kernel prints when something is wrong with it.
@@ -131,8 +132,10 @@ class Guest:
             self.process.kill()
         theirs.close()
         start = time.monotonic()
-        self._read_until(re.compile("# ready"), BOOT_SECONDS["um" if self.uml else "qemu"],
-                         "boot")
+        kind = "um" if self.uml else "qemu"
+        match = self._read_until(re.compile(r"# ready (\d+)"), BOOT_SECONDS[kind], "boot")
+        if int(match[1]) != CPUS[kind]:
+            raise GuestFailure(f"boot: {match[1]} CPUs instead of {CPUS[kind]}")
         self._judge((self.out / "boot.log").read_text(errors="replace"), "boot.log")
         return time.monotonic() - start
 
@@ -247,7 +250,7 @@ class Guest:
 
 
 def qemu_base(kernel, directory, share):
-    return ["qemu-system-x86_64", *accelerator(), "-smp", "2", "-m", f"{MEMORY_MIB}M",
+    return ["qemu-system-x86_64", *accelerator(), "-smp", str(CPUS["qemu"]), "-m", f"{MEMORY_MIB}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(kernels.initrd(kernel, directory)),
             # Nobody writes to it, and User-Mode Linux locks what it reads.

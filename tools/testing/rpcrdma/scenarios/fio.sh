@@ -3,7 +3,6 @@
 # guests:  um um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # limit:   90
-# skip:    smp-debug siw * ours: open: with two CPUs an RPC over siw may stall until it times out
 
 client() {
 	client_begin
