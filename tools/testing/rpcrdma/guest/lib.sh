@@ -273,10 +273,24 @@ begin() {
 	module_up
 }
 
-server() {
+end() {
+	module_down
+	check "remove the $DEVICE device" rdma_down
+}
+
+server_begin() {
 	begin
 	need "NFS server" server_up
 	need "listen for rdma on port $PORT" listen
+}
+
+server_end() {
+	check "stop the NFS server" server_down
+	end
+}
+
+server() {
+	server_begin
 }
 
 client_begin() {
@@ -285,14 +299,9 @@ client_begin() {
 
 client_done() {
 	check "unmount" unmount_all
-	if [ "$ENDS" = 2 ]; then
-		module_down
-		check "remove the $DEVICE device" rdma_down
-	fi
+	[ "$ENDS" = 1 ] || end
 }
 
 server_done() {
-	check "stop the NFS server" server_down
-	module_down
-	check "remove the $DEVICE device" rdma_down
+	server_end
 }
