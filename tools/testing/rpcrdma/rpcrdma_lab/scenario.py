@@ -188,7 +188,8 @@ class Session:
 
     def step(self, job, test, function, end):
         variables = {"MODULE": module_of(job.module, end), "DEVICE": job.device,
-                     "ENDS": job.ends, "END": end, "SLOW": int(SLOWNESS[self.name] > 10)}
+                     "ENDS": job.ends, "END": end, "GUEST": self.name,
+                     "SLOW": int(SLOWNESS[self.name] > 10)}
         before = test.bad
         status = self.guests[end - 1].run(variables, job.scenario.name, function,
                                           job.limit(), test.line)
