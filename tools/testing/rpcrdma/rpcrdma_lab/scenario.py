@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Scenarios: what they say about themselves, and running them in guests."""
 
+import collections
 import concurrent.futures
 import dataclasses
 import fnmatch
+import functools
 import itertools
 import pathlib
 import re
@@ -260,23 +262,47 @@ def run_session(key, group, report):
         session.kill()
 
 
-def run_jobs(todo, report):
+def weight(group):
+    """About how long a session takes, against others."""
+    return sum(job.limit() for job in group if not job.scenario.why_skipped(job))
+
+
+def run_jobs(todo, report, beside=()):
     """
-    Run sessions side by side, one for each CPU. A guest dies with the thread
-    that booted it, so whatever ends the runner ends all of them.
+    Run sessions side by side, one for each CPU, and between them the calls in
+    "beside". A guest dies with the thread that booted it, so whatever ends the
+    runner ends all of them.
+
+    Two QEMU guests with two CPUs each, on two CPUs, take longer side by side
+    than one after the other: what waits for a lock waits for a CPU that is not
+    running. So one lane begins with QEMU's guests, pairs of them and the longest
+    first, and the next one at the other end, with what needs a single CPU.
     """
     sessions = {}
     for job in todo:
         sessions.setdefault(job.session, []).append(job)
-    # The long ones first, so that none is left alone at the end.
-    keys = sorted(sessions, key=lambda key: -SLOWNESS[key[0]])
+    keys = sorted(sessions, key=lambda key: (key[1], weight(sessions[key])))
+    small = [key for key in keys if key[0].startswith("um")]
+    large = [key for key in reversed(keys) if key not in small]
+    queue = collections.deque(functools.partial(run_session, key, sessions[key], report)
+                              for key in large + small)
+    queue.extend(reversed(beside))
+
+    def lane(take):
+        while True:
+            try:
+                work = take()
+            except IndexError:
+                return
+            work()
+
     with concurrent.futures.ThreadPoolExecutor(host.jobs()) as lanes:
-        running = [lanes.submit(run_session, key, sessions[key], report) for key in keys]
+        ends = itertools.cycle((queue.popleft, queue.pop))
+        running = [lanes.submit(lane, next(ends)) for _ in range(host.jobs())]
         try:
-            for lane in concurrent.futures.as_completed(running):
-                lane.result()
+            for done in concurrent.futures.as_completed(running):
+                done.result()
         except BaseException:
-            for lane in running:
-                lane.cancel()
+            queue.clear()
             kill_all()
             raise
