@@ -17,7 +17,7 @@ from .guest import Guest, GuestFailure, Link, kill_all
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
-SLOWNESS = {"um": 1, "um-debug": 8, "um-gcov": 2,
+SLOWNESS = {"um": 1, "um-debug": 8, kernels.COVERAGE: 2,
             "debian-6.1": 6, "debian-6.12": 6, "smp-debug": 20}
 
 ONE_GUEST = (("server", 1), ("client", 1), ("client_done", 1), ("server_done", 1))
@@ -76,8 +76,9 @@ class Scenario:
             fields.get("host"), tuple(skips))
 
     def why_skipped(self, job):
+        guest = "um" if job.guest == kernels.COVERAGE else job.guest
         for patterns, why in self.skips:
-            here = (job.guest, job.device, str(job.ends), job.module)
+            here = (guest, job.device, str(job.ends), job.module)
             if all(fnmatch.fnmatch(have, want) for have, want in zip(here, patterns)):
                 return why
         if job.device == "siw" and job.guest in kernels.STOCK:
@@ -129,7 +130,7 @@ def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
     found = []
     for scenario in scenarios:
         # Line coverage is for those who ask for it.
-        places = scenario.guests + (("um-gcov",) if "um" in scenario.guests else ())
+        places = scenario.guests + ((kernels.COVERAGE,) if "um" in scenario.guests else ())
         for guest, device, ends, mod in itertools.product(
                 places, scenario.devices, scenario.ends, scenario.modules):
             job = Job(scenario, guest, device, ends, mod)
@@ -137,7 +138,7 @@ def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
                     and (set(mod.split("+")) & set(modules) or mod == "kunit")
                     and fnmatch.fnmatch(job.name, pattern_for(pattern))):
                 found.append(job)
-    order = list(kernels.NAMES) + ["um-gcov"]
+    order = list(kernels.NAMES) + [kernels.COVERAGE]
     return sorted(found, key=lambda job: (order.index(job.guest), job.module, job.ends))
 
 
@@ -215,14 +216,14 @@ class Session:
         if done.returncode and test.bad == before:
             test.fail(f"{job.scenario.host} ended with status {done.returncode}")
 
-    def look_for_leaks(self, report):
-        """The last word on a session, where the kernel can say it."""
-        scenario = Scenario.load(LAB / "guest/leaks.sh")
-        if not self.guests or self.name not in scenario.guests:
-            return
-        job = Job(scenario, self.name, "none", self.ends, self.module)
-        with report.test(job.name) as test:
-            self.run(job, test)
+    def last_steps(self, report):
+        """What the kernel can say of a whole session: what leaked, which lines ran."""
+        for name in ("leaks", "coverage"):
+            scenario = Scenario.load(LAB / f"guest/{name}.sh")
+            if self.guests and self.name in scenario.guests:
+                job = Job(scenario, self.name, "none", self.ends, self.module)
+                with report.test(job.name) as test:
+                    self.run(job, test)
 
     def last_look(self, report):
         """What work that outlived the last scenario left on the console."""
@@ -256,7 +257,7 @@ def run_session(key, group, report):
                 continue
             with report.test(job.name) as test:
                 session.run(job, test)
-        session.look_for_leaks(report)
+        session.last_steps(report)
         session.last_look(report)
     finally:
         session.kill()
