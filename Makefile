@@ -35,6 +35,9 @@ demo: ## boot a guest, mount over RDMA, show that it works
 check: ## every check; T=pattern for some, MODULE=inbox for the kernel's own rpcrdma
 	@$(LAB) check $(if $(MODULE),--module $(MODULE)) $(if $(T),'$(T)')
 
+coverage: ## which lines of net/ KUnit and the scenarios run: build/coverage.txt
+	@$(LAB) check coverage
+
 scenarios: ## what `make check` runs in guests, a line each
 	@$(LAB) list
 
@@ -54,4 +57,4 @@ clean: ## remove what was built here; the cache of guests stays
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules install uninstall demo check scenarios shell bench fuzz clean help
+.PHONY: modules install uninstall demo check coverage scenarios shell bench fuzz clean help

@@ -45,5 +45,7 @@ module_exit(rpcrdma_exit);
 MODULE_ALIAS("rpcrdma6");
 MODULE_ALIAS("svcrdma");
 MODULE_ALIAS("xprtrdma");
+/* DKMS installs beside a module of the kernel's own only what has a version. */
+MODULE_VERSION("0.1");
 MODULE_DESCRIPTION("RPC-over-RDMA transport for NFS client and server");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -13,6 +13,7 @@
 #   DEVICE  rxe or siw
 #   ENDS    1: client and server in this guest, 2: in one guest each
 #   END     1 or 2 where there are two: the server's or the client's
+#   GUEST   this guest's name
 #   SLOW    1 on a guest where everything takes very long, else 0
 
 SERVER4=10.17.0.1 SERVER6=fd17::1
@@ -212,10 +213,10 @@ mounted_as() {
 }
 
 # each_version FUNCTION: call it with every NFS version mounted in turn at /mnt;
-# on a slow guest with the oldest and the newest.
+# elsewhere than on the fast guest with the oldest and the newest.
 each_version() {
 	local vers versions="3 4.0 4.1 4.2"
-	[ "$SLOW" = 0 ] || versions="3 4.2"
+	[ "$GUEST" = um ] || versions="3 4.2"
 	for vers in $versions; do
 		check "mount v$vers" nfs_mount $vers rdma /mnt || continue
 		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
@@ -273,10 +274,24 @@ begin() {
 	module_up
 }
 
-server() {
+end() {
+	module_down
+	check "remove the $DEVICE device" rdma_down
+}
+
+server_begin() {
 	begin
 	need "NFS server" server_up
 	need "listen for rdma on port $PORT" listen
+}
+
+server_end() {
+	check "stop the NFS server" server_down
+	end
+}
+
+server() {
+	server_begin
 }
 
 client_begin() {
@@ -285,14 +300,9 @@ client_begin() {
 
 client_done() {
 	check "unmount" unmount_all
-	if [ "$ENDS" = 2 ]; then
-		module_down
-		check "remove the $DEVICE device" rdma_down
-	fi
+	[ "$ENDS" = 1 ] || end
 }
 
 server_done() {
-	check "stop the NFS server" server_down
-	module_down
-	check "remove the $DEVICE device" rdma_down
+	server_end
 }

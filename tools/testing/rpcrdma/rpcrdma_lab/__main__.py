@@ -28,7 +28,7 @@ def parse():
         some = commands.add_parser(name, help=what)
         some.add_argument("pattern", nargs="?", default="*")
         some.add_argument("--module", choices=("ours", "inbox"))
-        some.add_argument("--guest", action="append", choices=(*kernels.NAMES, "um-gcov"))
+        some.add_argument("--guest", action="append", choices=(*kernels.NAMES, kernels.COVERAGE))
         some.add_argument("--folder", default="scenarios", help=argparse.SUPPRESS)
     commands.add_parser("demo", help="mount over RDMA in a guest and show it")
     shell = commands.add_parser("shell", help="a shell in a guest")

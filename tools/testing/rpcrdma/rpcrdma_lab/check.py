@@ -2,6 +2,7 @@
 """`make check`: everything that has to hold before a change lands, part by part."""
 
 import fnmatch
+import functools
 import itertools
 import os
 import pathlib
@@ -10,7 +11,7 @@ import shutil
 import subprocess
 import time
 
-from . import host, kernels, ktap, module, scenario, selftest
+from . import coverage, host, kernels, ktap, module, scenario, selftest
 from .host import BUILD, LAB, TOP, LabError, run
 
 # Which rpcrdma the scenarios are about, unless MODULE= says otherwise.
@@ -207,14 +208,32 @@ def wire(report):
 
 # All together
 
-def scenarios(report, pattern, under_test):
+def matches(name, pattern):
+    return fnmatch.fnmatch(name, scenario.pattern_for(pattern))
+
+
+def scenarios(report, pattern, under_test, beside):
     everything = scenario.load_all()
     todo = scenario.jobs(everything, modules=(under_test or MODULE,), pattern=pattern)
     if not under_test:
         # The kernel's own, where it is quickest: so the lab tells the truth.
         todo += [job for job in scenario.jobs(everything, ["um"], ("inbox",), pattern)
                  if job not in todo]
-    scenario.run_jobs(todo, report)
+    counted = matches("coverage", pattern) and under_test != "inbox"
+    if counted:
+        coverage.forget()
+        todo += coverage.jobs()
+    scenario.run_jobs(todo, report, beside)
+    if counted:
+        with report.test("coverage") as test:
+            attempt(test, f"{coverage.FLOOR} % of the lines of net/ or more", lambda: too_few(test))
+
+
+def too_few(test):
+    percent = coverage.measure()
+    test.line(f"# KUnit and the scenarios run {percent:.1f} % of the lines of net/; "
+              f"the others are in {coverage.REPORT}")
+    return percent < coverage.FLOOR and ["that is not enough"]
 
 
 PARTS = {
@@ -222,7 +241,6 @@ PARTS = {
     "build": build_for_stock,
     "in-tree": build_in_tree,
     "wire": wire,
-    "lab": selftest.run,
 }
 
 
@@ -231,13 +249,15 @@ def check(pattern, under_test):
     times = {}
     for name in kernels.NAMES if pattern == "*" else ():
         timed(report, times, "guests", kernels.kernel, name)
-    for name, part in PARTS.items():
-        if pattern == "*" or fnmatch.fnmatch(name, scenario.pattern_for(pattern)):
-            timed(report, times, name, part, report)
-    timed(report, times, "scenarios", scenarios, report, pattern, under_test)
+    # What the lab's own tests plant is timed: nothing else runs meanwhile.
+    if matches("lab", pattern):
+        timed(report, times, "lab", selftest.run, report)
+    beside = [functools.partial(timed, report, times, name, part, report)
+              for name, part in PARTS.items() if matches(name, pattern)]
+    timed(report, times, "scenarios", scenarios, report, pattern, under_test, beside)
     if not report.number:
         raise LabError(f"no check matches {pattern}")
-    for name, seconds in times.items():
+    for name, seconds in times.items():     # of the clock: they overlap
         host.say(f"# {name}: {seconds:.0f} s")
     host.say(f"# cache: {cache_size()} MB in {host.CACHE}")
     return report.close()

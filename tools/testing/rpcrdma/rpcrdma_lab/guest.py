@@ -149,6 +149,8 @@ class Guest:
             args = [str(self.kernel.image), f"mem={MEMORY_MIB}M",
                     f"initrd={kernels.initrd(self.kernel, self.directory)}",
                     f"ubd0r={kernels.root_image()}", "con=null", "con0=fd:0,fd:1",
+                    # Its process id, which it writes below ~/.uml otherwise.
+                    f"uml_dir={self.directory}",
                     "ssl=null", f"ssl0=fd:{fd}", *self._command_line(channel, "/dev/ubda").split()]
             if self.link:
                 args.append(f"vec0:transport=fd,fd={self.link.sock.fileno()},depth=256")
@@ -271,20 +273,21 @@ def accelerator():
 
 @functools.lru_cache(maxsize=None)
 def probe_accelerator():
-    if kvm_boots():
+    why = why_not_kvm()
+    if not why:
         host.say("# QEMU uses KVM")
         return ["-accel", "kvm", "-cpu", "host"]
-    host.say("# QEMU uses TCG, which is slow: no guest boots under KVM here")
+    host.say(f"# QEMU uses TCG, which is slow: {why}")
     return ["-accel", "tcg,thread=multi", "-cpu", "max"]
 
 
-def kvm_boots():
+def why_not_kvm():
     """Boot a stock kernel to the first line of an init of its own; 10 s are plenty."""
     try:
         with open("/dev/kvm", "r+b", buffering=0):
             pass
-    except OSError:
-        return False
+    except OSError as error:        # whoever is not in the group kvm may not
+        return error
     kernel = kernels.kernel("debian-6.12")
     with tempfile.TemporaryDirectory(dir=host.CACHE) as scratch:
         argv = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-smp", "2", "-m", "512M",
@@ -293,11 +296,11 @@ def kvm_boots():
                 "-initrd", str(kernels.initrd(kernel, pathlib.Path(scratch))),
                 "-append", "console=ttyS0 quiet panic=-1 rdinit=/bin/busybox -- echo KVM BOOTS"]
         try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL, timeout=10, check=False,
-                                  preexec_fn=follow_parent)
+            out = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, timeout=10, check=False,
+                                 preexec_fn=follow_parent).stdout
         except subprocess.TimeoutExpired as late:
-            return b"KVM BOOTS" in (late.stdout or b"")
-        return b"KVM BOOTS" in done.stdout
+            out = late.stdout or b""
+    return None if b"KVM BOOTS" in out else "no guest boots under KVM here"
 
 

@@ -55,9 +55,8 @@ class Flavour:
 
 
 FLAVOURS = {
-    "um": Flavour("um", "linux", ("linux", "modules"), ("common", "um")),
+    "um": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "gcov")),
     "um-debug": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "debug", "um-debug")),
-    "um-gcov": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "gcov")),
     "smp-debug": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
                          ("common", "smp", "debug"),
                          # Interpreting ACPI to route PCI interrupts takes a
@@ -72,6 +71,9 @@ STOCK = {
 }
 
 NAMES = ("um", "um-debug", "debian-6.1", "debian-6.12", "smp-debug")
+
+# The kernel of um once more: the guest whose module counts the lines it runs.
+COVERAGE = "um-gcov"
 
 
 def digest(*texts):
@@ -226,6 +228,8 @@ def fetch_stock(name):
 
 @functools.lru_cache(maxsize=None)
 def kernel(name):
+    if name == COVERAGE:
+        return dataclasses.replace(kernel("um"), name=name)
     return fetch_stock(name) if name in STOCK else build_own(name)
 
 
@@ -254,6 +258,22 @@ def debian_sources():
     return "".join(sorted(lines))
 
 
+def root_environment(directory):
+    """
+    Where mmdebstrap unpacks. As root it does so inside the cache; an ordinary
+    user's namespace cannot look into his home, so that leaves /tmp.
+    """
+    if not os.geteuid():
+        return dict(os.environ, TMPDIR=str(directory))
+    probe = subprocess.run(["unshare", "--map-auto", "--map-root-user", "true"], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if probe.returncode:
+        raise LabError("without being root, mmdebstrap needs user namespaces: as root, "
+                       "sysctl kernel.unprivileged_userns_clone=1 and "
+                       "usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER")
+    return None
+
+
 @functools.lru_cache(maxsize=None)
 def root_image():
     """The squashfs that every guest has as its root, under a tmpfs."""
@@ -267,7 +287,8 @@ def root_image():
                    for path in ("doc", "man", "info", "locale")]
         tar = directory / "root.tar"
         run("mmdebstrap", "--variant=essential", f"--include={','.join(ROOT_PACKAGES)}",
-            '--aptopt=APT::Install-Recommends "false"', *options, "bookworm", tar, sources)
+            '--aptopt=APT::Install-Recommends "false"', *options, "bookworm", tar, sources,
+            env=root_environment(directory))
         with open(tar, "rb") as stream:
             run("mksquashfs", "-", directory / "root.sqfs", "-tar", "-comp", "lz4",
                 "-noappend", "-quiet", "-no-progress", stdin=stream)

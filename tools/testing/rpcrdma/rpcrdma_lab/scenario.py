@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Scenarios: what they say about themselves, and running them in guests."""
 
+import collections
 import concurrent.futures
 import dataclasses
 import fnmatch
+import functools
 import itertools
 import pathlib
 import re
@@ -15,7 +17,7 @@ from .guest import Guest, GuestFailure, Link, kill_all
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
-SLOWNESS = {"um": 1, "um-debug": 8, "um-gcov": 2,
+SLOWNESS = {"um": 1, "um-debug": 8, kernels.COVERAGE: 2,
             "debian-6.1": 6, "debian-6.12": 6, "smp-debug": 20}
 
 ONE_GUEST = (("server", 1), ("client", 1), ("client_done", 1), ("server_done", 1))
@@ -74,8 +76,9 @@ class Scenario:
             fields.get("host"), tuple(skips))
 
     def why_skipped(self, job):
+        guest = "um" if job.guest == kernels.COVERAGE else job.guest
         for patterns, why in self.skips:
-            here = (job.guest, job.device, str(job.ends), job.module)
+            here = (guest, job.device, str(job.ends), job.module)
             if all(fnmatch.fnmatch(have, want) for have, want in zip(here, patterns)):
                 return why
         if job.device == "siw" and job.guest in kernels.STOCK:
@@ -127,7 +130,7 @@ def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
     found = []
     for scenario in scenarios:
         # Line coverage is for those who ask for it.
-        places = scenario.guests + (("um-gcov",) if "um" in scenario.guests else ())
+        places = scenario.guests + ((kernels.COVERAGE,) if "um" in scenario.guests else ())
         for guest, device, ends, mod in itertools.product(
                 places, scenario.devices, scenario.ends, scenario.modules):
             job = Job(scenario, guest, device, ends, mod)
@@ -135,7 +138,7 @@ def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
                     and (set(mod.split("+")) & set(modules) or mod == "kunit")
                     and fnmatch.fnmatch(job.name, pattern_for(pattern))):
                 found.append(job)
-    order = list(kernels.NAMES) + ["um-gcov"]
+    order = list(kernels.NAMES) + [kernels.COVERAGE]
     return sorted(found, key=lambda job: (order.index(job.guest), job.module, job.ends))
 
 
@@ -188,7 +191,8 @@ class Session:
 
     def step(self, job, test, function, end):
         variables = {"MODULE": module_of(job.module, end), "DEVICE": job.device,
-                     "ENDS": job.ends, "END": end, "SLOW": int(SLOWNESS[self.name] > 10)}
+                     "ENDS": job.ends, "END": end, "GUEST": self.name,
+                     "SLOW": int(SLOWNESS[self.name] > 10)}
         before = test.bad
         status = self.guests[end - 1].run(variables, job.scenario.name, function,
                                           job.limit(), test.line)
@@ -212,14 +216,14 @@ class Session:
         if done.returncode and test.bad == before:
             test.fail(f"{job.scenario.host} ended with status {done.returncode}")
 
-    def look_for_leaks(self, report):
-        """The last word on a session, where the kernel can say it."""
-        scenario = Scenario.load(LAB / "guest/leaks.sh")
-        if not self.guests or self.name not in scenario.guests:
-            return
-        job = Job(scenario, self.name, "none", self.ends, self.module)
-        with report.test(job.name) as test:
-            self.run(job, test)
+    def last_steps(self, report):
+        """What the kernel can say of a whole session: what leaked, which lines ran."""
+        for name in ("leaks", "coverage"):
+            scenario = Scenario.load(LAB / f"guest/{name}.sh")
+            if self.guests and self.name in scenario.guests:
+                job = Job(scenario, self.name, "none", self.ends, self.module)
+                with report.test(job.name) as test:
+                    self.run(job, test)
 
     def last_look(self, report):
         """What work that outlived the last scenario left on the console."""
@@ -253,29 +257,53 @@ def run_session(key, group, report):
                 continue
             with report.test(job.name) as test:
                 session.run(job, test)
-        session.look_for_leaks(report)
+        session.last_steps(report)
         session.last_look(report)
     finally:
         session.kill()
 
 
-def run_jobs(todo, report):
+def weight(group):
+    """About how long a session takes, against others."""
+    return sum(job.limit() for job in group if not job.scenario.why_skipped(job))
+
+
+def run_jobs(todo, report, beside=()):
     """
-    Run sessions side by side, one for each CPU. A guest dies with the thread
-    that booted it, so whatever ends the runner ends all of them.
+    Run sessions side by side, one for each CPU, and between them the calls in
+    "beside". A guest dies with the thread that booted it, so whatever ends the
+    runner ends all of them.
+
+    Two QEMU guests with two CPUs each, on two CPUs, take longer side by side
+    than one after the other: what waits for a lock waits for a CPU that is not
+    running. So one lane begins with QEMU's guests, pairs of them and the longest
+    first, and the next one at the other end, with what needs a single CPU.
     """
     sessions = {}
     for job in todo:
         sessions.setdefault(job.session, []).append(job)
-    # The long ones first, so that none is left alone at the end.
-    keys = sorted(sessions, key=lambda key: -SLOWNESS[key[0]])
+    keys = sorted(sessions, key=lambda key: (key[1], weight(sessions[key])))
+    small = [key for key in keys if key[0].startswith("um")]
+    large = [key for key in reversed(keys) if key not in small]
+    queue = collections.deque(functools.partial(run_session, key, sessions[key], report)
+                              for key in large + small)
+    queue.extend(reversed(beside))
+
+    def lane(take):
+        while True:
+            try:
+                work = take()
+            except IndexError:
+                return
+            work()
+
     with concurrent.futures.ThreadPoolExecutor(host.jobs()) as lanes:
-        running = [lanes.submit(run_session, key, sessions[key], report) for key in keys]
+        ends = itertools.cycle((queue.popleft, queue.pop))
+        running = [lanes.submit(lane, next(ends)) for _ in range(host.jobs())]
         try:
-            for lane in concurrent.futures.as_completed(running):
-                lane.result()
+            for done in concurrent.futures.as_completed(running):
+                done.result()
         except BaseException:
-            for lane in running:
-                lane.cancel()
+            queue.clear()
             kill_all()
             raise

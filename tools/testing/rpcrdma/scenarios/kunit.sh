@@ -12,7 +12,7 @@ unit_tests() {
 	for suite in /sys/kernel/debug/kunit/rpcrdma*; do
 		cases "${suite##*/}" <"$suite/results"
 	done
-	check "unload it" modprobe -r rpcrdma
+	module_down
 }
 
 # KTAP of one suite in, its cases out as "suite: case". A case is indented once;
