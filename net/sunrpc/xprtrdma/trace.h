@@ -165,6 +165,34 @@ TRACE_EVENT(rpcrdma_conn_event,
 		  rdma_show_cm_event(__entry->event), __entry->status)
 );
 
+/* What the log has as well, unless there are too many connections at a time */
+TRACE_EVENT(rpcrdma_conn_agreed,
+	TP_PROTO(const struct rpcrdma_conn *conn),
+	TP_ARGS(conn),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(u32, call_threshold)
+		__field(u32, reply_threshold)
+		__field(bool, remote_inv)
+		__field(unsigned int, credits)
+		__field(unsigned int, reads)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
+		__entry->call_threshold = conn->agreement.call_threshold;
+		__entry->reply_threshold = conn->agreement.reply_threshold;
+		__entry->remote_inv = conn->agreement.remote_inv;
+		__entry->credits = conn->config.credits;
+		__entry->reads = conn->read_depth;
+	),
+	TP_printk("conn=%u peer=%s inline=%u/%u remote_inv=%d credits=%u reads=%u",
+		  __entry->id, __entry->peer, __entry->call_threshold,
+		  __entry->reply_threshold, __entry->remote_inv,
+		  __entry->credits, __entry->reads)
+);
+
 /* The queues */
 
 TRACE_EVENT(rpcrdma_receive,

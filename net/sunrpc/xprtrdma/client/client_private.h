@@ -52,6 +52,8 @@
 extern unsigned int rpcrdma_slot_table_entries;
 extern unsigned int rpcrdma_max_inline_read;
 extern unsigned int rpcrdma_max_inline_write;
+extern unsigned int rpcrdma_private_data;
+extern unsigned int rpcrdma_remote_invalidation;
 
 /*
  * struct rpcrdma_client_stats: for mountstats; see client_print_stats()

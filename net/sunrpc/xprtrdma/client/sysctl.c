@@ -2,8 +2,9 @@
 /*
  * Tunables in /proc/sys/sunrpc, by the names that NFS/RDMA administrators
  * know. The number of slots takes effect with the next mount, an inline size
- * with the next connection. The rest is there because scripts set it: each
- * accepts nothing but what this transport does anyway.
+ * and what the server is told with the next connection. The rest is there
+ * because scripts set it: each accepts nothing but what this transport does
+ * anyway.
  */
 #include <linux/sysctl.h>
 
@@ -15,6 +16,8 @@
 unsigned int rpcrdma_slot_table_entries = DEFAULT_SLOTS;
 unsigned int rpcrdma_max_inline_read = DEFAULT_INLINE;
 unsigned int rpcrdma_max_inline_write = DEFAULT_INLINE;
+unsigned int rpcrdma_private_data = 1;
+unsigned int rpcrdma_remote_invalidation = 1;
 
 /* Fast registration work requests are the fifth of seven ways there were. */
 #define FRWR			5
@@ -28,6 +31,7 @@ static const unsigned int max_slots = 16384;
 static const unsigned int min_inline = RPCRDMA_INLINE_MIN;
 static const unsigned int max_inline = 65536;
 static const unsigned int none;
+static const unsigned int one = 1;
 static const unsigned int frwr = FRWR;
 
 #define TUNABLE(name, variable, low, high)			\
@@ -48,6 +52,9 @@ static struct ctl_table tunables[] = {
 		min_inline, max_inline),
 	TUNABLE("rdma_max_inline_write", rpcrdma_max_inline_write,
 		min_inline, max_inline),
+	TUNABLE("rdma_private_data", rpcrdma_private_data, none, one),
+	TUNABLE("rdma_remote_invalidation", rpcrdma_remote_invalidation,
+		none, one),
 	TUNABLE("rdma_inline_write_padding", inline_write_padding, none, none),
 	TUNABLE("rdma_memreg_strategy", memreg_strategy, frwr, frwr),
 	TUNABLE("rdma_pad_optimize", pad_optimize, none, none),

@@ -91,6 +91,7 @@ struct rpcrdma_conn_ops {
  * @ops: the role's callbacks
  * @role: the role's own object, kept in conn->role
  * @params: what this end tells the other (RFC 8797)
+ * @silent: it tells nothing: both ends go by the defaults, whatever @params has
  * @credits: forward messages in flight at most
  * @backward_credits: backward messages in flight at most
  * @send_pages: pages of payload that one Send should be able to gather
@@ -104,6 +105,7 @@ struct rpcrdma_conn_config {
 	const struct rpcrdma_conn_ops *ops;
 	void *role;
 	struct rpcrdma_params params;
+	bool silent;
 	unsigned int credits;
 	unsigned int backward_credits;
 	unsigned int send_pages;

@@ -63,6 +63,7 @@ static void conn_established_work(struct work_struct *work)
 	if (!rpcrdma_conn_established(conn))
 		return;
 	cancel_delayed_work(&conn->timer);
+	trace_rpcrdma_conn_agreed(conn);
 	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s, reads %u\n",
 			    conn->peer,
 			    conn->server ? "accepted" : "connected",
@@ -102,6 +103,26 @@ static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
 	return rpcrdma_recv_create(conn, recv_size);
 }
 
+/* An end that tells nothing is taken for one with the defaults, so it is one. */
+static void conn_set_config(struct rpcrdma_conn *conn,
+			    const struct rpcrdma_conn_config *config)
+{
+	conn->config = *config;
+	if (config->silent)
+		rpcrdma_wire_decode_private(&conn->config.params, NULL, 0);
+}
+
+static void conn_set_private(const struct rpcrdma_conn *conn,
+			     struct rdma_conn_param *param,
+			     u8 private[RPCRDMA_PRIVATE_LEN])
+{
+	if (conn->config.silent)
+		return;
+	rpcrdma_wire_encode_private(&conn->config.params, private);
+	param->private_data = private;
+	param->private_data_len = RPCRDMA_PRIVATE_LEN;
+}
+
 static int conn_send_request(struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_params *params = &conn->config.params;
@@ -119,9 +140,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 						RPCRDMA_INLINE_MAX));
 	if (err)
 		return err;
-	rpcrdma_wire_encode_private(params, private);
-	param.private_data = private;
-	param.private_data_len = sizeof(private);
+	conn_set_private(conn, &param, private);
 	/* Requesters serve RDMA Reads; they never issue one. */
 	param.responder_resources = conn->device->max_read_responder;
 	if (!rpcrdma_conn_go(conn, RPCRDMA_CONN_CONNECTING, NULL))
@@ -323,7 +342,7 @@ rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
 	conn = rpcrdma_conn_alloc(false);
 	if (!conn)
 		goto out;
-	conn->config = *config;
+	conn_set_config(conn, config);
 	memcpy(&conn->peer_addr, dst, rdma_addr_size(dst));
 	conn_name_peer(conn);
 
@@ -391,9 +410,7 @@ static int conn_send_answer(struct rpcrdma_conn *conn)
 	u8 private[RPCRDMA_PRIVATE_LEN];
 	int err;
 
-	rpcrdma_wire_encode_private(&conn->config.params, private);
-	param.private_data = private;
-	param.private_data_len = sizeof(private);
+	conn_set_private(conn, &param, private);
 	rdma_lock_handler(conn->cm_id);
 	err = rdma_accept(conn->cm_id, &param);
 	rdma_unlock_handler(conn->cm_id);
@@ -408,8 +425,8 @@ static int conn_accept(struct rpcrdma_conn *conn,
 
 	if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING)
 		return -ECONNABORTED;
-	conn->config = *config;
-	rpcrdma_wire_agree(&conn->peer_params, &config->params, agreement);
+	conn_set_config(conn, config);
+	rpcrdma_wire_agree(&conn->peer_params, &conn->config.params, agreement);
 	err = conn_make_resources(conn, agreement->call_threshold);
 	if (err)
 		return err;

@@ -232,6 +232,8 @@ extern unsigned int rpcrdma_max_requests;
 extern unsigned int rpcrdma_max_bc_requests;
 extern unsigned int rpcrdma_max_req_size;
 extern unsigned int rpcrdma_max_reads;
+extern unsigned int rpcrdma_server_private_data;
+extern unsigned int rpcrdma_server_remote_invalidation;
 
 /* What became of messages, since the module was loaded. */
 enum rpcrdma_server_counter {

@@ -14,6 +14,8 @@ unsigned int rpcrdma_max_requests = 64;
 unsigned int rpcrdma_max_bc_requests = 8;
 unsigned int rpcrdma_max_req_size = 16384;
 unsigned int rpcrdma_max_reads = 32;
+unsigned int rpcrdma_server_private_data = 1;
+unsigned int rpcrdma_server_remote_invalidation = 1;
 atomic_long_t rpcrdma_server_count[RPCRDMA_STAT_COUNT];
 
 static unsigned int min_requests = 4;
@@ -24,6 +26,8 @@ static unsigned int min_req_size = RPCRDMA_INLINE_MIN;
 static unsigned int most_req_size = 65536;
 static unsigned int min_reads = 1;
 static unsigned int most_reads = 255;
+static unsigned int off;
+static unsigned int on = 1;
 
 #define SETTING(name, variable, least, most)				\
 	{								\
@@ -54,6 +58,9 @@ static struct ctl_table server_table[] = {
 		min_req_size, most_req_size),
 	SETTING("max_outbound_read_requests", rpcrdma_max_reads,
 		min_reads, most_reads),
+	SETTING("private_data", rpcrdma_server_private_data, off, on),
+	SETTING("remote_invalidation", rpcrdma_server_remote_invalidation,
+		off, on),
 	COUNTER("recv", RPCRDMA_STAT_RECV),
 	COUNTER("read", RPCRDMA_STAT_READ),
 	COUNTER("write", RPCRDMA_STAT_WRITE),

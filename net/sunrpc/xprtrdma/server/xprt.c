@@ -201,7 +201,9 @@ static int service_accept(struct rpcrdma_service *service)
 		.role			= service,
 		.params.send_size	= size,
 		.params.recv_size	= size,
-		.params.remote_inv	= true,
+		.params.remote_inv	=
+			READ_ONCE(rpcrdma_server_remote_invalidation),
+		.silent			= !READ_ONCE(rpcrdma_server_private_data),
 		.credits		= READ_ONCE(rpcrdma_max_requests),
 		.backward_credits	= READ_ONCE(rpcrdma_max_bc_requests),
 		.send_pages		= SEND_PAGES(size),

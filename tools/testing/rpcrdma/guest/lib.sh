@@ -142,6 +142,28 @@ not() {
 	! "$@"
 }
 
+# is WANTED FOUND
+is() {
+	[ "$1" = "$2" ] || { echo "it is '$2', and not '$1'"; return 1; }
+}
+
+# tune NAME VALUE: a tunable, for connections to come
+tune() {
+	echo "$2" >"/proc/sys/sunrpc/$1"
+}
+
+# traced COMMAND...: what our tracepoints tell meanwhile goes to /tmp/trace
+traced() {
+	local tracing=/sys/kernel/tracing status
+	: >$tracing/trace
+	echo 1 >$tracing/events/rpcrdma/enable
+	"$@"
+	status=$?
+	echo 0 >$tracing/events/rpcrdma/enable
+	cat $tracing/trace >/tmp/trace
+	return $status
+}
+
 # NFS server
 
 server_daemons() {

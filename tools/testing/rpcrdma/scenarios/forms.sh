@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   each form of a transfer is used where it should be, by tracepoints and counters
+# guests:  um um-debug debian-6.1 debian-6.12
+# devices: rxe siw
+# modules: ours
+
+. "${BASH_SOURCE%/*}/../guest/forms.sh"
+
+client() {
+	local switch
+	client_begin
+	forms_begin
+	need "mount" nfs_mount 3 rdma /mnt
+	form inline_both_ways "inline" "inline" ""
+	form read_chunk "read" "inline" "read_segments rdma_stat_read"
+	form write_chunk "write" "write" "write_segments placed rdma_stat_write"
+	check "write_chunk: the server invalidates it" invalidated_by server
+	form long_call "long reply" "inline" \
+		"read_segments reply_segments long_calls invalidations rdma_stat_read"
+	form reply_chunk "reply" "reply" \
+		"reply_segments placed invalidations rdma_stat_write"
+	check "umount" umount /mnt
+	for switch in {rdma_,svc_rdma/}{remote_invalidation,private_data}; do
+		without $switch
+	done
+}
+
+# form OPERATION CALLS REPLIES COUNTERS: the forms other than inline ones, if
+# there are any, and the counters that move, while all others do not
+form() {
+	counters >/tmp/before
+	check "$1: the data is right" traced "$1"
+	counters >/tmp/after
+	check "$1: Calls, as sent: $2" is "$2" "$(forms call sent)"
+	check "$1: Calls, as received: $2" is "$2" "$(forms call received)"
+	check "$1: Replies, as sent: $3" is "$3" "$(forms reply sent)"
+	check "$1: Replies, as received: $3" is "$3" "$(forms reply received)"
+	check "$1: counters that move: ${4:-none}" is "$4" "$(moved)"
+}
+
+forms() {
+	sed -n "s/.*rpcrdma_$1_form: .* $2 RDMA_N*O*MSG form=\([^ ]*\) .*/\1/p" /tmp/trace | sort -u |
+		awk '$1 != "inline" { others = others " " $1 }
+		     END { if (NR) print others ? substr(others, 2) : "inline" }'
+}
+
+counters() {
+	awk '$1 == "xprt:" && $2 == "rdma" {
+		print "connections", $5
+		print "read_segments", $13
+		print "write_segments", $14
+		print "reply_segments", $15
+		print "placed", $17
+		print "unusable", $22
+		print "long_calls", $23
+		print "invalidations", $27
+	}' /proc/self/mountstats
+	(cd /proc/sys/sunrpc/svc_rdma && grep . rdma_stat_{read,write,dropped,errors}) | tr : ' '
+}
+
+moved() {
+	paste /tmp/before /tmp/after | awk '$2 != $4 { print $1 }' | xargs
+}
+
+# By the server with its Reply, or by the client afterwards
+invalidated_by() {
+	is "$1" "$(sed -n 's/.*rpcrdma_receive: .*invalidated=1 .*/server/p
+			   s/.*rpcrdma_mr_invalidate: .*/client/p' /tmp/trace | sort -u | xargs)"
+}
+
+# Either end can do without.
+without() {
+	tune "$1" 0
+	check "without $1: mount" nfs_mount 3 rdma /mnt
+	form write_chunk "write" "write" "write_segments placed invalidations rdma_stat_write"
+	check "without $1: the client invalidates it" invalidated_by client
+	check "umount" umount /mnt
+	tune "$1" 1
+}
