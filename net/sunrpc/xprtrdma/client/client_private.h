@@ -87,6 +87,8 @@ struct rpcrdma_client_stats {
  * @source: address to connect from; family AF_UNSPEC: any
  * @local: address connected from; transport_lock
  * @wants_backward: NFSv4.1 or later, so that the server may call back
+ * @reply_lost: a Reply on this connection was discarded, so some RPC may wait
+ *	for it in vain
  * @idle: slots not in use; reserve_lock
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
@@ -108,6 +110,7 @@ struct rpcrdma_client {
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	bool wants_backward;
+	bool reply_lost;
 
 	struct list_head idle;
 	struct list_head slots;

@@ -376,6 +376,97 @@ static void test_credits_unasked_replies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
 }
 
+/* Messages in words, and whether their discard lets one more Call be sent */
+struct discard_row {
+	const char *name;
+	bool backward;
+	bool frees;
+	u32 len;
+	u32 word[10];
+};
+
+static const struct discard_row discard_rows[] = {
+	{
+		"too short to be anything", true, true,
+		24, { 0xcafe, 1, 64, RPCRDMA_MSG },
+	}, {
+		"a version that nobody knows", true, true,
+		36, { 0xcafe, 7, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"RDMA_MSGP", false, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSGP, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"a Reply with a Write list that does not end", true, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 1, 9, 0xcafe, 1 },
+	}, {
+		"a Reply of another XID than its header", true, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 1 },
+	}, {
+		"RDMA_NOMSG with nothing", true, true,
+		28, { 0xcafe, 1, 64, RPCRDMA_NOMSG },
+	}, {
+		"an RDMA_ERROR that cannot be decoded", true, true,
+		28, { 0xcafe, 1, 64, RPCRDMA_ERROR, 99 },
+	}, {
+		"RDMA_DONE, which answers nothing", true, false,
+		28, { 0xcafe, 1, 64, RPCRDMA_DONE },
+	}, {
+		"a backward Call that nobody expects", false, false,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 0 },
+	}, {
+		"a bad backward Call, which is answered", true, false,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 0 },
+	},
+};
+
+static void discard_row_name(const struct discard_row *row, char *name)
+{
+	strscpy(name, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(discard, discard_rows, discard_row_name);
+
+static void test_credits_discarded(struct kunit *test)
+{
+	const struct discard_row *row = test->param_value;
+	struct rpcrdma_credits credits = start();
+	struct rpcrdma_message *msg;
+	enum rpcrdma_verdict verdict;
+	__be32 word[10];
+	unsigned int i;
+
+	msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	for (i = 0; i < ARRAY_SIZE(word); i++)
+		word[i] = cpu_to_be32(row->word[i]);
+	receive(&credits, 4);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+
+	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
+				      row->backward);
+	KUNIT_EXPECT_NE(test, verdict, RPCRDMA_USE);
+	if (rpcrdma_credits_freed_by(verdict, msg->reason))
+		rpcrdma_credits_give(&credits);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), row->frees ? 1 : 0);
+}
+
+/* However many Replies are bad, the window is what it was when one is good. */
+static void test_credits_recover(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+	unsigned int i;
+
+	receive(&credits, 4);
+	for (i = 0; i < 100; i++) {
+		send_all(&credits);
+		rpcrdma_credits_give(&credits);
+	}
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	for (i = 0; i < 4; i++)
+		receive(&credits, 4);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+}
+
 static void test_credits_news(struct kunit *test)
 {
 	struct rpcrdma_credits credits = start();
@@ -394,6 +485,8 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_fall_and_rise),
 	KUNIT_CASE(test_credits_killed_task),
 	KUNIT_CASE(test_credits_unasked_replies),
+	KUNIT_CASE_PARAM(test_credits_discarded, discard_gen_params),
+	KUNIT_CASE(test_credits_recover),
 	KUNIT_CASE(test_credits_news),
 	{}
 };
