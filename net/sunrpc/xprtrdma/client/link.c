@@ -50,6 +50,8 @@ static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 	init_completion(&link->ready);
 	init_completion(&link->closed);
 	rpcrdma_credits_init(&link->credits);
+	spin_lock_init(&link->owed_lock);
+	INIT_LIST_HEAD(&link->owed);
 	return link;
 }
 

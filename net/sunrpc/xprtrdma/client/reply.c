@@ -233,17 +233,9 @@ static void reply_invalidated(struct rpcrdma_work *work, int status)
  */
 void rpcrdma_reply_proceed(struct rpcrdma_request *request)
 {
-	struct rpcrdma_link *link = request->link;
-	struct rpcrdma_mr *mr;
-
-	if (list_empty(&request->invalidation.mrs)) {
+	if (list_empty(&request->invalidation.mrs))
 		finish(request);
-		return;
-	}
-	list_for_each_entry(mr, &request->invalidation.mrs, list)
-		link->client->stats.invalidations++;
-	request->invalidation.work.done = reply_invalidated;
-	if (rpcrdma_mr_invalidate(link->conn, &request->invalidation))
+	else if (rpcrdma_request_invalidate(request, reply_invalidated))
 		give_up(request);
 }
 
@@ -263,6 +255,28 @@ static bool take_invalidated(struct rpcrdma_request *request, u32 handle)
 		return true;
 	}
 	return false;
+}
+
+/*
+ * A task that was killed is still to be told what its Reply has invalidated:
+ * see rpcrdma_request_retire().
+ */
+static void settle_owed(struct rpcrdma_link *link,
+			const struct rpcrdma_recv *recv, __be32 xid)
+{
+	struct rpcrdma_request *request;
+
+	spin_lock(&link->owed_lock);
+	list_for_each_entry(request, &link->owed, list) {
+		if (request->rqst.rq_xid != xid)
+			continue;
+		if (recv->invalidated &&
+		    !take_invalidated(request, recv->inv_handle))
+			rpcrdma_conn_close(link->conn, -EPROTO);
+		clear_and_wake_up_bit(RPCRDMA_OWED, &request->state);
+		break;
+	}
+	spin_unlock(&link->owed_lock);
 }
 
 /* Match the Reply */
@@ -386,6 +400,7 @@ void rpcrdma_reply_received(struct rpcrdma_link *link,
 	request = match(link, msg->xid);
 	if (!request) {
 		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
+		settle_owed(link, recv, msg->xid);
 		rpcrdma_recv_put(recv);
 		rpcrdma_link_credit_back(link);
 		return;
