@@ -14,6 +14,7 @@
 
 #include "../trace.h"
 #include "client_private.h"
+#include "piece.h"
 
 /* Enough of a Reply that says that the server denied the Call: RPC_MISMATCH */
 #define DENIAL_LEN	16
@@ -113,22 +114,14 @@ static const void *scatter_kvec(const struct kvec *to, const void *from,
 	return from + part;
 }
 
-static const void *scatter_pages(const struct xdr_buf *to, const void *from,
-				 u32 *len)
+static int scatter_piece(void *context, struct page *page, unsigned int offset,
+			 unsigned int len)
 {
-	struct page **page = to->pages + (to->page_base >> PAGE_SHIFT);
-	unsigned int offset = offset_in_page(to->page_base);
-	u32 left = min(*len, to->page_len), part;
+	const void **from = context;
 
-	*len -= left;
-	while (left) {
-		part = min_t(u32, left, PAGE_SIZE - offset);
-		memcpy_to_page(*page++, offset, from, part);
-		offset = 0;
-		from += part;
-		left -= part;
-	}
-	return from;
+	memcpy_to_page(page, offset, *from, len);
+	*from += len;
+	return 0;
 }
 
 /* All of it is inline, even if the server could have used a chunk. */
@@ -136,12 +129,14 @@ static int place_inline(struct rpcrdma_request *request, u32 len)
 {
 	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
 	const void *from = request->payload;
-	u32 left = len;
+	u32 left = len, part;
 
 	if (len > buf->buflen)
 		return -EIO;
 	from = scatter_kvec(&buf->head[0], from, &left);
-	from = scatter_pages(buf, from, &left);
+	part = min(left, buf->page_len);
+	rpcrdma_page_pieces(buf, part, scatter_piece, &from);
+	left -= part;
 	scatter_kvec(&buf->tail[0], from, &left);
 	return left ? -EIO : len;
 }
