@@ -9,6 +9,9 @@
 #include "client_private.h"
 #include "piece.h"
 
+/* How long a Call may hold up those behind it because it cannot be mapped */
+#define MAPPING_PATIENCE	(5 * HZ)
+
 /**
  * struct builder - a Call in the making
  * @link: the connection
@@ -98,10 +101,18 @@ static int choose_form(const struct rpcrdma_link *link,
 
 /* Chunks */
 
-/* The device may be short of mappings now, and have some later. */
-static int mapping_failed(int error)
+/*
+ * The device may be short of mappings now, and have some later. Nothing tells
+ * that from memory that it can never map.
+ */
+static int mapping_failed(struct rpcrdma_request *request, int error)
 {
-	return error == -ENOTCONN ? error : -ENOBUFS;
+	if (error == -ENOTCONN)
+		return error;
+	if (!request->mapping_since)
+		request->mapping_since = jiffies ?: 1;
+	return time_before(jiffies, request->mapping_since + MAPPING_PATIENCE) ?
+	       -ENOBUFS : -EIO;
 }
 
 static int finish_mr(struct builder *b)
@@ -112,7 +123,7 @@ static int finish_mr(struct builder *b)
 	b->mr = NULL;
 	ret = rpcrdma_mr_map(mr, b->direction);
 	if (ret)
-		return mapping_failed(ret);
+		return mapping_failed(b->request, ret);
 	*b->next = &mr->reg_wr.wr;
 	b->next = &mr->reg_wr.wr.next;
 	b->link->client->stats.registrations++;
@@ -285,13 +296,13 @@ static int gather_piece(void *context, struct page *page, unsigned int offset,
 }
 
 /* What comes behind the pages has to be gathered, too. */
-static int gather_pages(struct rpcrdma_send *send, const struct xdr_buf *buf)
+static int gather_pages(struct builder *b, const struct xdr_buf *buf)
 {
-	int ret = rpcrdma_page_pieces(buf, buf->page_len, gather_piece, send);
+	int ret = rpcrdma_page_pieces(buf, buf->page_len, gather_piece, b->send);
 
 	if (!ret)
-		ret = rpcrdma_kvec_pieces(&buf->tail[0], gather_piece, send);
-	return ret ? mapping_failed(ret) : 0;
+		ret = rpcrdma_kvec_pieces(&buf->tail[0], gather_piece, b->send);
+	return ret ? mapping_failed(b->request, ret) : 0;
 }
 
 static int build_payload(struct builder *b, u32 header_len, bool gather)
@@ -308,7 +319,7 @@ static int build_payload(struct builder *b, u32 header_len, bool gather)
 
 	if (gather) {
 		end = copy_kvec(start, &call->head[0]);
-		ret = gather_pages(send, call);
+		ret = gather_pages(b, call);
 	} else if (form->call == RPCRDMA_CALL_INLINE) {
 		end = rpcrdma_copy_octets(start, call);
 	} else if (form->call == RPCRDMA_CALL_READ_CHUNK) {

@@ -192,6 +192,7 @@ struct rpcrdma_buffer {
  * @state: see above
  * @release_snd_buf: what rq_release_snd_buf was; see rpcrdma_request_prepare()
  * @form: how it travels
+ * @mapping_since: jiffies, since when it cannot be mapped; zero: it could be
  * @invalidation: its registrations: first the Call's, then the Reply's
  * @invalidation_status: how it ended
  * @reply_mr: the first of the Reply's registrations
@@ -217,6 +218,7 @@ struct rpcrdma_request {
 	unsigned long state;
 	void (*release_snd_buf)(struct rpc_rqst *rqst);
 	struct rpcrdma_form form;
+	unsigned long mapping_since;
 	struct rpcrdma_invalidation invalidation;
 	int invalidation_status;
 	struct rpcrdma_mr *reply_mr;

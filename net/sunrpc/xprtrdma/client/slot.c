@@ -274,6 +274,7 @@ int rpcrdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	if (bc_prealloc(rqst))
 		return 0;
 	rpcrdma_request_retire(rpcrdma_request_of(rqst));
+	rpcrdma_request_of(rqst)->mapping_since = 0;
 	guard_snd_buf(rqst);
 	if (buf == &rqst->rq_rcv_buf && buf->flags & XDRBUF_SPARSE_PAGES)
 		return fill_sparse_pages(buf);
