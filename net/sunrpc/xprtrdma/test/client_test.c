@@ -238,6 +238,66 @@ static void test_form_header_len(struct kunit *test)
 			sizes.call_threshold);
 }
 
+static void expect_forms(struct kunit *test, struct rpcrdma_sizes sizes,
+			 enum rpcrdma_call_form call,
+			 enum rpcrdma_reply_form reply)
+{
+	struct rpcrdma_form form;
+
+	sizes = fill_in(&sizes);
+	KUNIT_ASSERT_EQ(test, rpcrdma_form_choose(&form, &sizes), 0);
+	KUNIT_EXPECT_EQ(test, form.call, call);
+	KUNIT_EXPECT_EQ(test, form.reply, reply);
+	KUNIT_EXPECT_LE(test, form.header_len + form.inline_len,
+			sizes.call_threshold);
+}
+
+/* WRITE and READ at the edge: the last that is inline, the first that is not */
+static void expect_edges(struct kunit *test, u32 call_threshold,
+			 u32 reply_threshold, bool ddp)
+{
+	struct rpcrdma_sizes out = {
+		.call_pages = call_threshold - HEADER - AROUND,
+		.call_ddp = ddp,
+		.reply_max = 120,
+		.call_threshold = call_threshold,
+		.reply_threshold = reply_threshold,
+	};
+	struct rpcrdma_sizes in = {
+		.call_len = 120,
+		.reply_pages = reply_threshold - HEADER - AROUND,
+		.reply_ddp = ddp,
+		.call_threshold = call_threshold,
+		.reply_threshold = reply_threshold,
+	};
+
+	expect_forms(test, out, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+	out.call_pages += 4;
+	expect_forms(test, out,
+		     ddp ? RPCRDMA_CALL_READ_CHUNK : RPCRDMA_CALL_LONG,
+		     RPCRDMA_REPLY_INLINE);
+	expect_forms(test, in, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+	in.reply_pages++;
+	expect_forms(test, in, RPCRDMA_CALL_INLINE,
+		     ddp ? RPCRDMA_REPLY_WRITE_CHUNK : RPCRDMA_REPLY_CHUNK);
+}
+
+static void test_form_thresholds(struct kunit *test)
+{
+	static const u32 thresholds[] = { 1024, 4096, 16384, 65536,
+					  RPCRDMA_INLINE_MAX };
+	unsigned int call, reply;
+
+	for (call = 0; call < ARRAY_SIZE(thresholds); call++) {
+		for (reply = 0; reply < ARRAY_SIZE(thresholds); reply++) {
+			expect_edges(test, thresholds[call],
+				     thresholds[reply], true);
+			expect_edges(test, thresholds[call],
+				     thresholds[reply], false);
+		}
+	}
+}
+
 static void expect_no_form(struct kunit *test, struct rpcrdma_sizes sizes)
 {
 	struct rpcrdma_form form;
@@ -274,6 +334,7 @@ static void test_form_too_long(struct kunit *test)
 static struct kunit_case form_cases[] = {
 	KUNIT_CASE_PARAM(test_form, form_gen_params),
 	KUNIT_CASE_PARAM(test_form_header_len, form_gen_params),
+	KUNIT_CASE(test_form_thresholds),
 	KUNIT_CASE(test_form_too_long),
 	{}
 };
