@@ -22,12 +22,48 @@ static inline void rpcrdma_compat_queue_bc(struct svc_serv *serv,
 	wake_up(&serv->sv_cb_waitq);
 	spin_unlock_bh(&serv->sv_cb_lock);
 }
+
+static inline void rpcrdma_compat_unqueue_bc(struct svc_serv *serv,
+					     struct rpc_xprt *xprt)
+{
+	struct rpc_rqst *req, *next;
+	LIST_HEAD(unqueued);
+
+	spin_lock_bh(&serv->sv_cb_lock);
+	list_for_each_entry_safe(req, next, &serv->sv_cb_list, rq_bc_list) {
+		if (req->rq_xprt == xprt)
+			list_move_tail(&req->rq_bc_list, &unqueued);
+	}
+	spin_unlock_bh(&serv->sv_cb_lock);
+	list_for_each_entry_safe(req, next, &unqueued, rq_bc_list) {
+		atomic_dec(&xprt->bc_slot_count);
+		xprt->ops->bc_free_rqst(req);
+	}
+}
 #else
 static inline void rpcrdma_compat_queue_bc(struct svc_serv *serv,
 					   struct rpc_rqst *req)
 {
 	lwq_enqueue(&req->rq_bc_list, &serv->sv_cb_list);
 	svc_pool_wake_idle_thread(&serv->sv_pools[0]);
+}
+
+static inline void rpcrdma_compat_unqueue_bc(struct svc_serv *serv,
+					     struct rpc_xprt *xprt)
+{
+	struct llist_node *all = lwq_dequeue_all(&serv->sv_cb_list);
+	struct llist_node **link, *next;
+	struct rpc_rqst *req;
+
+	lwq_for_each_safe(req, link, next, &all, rq_bc_list) {
+		if (req->rq_xprt == xprt) {
+			atomic_dec(&xprt->bc_slot_count);
+			xprt->ops->bc_free_rqst(req);
+		} else {
+			rpcrdma_compat_queue_bc(serv, req);
+		}
+		req = NULL;
+	}
 }
 #endif
 
@@ -50,6 +86,17 @@ static inline bool rpcrdma_compat_enqueue_bc(struct rpc_rqst *req)
 	}
 	spin_unlock(&xprt->bc_pa_lock);
 	return taken;
+}
+
+/*
+ * Gives back what no thread of the service has begun with. They leave it in the
+ * queue when they are told to stop, and the transport's references with it. The
+ * caller has one, and knows that the service is still there.
+ */
+static inline void rpcrdma_compat_take_back_bc(struct rpc_xprt *xprt)
+{
+	if (xprt->bc_serv)
+		rpcrdma_compat_unqueue_bc(xprt->bc_serv, xprt);
 }
 
 #endif /* CONFIG_SUNRPC_BACKCHANNEL */

@@ -7,6 +7,10 @@
 
 #include "../trace.h"
 #include "client_private.h"
+#include "piece.h"
+
+/* How long a Call may hold up those behind it because it cannot be mapped */
+#define MAPPING_PATIENCE	(5 * HZ)
 
 /**
  * struct builder - a Call in the making
@@ -97,10 +101,18 @@ static int choose_form(const struct rpcrdma_link *link,
 
 /* Chunks */
 
-/* The device may be short of mappings now, and have some later. */
-static int mapping_failed(int error)
+/*
+ * The device may be short of mappings now, and have some later. Nothing tells
+ * that from memory that it can never map.
+ */
+static int mapping_failed(struct rpcrdma_request *request, int error)
 {
-	return error == -ENOTCONN ? error : -ENOBUFS;
+	if (error == -ENOTCONN)
+		return error;
+	if (!request->mapping_since)
+		request->mapping_since = jiffies ?: 1;
+	return time_before(jiffies, request->mapping_since + MAPPING_PATIENCE) ?
+	       -ENOBUFS : -EIO;
 }
 
 static int finish_mr(struct builder *b)
@@ -111,7 +123,7 @@ static int finish_mr(struct builder *b)
 	b->mr = NULL;
 	ret = rpcrdma_mr_map(mr, b->direction);
 	if (ret)
-		return mapping_failed(ret);
+		return mapping_failed(b->request, ret);
 	*b->next = &mr->reg_wr.wr;
 	b->next = &mr->reg_wr.wr.next;
 	b->link->client->stats.registrations++;
@@ -121,9 +133,10 @@ static int finish_mr(struct builder *b)
 					mr->segment.offset);
 }
 
-static int offer_page(struct builder *b, struct page *page, unsigned int offset,
-		      unsigned int len)
+static int offer_piece(void *context, struct page *page, unsigned int offset,
+		       unsigned int len)
 {
+	struct builder *b = context;
 	unsigned int taken;
 	bool empty;
 	int ret;
@@ -151,38 +164,6 @@ static int offer_page(struct builder *b, struct page *page, unsigned int offset,
 	return 0;
 }
 
-static int offer_kvec(struct builder *b, const struct kvec *vec)
-{
-	const char *data = vec->iov_base;
-	size_t len = vec->iov_len, part;
-	int ret = 0;
-
-	while (len && !ret) {
-		part = min_t(size_t, len, PAGE_SIZE - offset_in_page(data));
-		ret = offer_page(b, virt_to_page(data), offset_in_page(data),
-				 part);
-		data += part;
-		len -= part;
-	}
-	return ret;
-}
-
-static int offer_pages(struct builder *b, const struct xdr_buf *buf)
-{
-	struct page **page = buf->pages + (buf->page_base >> PAGE_SHIFT);
-	unsigned int offset = offset_in_page(buf->page_base);
-	unsigned int len = buf->page_len, part;
-	int ret = 0;
-
-	while (len && !ret) {
-		part = min_t(unsigned int, len, PAGE_SIZE - offset);
-		ret = offer_page(b, *page++, offset, part);
-		offset = 0;
-		len -= part;
-	}
-	return ret;
-}
-
 /* A chunk of everything in @buf, or of its pages alone */
 static int fill_chunk(struct builder *b, struct rpcrdma_chunk *chunk,
 		      const struct xdr_buf *buf, bool whole,
@@ -193,11 +174,11 @@ static int fill_chunk(struct builder *b, struct rpcrdma_chunk *chunk,
 	b->chunk = chunk;
 	b->direction = direction;
 	if (whole)
-		ret = offer_kvec(b, &buf->head[0]);
+		ret = rpcrdma_kvec_pieces(&buf->head[0], offer_piece, b);
 	if (!ret)
-		ret = offer_pages(b, buf);
+		ret = rpcrdma_page_pieces(buf, buf->page_len, offer_piece, b);
 	if (!ret && whole)
-		ret = offer_kvec(b, &buf->tail[0]);
+		ret = rpcrdma_kvec_pieces(&buf->tail[0], offer_piece, b);
 	if (!ret && b->mr)
 		ret = finish_mr(b);
 	return ret;
@@ -247,20 +228,14 @@ static int build_reply_chunk(struct builder *b)
 
 /* Payload */
 
-static void *copy_pages(void *to, const struct xdr_buf *from)
+static int copy_piece(void *context, struct page *page, unsigned int offset,
+		      unsigned int len)
 {
-	struct page **page = from->pages + (from->page_base >> PAGE_SHIFT);
-	unsigned int offset = offset_in_page(from->page_base);
-	unsigned int len = from->page_len, part;
+	void **to = context;
 
-	while (len) {
-		part = min_t(unsigned int, len, PAGE_SIZE - offset);
-		memcpy_from_page(to, *page++, offset, part);
-		offset = 0;
-		to += part;
-		len -= part;
-	}
-	return to;
+	memcpy_from_page(*to, page, offset, len);
+	*to += len;
+	return 0;
 }
 
 static void *copy_kvec(void *to, const struct kvec *from)
@@ -279,7 +254,7 @@ static void *copy_kvec(void *to, const struct kvec *from)
 void *rpcrdma_copy_octets(void *to, const struct xdr_buf *from)
 {
 	to = copy_kvec(to, &from->head[0]);
-	to = copy_pages(to, from);
+	rpcrdma_page_pieces(from, from->page_len, copy_piece, &to);
 	return copy_kvec(to, &from->tail[0]);
 }
 
@@ -314,39 +289,20 @@ static bool worth_gathering(const struct builder *b)
 		      call->tail[0].iov_len) <= b->link->conn->send_sges;
 }
 
-static int gather_kvec(struct rpcrdma_send *send, const struct kvec *vec)
+static int gather_piece(void *context, struct page *page, unsigned int offset,
+			unsigned int len)
 {
-	const char *data = vec->iov_base;
-	size_t len = vec->iov_len, part;
-	int ret = 0;
-
-	while (len && !ret) {
-		part = min_t(size_t, len, PAGE_SIZE - offset_in_page(data));
-		ret = rpcrdma_send_add_page(send, virt_to_page(data),
-					    offset_in_page(data), part);
-		data += part;
-		len -= part;
-	}
-	return ret;
+	return rpcrdma_send_add_page(context, page, offset, len);
 }
 
 /* What comes behind the pages has to be gathered, too. */
-static int gather_pages(struct rpcrdma_send *send, const struct xdr_buf *buf)
+static int gather_pages(struct builder *b, const struct xdr_buf *buf)
 {
-	struct page **page = buf->pages + (buf->page_base >> PAGE_SHIFT);
-	unsigned int offset = offset_in_page(buf->page_base);
-	unsigned int len = buf->page_len, part;
-	int ret = 0;
+	int ret = rpcrdma_page_pieces(buf, buf->page_len, gather_piece, b->send);
 
-	while (len && !ret) {
-		part = min_t(unsigned int, len, PAGE_SIZE - offset);
-		ret = rpcrdma_send_add_page(send, *page++, offset, part);
-		offset = 0;
-		len -= part;
-	}
 	if (!ret)
-		ret = gather_kvec(send, &buf->tail[0]);
-	return ret ? mapping_failed(ret) : 0;
+		ret = rpcrdma_kvec_pieces(&buf->tail[0], gather_piece, b->send);
+	return ret ? mapping_failed(b->request, ret) : 0;
 }
 
 static int build_payload(struct builder *b, u32 header_len, bool gather)
@@ -363,7 +319,7 @@ static int build_payload(struct builder *b, u32 header_len, bool gather)
 
 	if (gather) {
 		end = copy_kvec(start, &call->head[0]);
-		ret = gather_pages(send, call);
+		ret = gather_pages(b, call);
 	} else if (form->call == RPCRDMA_CALL_INLINE) {
 		end = rpcrdma_copy_octets(start, call);
 	} else if (form->call == RPCRDMA_CALL_READ_CHUNK) {

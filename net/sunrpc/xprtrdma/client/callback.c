@@ -150,11 +150,15 @@ int rpcrdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
  * rpcrdma_backward_destroy - the rpc_xprt_ops's bc_destroy
  * @xprt: the transport
  * @max_reqs: Calls that the caller expected, or more
+ *
+ * Calls that the service has not begun with are dropped with the last user. It
+ * outlives that, as long as it has any, but might end without a look at them.
  */
 void rpcrdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 {
 	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
 	struct rpcrdma_backward *backward, *next;
+	bool with_service = false;
 	LIST_HEAD(surplus);
 
 	spin_lock(&client->backward_lock);
@@ -163,11 +167,14 @@ void rpcrdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 		list_for_each_entry(backward, &client->backward_idle, list)
 			client->backward_count--;
 		list_splice_init(&client->backward_idle, &surplus);
+		with_service = client->backward_count;
 	}
 	spin_unlock(&client->backward_lock);
 
 	list_for_each_entry_safe(backward, next, &surplus, list)
 		backward_destroy(backward);
+	if (with_service)
+		rpcrdma_compat_take_back_bc(xprt);
 }
 
 /**

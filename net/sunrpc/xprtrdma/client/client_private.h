@@ -21,7 +21,8 @@
  * ->received and ->done of one connection never run concurrently, so that what
  * only they touch needs none. Of sunrpc's, queue_lock makes sure that a Reply
  * is matched once, reserve_lock protects the slots, transport_lock the
- * client's address. client->backward_lock is a leaf.
+ * client's address. client->backward_lock and link->owed_lock, which are taken
+ * for backward Calls and killed tasks, have none but those of conn/ inside.
  */
 #ifndef RPCRDMA_CLIENT_PRIVATE_H
 #define RPCRDMA_CLIENT_PRIVATE_H
@@ -48,6 +49,9 @@
 /* How long the server may keep a task that was killed from leaving */
 #define RPCRDMA_RETIRE_TIMEOUT		(5 * HZ)
 
+/* How long such a task waits for a Reply: no longer than connecting anew takes */
+#define RPCRDMA_OWED_TIMEOUT		HZ
+
 /* Tunables, sysctl.c */
 extern unsigned int rpcrdma_slot_table_entries;
 extern unsigned int rpcrdma_max_inline_read;
@@ -59,8 +63,8 @@ extern unsigned int rpcrdma_remote_invalidation;
  * struct rpcrdma_client_stats: for mountstats; see client_print_stats()
  *
  * Those above @fixup are counted with XPRT_LOCKED held, @fixup and those after
- * it by the one ->received or ->done that runs at a time. @recovered alone is
- * counted by many; a lost count does no harm.
+ * it by the one ->received or ->done that runs at a time. @invalidations and
+ * @recovered are counted by killed tasks, too; a lost count does no harm.
  */
 struct rpcrdma_client_stats {
 	unsigned long read_segments;
@@ -89,6 +93,8 @@ struct rpcrdma_client_stats {
  * @source: address to connect from; family AF_UNSPEC: any
  * @local: address connected from; transport_lock
  * @wants_backward: NFSv4.1 or later, so that the server may call back
+ * @reply_lost: a Reply on this connection was discarded, so some RPC may wait
+ *	for it in vain
  * @idle: slots not in use; reserve_lock
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
@@ -110,6 +116,7 @@ struct rpcrdma_client {
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	bool wants_backward;
+	bool reply_lost;
 
 	struct list_head idle;
 	struct list_head slots;
@@ -139,6 +146,8 @@ struct rpcrdma_client {
  * @credits: credits. A Call whose task was killed keeps its own until the Reply
  *	arrives that the server still owes.
  * @max_mr_pages: pages that one registration can cover
+ * @owed_lock: protects @owed
+ * @owed: requests of killed tasks, which wait for the Reply; by ->list
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
  */
@@ -153,6 +162,8 @@ struct rpcrdma_link {
 	bool closing;
 	struct rpcrdma_credits credits;
 	unsigned int max_mr_pages;
+	spinlock_t owed_lock;		/* see above */
+	struct list_head owed;
 	struct rpcrdma_message call;
 	struct rpcrdma_message reply;
 };
@@ -161,6 +172,7 @@ struct rpcrdma_link {
 enum {
 	RPCRDMA_POSTING,	/* until the outcome of posting is known */
 	RPCRDMA_GATHERING,	/* the device reads the task's pages */
+	RPCRDMA_OWED,		/* rpcrdma_request_retire() awaits the Reply */
 	RPCRDMA_INVALIDATING,	/* on behalf of rpcrdma_request_retire() */
 };
 
@@ -173,7 +185,7 @@ struct rpcrdma_buffer {
 /**
  * struct rpcrdma_request - a slot, and the RPC that has it
  * @rqst: the rpc_rqst, which has to be first
- * @list: in client->idle
+ * @list: in client->idle, or in link->owed
  * @all: in client->slots
  * @call_buffer: behind rq_buffer
  * @reply_buffer: behind rq_rbuffer
@@ -182,6 +194,7 @@ struct rpcrdma_buffer {
  * @state: see above
  * @release_snd_buf: what rq_release_snd_buf was; see rpcrdma_request_prepare()
  * @form: how it travels
+ * @mapping_since: jiffies, since when it cannot be mapped; zero: it could be
  * @invalidation: its registrations: first the Call's, then the Reply's
  * @invalidation_status: how it ended
  * @reply_mr: the first of the Reply's registrations
@@ -207,6 +220,7 @@ struct rpcrdma_request {
 	unsigned long state;
 	void (*release_snd_buf)(struct rpc_rqst *rqst);
 	struct rpcrdma_form form;
+	unsigned long mapping_since;
 	struct rpcrdma_invalidation invalidation;
 	int invalidation_status;
 	struct rpcrdma_mr *reply_mr;
@@ -250,6 +264,9 @@ int rpcrdma_buffers_alloc(struct rpc_task *task);
 void rpcrdma_buffers_free(struct rpc_task *task);
 int rpcrdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf);
 void rpcrdma_request_retire(struct rpcrdma_request *request);
+int rpcrdma_request_invalidate(struct rpcrdma_request *request,
+			       void (*done)(struct rpcrdma_work *work,
+					    int status));
 void rpcrdma_request_put_mrs(struct rpcrdma_request *request);
 
 /* call.c */

@@ -77,6 +77,27 @@ static inline void rpcrdma_credits_give(struct rpcrdma_credits *credits)
 }
 
 /**
+ * rpcrdma_credits_freed_by - whether a message that is discarded gives one back
+ * @verdict: what the decoder would have done with it
+ * @reason: why it is not used
+ *
+ * A Reply with a bad header has to be discarded (RFC 8166 section 4.5), and
+ * what it grants is not to be believed. But the server is done with some Call,
+ * and has posted the Receive of that again. A credit kept for it would be lost
+ * as long as the connection lasts. What does not tell its direction is taken
+ * for a Reply, as the decoder does: at worst the server gets a Call more than
+ * it has room for, and a server that sends such messages may lose a connection.
+ *
+ * Return: true if it does; not for what never answers a Call.
+ */
+static inline bool rpcrdma_credits_freed_by(enum rpcrdma_verdict verdict,
+					    enum rpcrdma_reason reason)
+{
+	return verdict == RPCRDMA_DROP && reason != RPCRDMA_BAD_DIRECTION &&
+	       reason != RPCRDMA_BAD_DONE;
+}
+
+/**
  * rpcrdma_credits_grant - take notice of what a Reply grants
  * @credits: the credits
  * @granted: rdma_credit; zero, which no server may send, counts as one

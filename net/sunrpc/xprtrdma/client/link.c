@@ -50,6 +50,8 @@ static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 	init_completion(&link->ready);
 	init_completion(&link->closed);
 	rpcrdma_credits_init(&link->credits);
+	spin_lock_init(&link->owed_lock);
+	INIT_LIST_HEAD(&link->owed);
 	return link;
 }
 
@@ -94,6 +96,16 @@ void rpcrdma_link_credit_back(struct rpcrdma_link *link)
 	xprt_write_space(&link->client->xprt);
 }
 
+/*
+ * Some RPC will not get its Reply, and sunrpc sends no second Call by the same
+ * connection where the protocol forbids it: see client_timer().
+ */
+static void link_reply_lost(struct rpcrdma_link *link)
+{
+	WRITE_ONCE(link->client->reply_lost, true);
+	rpcrdma_link_credit_back(link);
+}
+
 static void link_established(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_link *link = conn->role;
@@ -128,7 +140,9 @@ static void link_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
 	link->client->stats.bad_replies++;
 	rpcrdma_recv_put(recv);
-	if (verdict == RPCRDMA_ANSWER_ERR_VERS)
+	if (rpcrdma_credits_freed_by(verdict, msg->reason))
+		link_reply_lost(link);
+	else if (verdict == RPCRDMA_ANSWER_ERR_VERS)
 		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
 	else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK)
 		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
@@ -248,6 +262,7 @@ static void link_connected(struct rpcrdma_client *client)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 
+	WRITE_ONCE(client->reply_lost, false);
 	xprt->connect_cookie++;
 	xprt->stat.connect_count++;
 	xprt->stat.connect_time += (long)jiffies - xprt->stat.connect_start;

@@ -14,6 +14,7 @@
 
 #include "../trace.h"
 #include "client_private.h"
+#include "piece.h"
 
 /* Enough of a Reply that says that the server denied the Call: RPC_MISMATCH */
 #define DENIAL_LEN	16
@@ -113,22 +114,14 @@ static const void *scatter_kvec(const struct kvec *to, const void *from,
 	return from + part;
 }
 
-static const void *scatter_pages(const struct xdr_buf *to, const void *from,
-				 u32 *len)
+static int scatter_piece(void *context, struct page *page, unsigned int offset,
+			 unsigned int len)
 {
-	struct page **page = to->pages + (to->page_base >> PAGE_SHIFT);
-	unsigned int offset = offset_in_page(to->page_base);
-	u32 left = min(*len, to->page_len), part;
+	const void **from = context;
 
-	*len -= left;
-	while (left) {
-		part = min_t(u32, left, PAGE_SIZE - offset);
-		memcpy_to_page(*page++, offset, from, part);
-		offset = 0;
-		from += part;
-		left -= part;
-	}
-	return from;
+	memcpy_to_page(page, offset, *from, len);
+	*from += len;
+	return 0;
 }
 
 /* All of it is inline, even if the server could have used a chunk. */
@@ -136,12 +129,14 @@ static int place_inline(struct rpcrdma_request *request, u32 len)
 {
 	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
 	const void *from = request->payload;
-	u32 left = len;
+	u32 left = len, part;
 
 	if (len > buf->buflen)
 		return -EIO;
 	from = scatter_kvec(&buf->head[0], from, &left);
-	from = scatter_pages(buf, from, &left);
+	part = min(left, buf->page_len);
+	rpcrdma_page_pieces(buf, part, scatter_piece, &from);
+	left -= part;
 	scatter_kvec(&buf->tail[0], from, &left);
 	return left ? -EIO : len;
 }
@@ -233,17 +228,9 @@ static void reply_invalidated(struct rpcrdma_work *work, int status)
  */
 void rpcrdma_reply_proceed(struct rpcrdma_request *request)
 {
-	struct rpcrdma_link *link = request->link;
-	struct rpcrdma_mr *mr;
-
-	if (list_empty(&request->invalidation.mrs)) {
+	if (list_empty(&request->invalidation.mrs))
 		finish(request);
-		return;
-	}
-	list_for_each_entry(mr, &request->invalidation.mrs, list)
-		link->client->stats.invalidations++;
-	request->invalidation.work.done = reply_invalidated;
-	if (rpcrdma_mr_invalidate(link->conn, &request->invalidation))
+	else if (rpcrdma_request_invalidate(request, reply_invalidated))
 		give_up(request);
 }
 
@@ -263,6 +250,28 @@ static bool take_invalidated(struct rpcrdma_request *request, u32 handle)
 		return true;
 	}
 	return false;
+}
+
+/*
+ * A task that was killed is still to be told what its Reply has invalidated:
+ * see rpcrdma_request_retire().
+ */
+static void settle_owed(struct rpcrdma_link *link,
+			const struct rpcrdma_recv *recv, __be32 xid)
+{
+	struct rpcrdma_request *request;
+
+	spin_lock(&link->owed_lock);
+	list_for_each_entry(request, &link->owed, list) {
+		if (request->rqst.rq_xid != xid)
+			continue;
+		if (recv->invalidated &&
+		    !take_invalidated(request, recv->inv_handle))
+			rpcrdma_conn_close(link->conn, -EPROTO);
+		clear_and_wake_up_bit(RPCRDMA_OWED, &request->state);
+		break;
+	}
+	spin_unlock(&link->owed_lock);
 }
 
 /* Match the Reply */
@@ -386,6 +395,7 @@ void rpcrdma_reply_received(struct rpcrdma_link *link,
 	request = match(link, msg->xid);
 	if (!request) {
 		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
+		settle_owed(link, recv, msg->xid);
 		rpcrdma_recv_put(recv);
 		rpcrdma_link_credit_back(link);
 		return;

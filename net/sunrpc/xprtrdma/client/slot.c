@@ -274,10 +274,31 @@ int rpcrdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	if (bc_prealloc(rqst))
 		return 0;
 	rpcrdma_request_retire(rpcrdma_request_of(rqst));
+	rpcrdma_request_of(rqst)->mapping_since = 0;
 	guard_snd_buf(rqst);
 	if (buf == &rqst->rq_rcv_buf && buf->flags & XDRBUF_SPARSE_PAGES)
 		return fill_sparse_pages(buf);
 	return 0;
+}
+
+/**
+ * rpcrdma_request_invalidate - take all registrations of a request from the peer
+ * @request: on the wire, with registrations
+ * @done: called as by rpcrdma_mr_invalidate()
+ *
+ * Return: as rpcrdma_mr_invalidate().
+ */
+int rpcrdma_request_invalidate(struct rpcrdma_request *request,
+			       void (*done)(struct rpcrdma_work *work,
+					    int status))
+{
+	struct rpcrdma_link *link = request->link;
+	struct rpcrdma_mr *mr;
+
+	list_for_each_entry(mr, &request->invalidation.mrs, list)
+		link->client->stats.invalidations++;
+	request->invalidation.work.done = done;
+	return rpcrdma_mr_invalidate(link->conn, &request->invalidation);
 }
 
 /**
@@ -313,14 +334,39 @@ static void retire_wait(struct rpcrdma_request *request, int bit)
 	wait_on_bit(&request->state, bit, TASK_UNINTERRUPTIBLE);
 }
 
+/*
+ * The server may be about to send the Reply with invalidation of a handle. If
+ * that is invalid by then, or even used anew, it costs the connection. So the
+ * server gets a moment to send it; the memory is the task's all that time. One
+ * that timed out has waited enough.
+ */
+static void retire_await_reply(struct rpcrdma_request *request)
+{
+	const struct rpc_task *task = request->rqst.rq_task;
+	struct rpcrdma_link *link = request->link;
+
+	if (!RPC_SIGNALLED(task) || !link->conn->agreement.remote_inv ||
+	    !rpcrdma_conn_established(link->conn))
+		return;
+	set_bit(RPCRDMA_OWED, &request->state);
+	spin_lock(&link->owed_lock);
+	list_add(&request->list, &link->owed);
+	spin_unlock(&link->owed_lock);
+	wait_on_bit_timeout(&request->state, RPCRDMA_OWED,
+			    TASK_UNINTERRUPTIBLE, RPCRDMA_OWED_TIMEOUT);
+	spin_lock(&link->owed_lock);
+	list_del(&request->list);
+	spin_unlock(&link->owed_lock);
+	clear_bit(RPCRDMA_OWED, &request->state);
+}
+
 static void retire_mrs(struct rpcrdma_request *request)
 {
 	struct rpcrdma_link *link = request->link;
 	int status;
 
-	request->invalidation.work.done = retire_invalidated;
 	set_bit(RPCRDMA_INVALIDATING, &request->state);
-	status = rpcrdma_mr_invalidate(link->conn, &request->invalidation);
+	status = rpcrdma_request_invalidate(request, retire_invalidated);
 	if (status) {
 		clear_bit(RPCRDMA_INVALIDATING, &request->state);
 	} else {
@@ -351,6 +397,9 @@ void rpcrdma_request_retire(struct rpcrdma_request *request)
 
 	if (!link)
 		return;
+	if (!list_empty(&request->invalidation.mrs))
+		retire_await_reply(request);
+	/* The Reply may have taken care of them. */
 	if (!list_empty(&request->invalidation.mrs))
 		retire_mrs(request);
 	retire_wait(request, RPCRDMA_GATHERING);

@@ -69,6 +69,8 @@ static struct ctl_table_header *header;
  */
 int rpcrdma_client_sysctl_init(void)
 {
+	if (!IS_ENABLED(CONFIG_SYSCTL))
+		return 0;
 	header = register_sysctl("sunrpc", tunables);
 	return header ? 0 : -ENOMEM;
 }

@@ -122,11 +122,12 @@ static unsigned short client_get_srcport(struct rpc_xprt *xprt)
  * A server that has not answered by now may yet do so. A Call must not be sent
  * a second time by a connection that the Reply to the first may use, as both
  * would be for the same memory. sunrpc sends no second one where the protocol
- * forbids it.
+ * forbids it, so the connection stays, unless the Reply may have been discarded.
  */
 static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT))
+	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) ||
+	    READ_ONCE(rpcrdma_client_of(xprt)->reply_lost))
 		xprt_force_disconnect(xprt);
 }
 
@@ -155,6 +156,7 @@ static void client_disable_swap(struct rpc_xprt *xprt)
 	atomic_dec(&xprt->swapper);
 }
 
+/* XPRT_LOCKED is held, so the link stays. */
 static void client_inject_disconnect(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_link *link = rpcrdma_client_of(xprt)->link;

@@ -9,6 +9,11 @@
 
 /* Made with the connection, so that it gets on when memory is short */
 #define SENDS_MIN	2
+/*
+ * Made before any is used again. Half of the Sends may lie unsignalled: with
+ * two, every other one would cost a completion even if there is one at a time.
+ */
+#define SENDS_ENOUGH	8
 
 static struct ib_device *conn_device(const struct rpcrdma_conn *conn)
 {
@@ -92,11 +97,12 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 }
 
 /* Caller has entered the connection. */
-static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn)
+static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
+				      unsigned int limit)
 {
 	struct rpcrdma_send *send;
 
-	if (READ_ONCE(conn->num_sends) >= conn->depths.sends)
+	if (READ_ONCE(conn->num_sends) >= min(limit, conn->depths.sends))
 		return NULL;
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN);
 	if (!send)
@@ -144,9 +150,11 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 
 	if (!rpcrdma_conn_established(conn) || !rpcrdma_conn_enter(conn))
 		return NULL;
-	send = send_take(conn, false);
+	send = send_make(conn, SENDS_ENOUGH);
 	if (!send)
-		send = send_make(conn);
+		send = send_take(conn, false);
+	if (!send)
+		send = send_make(conn, conn->depths.sends);
 	if (!send)
 		send = send_take(conn, true);
 	rpcrdma_conn_leave(conn);

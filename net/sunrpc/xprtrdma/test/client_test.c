@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suites of client/: how an RPC travels, and credits.
+ * KUnit suites of client/: how an RPC travels, its pieces, and credits.
  */
 #include <kunit/test.h>
 
 #include "../client/credits.h"
 #include "../client/form.h"
+#include "../client/piece.h"
 
 /* A COMPOUND around the data of READ or WRITE, and an RPC header */
 #define AROUND		200
@@ -238,6 +239,66 @@ static void test_form_header_len(struct kunit *test)
 			sizes.call_threshold);
 }
 
+static void expect_forms(struct kunit *test, struct rpcrdma_sizes sizes,
+			 enum rpcrdma_call_form call,
+			 enum rpcrdma_reply_form reply)
+{
+	struct rpcrdma_form form;
+
+	sizes = fill_in(&sizes);
+	KUNIT_ASSERT_EQ(test, rpcrdma_form_choose(&form, &sizes), 0);
+	KUNIT_EXPECT_EQ(test, form.call, call);
+	KUNIT_EXPECT_EQ(test, form.reply, reply);
+	KUNIT_EXPECT_LE(test, form.header_len + form.inline_len,
+			sizes.call_threshold);
+}
+
+/* WRITE and READ at the edge: the last that is inline, the first that is not */
+static void expect_edges(struct kunit *test, u32 call_threshold,
+			 u32 reply_threshold, bool ddp)
+{
+	struct rpcrdma_sizes out = {
+		.call_pages = call_threshold - HEADER - AROUND,
+		.call_ddp = ddp,
+		.reply_max = 120,
+		.call_threshold = call_threshold,
+		.reply_threshold = reply_threshold,
+	};
+	struct rpcrdma_sizes in = {
+		.call_len = 120,
+		.reply_pages = reply_threshold - HEADER - AROUND,
+		.reply_ddp = ddp,
+		.call_threshold = call_threshold,
+		.reply_threshold = reply_threshold,
+	};
+
+	expect_forms(test, out, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+	out.call_pages += 4;
+	expect_forms(test, out,
+		     ddp ? RPCRDMA_CALL_READ_CHUNK : RPCRDMA_CALL_LONG,
+		     RPCRDMA_REPLY_INLINE);
+	expect_forms(test, in, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+	in.reply_pages++;
+	expect_forms(test, in, RPCRDMA_CALL_INLINE,
+		     ddp ? RPCRDMA_REPLY_WRITE_CHUNK : RPCRDMA_REPLY_CHUNK);
+}
+
+static void test_form_thresholds(struct kunit *test)
+{
+	static const u32 thresholds[] = { 1024, 4096, 16384, 65536,
+					  RPCRDMA_INLINE_MAX };
+	unsigned int call, reply;
+
+	for (call = 0; call < ARRAY_SIZE(thresholds); call++) {
+		for (reply = 0; reply < ARRAY_SIZE(thresholds); reply++) {
+			expect_edges(test, thresholds[call],
+				     thresholds[reply], true);
+			expect_edges(test, thresholds[call],
+				     thresholds[reply], false);
+		}
+	}
+}
+
 static void expect_no_form(struct kunit *test, struct rpcrdma_sizes sizes)
 {
 	struct rpcrdma_form form;
@@ -274,6 +335,7 @@ static void test_form_too_long(struct kunit *test)
 static struct kunit_case form_cases[] = {
 	KUNIT_CASE_PARAM(test_form, form_gen_params),
 	KUNIT_CASE_PARAM(test_form_header_len, form_gen_params),
+	KUNIT_CASE(test_form_thresholds),
 	KUNIT_CASE(test_form_too_long),
 	{}
 };
@@ -281,6 +343,122 @@ static struct kunit_case form_cases[] = {
 static struct kunit_suite form_suite = {
 	.name = "rpcrdma_form",
 	.test_cases = form_cases,
+};
+
+/* Pieces */
+
+#define MAX_PIECES	4
+
+/* What a walk comes by; it is to end after @wanted pieces. */
+struct pieces {
+	unsigned int wanted;
+	unsigned int count;
+	struct page *page[MAX_PIECES];
+	unsigned int offset[MAX_PIECES];
+	unsigned int len[MAX_PIECES];
+};
+
+static int note_piece(void *context, struct page *page, unsigned int offset,
+		      unsigned int len)
+{
+	struct pieces *pieces = context;
+
+	pieces->page[pieces->count] = page;
+	pieces->offset[pieces->count] = offset;
+	pieces->len[pieces->count] = len;
+	return ++pieces->count == pieces->wanted ? -EAGAIN : 0;
+}
+
+static void expect_piece(struct kunit *test, const struct pieces *pieces,
+			 unsigned int i, struct page *page,
+			 unsigned int offset, unsigned int len)
+{
+	KUNIT_EXPECT_TRUE(test, pieces->page[i] == page);
+	KUNIT_EXPECT_EQ(test, pieces->offset[i], offset);
+	KUNIT_EXPECT_EQ(test, pieces->len[i], len);
+}
+
+static void test_pieces_of_pages(struct kunit *test)
+{
+	char *memory = kunit_kmalloc(test, MAX_PIECES * PAGE_SIZE, GFP_KERNEL);
+	struct page *pages[MAX_PIECES];
+	struct xdr_buf buf = { .pages = pages };
+	struct pieces pieces = { .wanted = MAX_PIECES };
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	for (i = 0; i < MAX_PIECES; i++)
+		pages[i] = virt_to_page(memory + i * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, 0,
+			rpcrdma_page_pieces(&buf, 0, note_piece, &pieces));
+	KUNIT_EXPECT_EQ(test, pieces.count, 0);
+
+	/* From the second page, almost from its end, into the fourth */
+	buf.page_base = 2 * PAGE_SIZE - 8;
+	KUNIT_EXPECT_EQ(test, 0, rpcrdma_page_pieces(&buf, PAGE_SIZE + 11,
+						     note_piece, &pieces));
+	KUNIT_EXPECT_EQ(test, pieces.count, 3);
+	expect_piece(test, &pieces, 0, pages[1], PAGE_SIZE - 8, 8);
+	expect_piece(test, &pieces, 1, pages[2], 0, PAGE_SIZE);
+	expect_piece(test, &pieces, 2, pages[3], 0, 3);
+
+	/* To the end of a page and no further */
+	pieces.count = 0;
+	KUNIT_EXPECT_EQ(test, 0, rpcrdma_page_pieces(&buf, PAGE_SIZE + 8,
+						     note_piece, &pieces));
+	KUNIT_EXPECT_EQ(test, pieces.count, 2);
+}
+
+static void test_pieces_of_kvec(struct kunit *test)
+{
+	char *memory = kunit_kmalloc(test, 3 * PAGE_SIZE, GFP_KERNEL);
+	struct pieces pieces = { .wanted = MAX_PIECES };
+	struct kvec vec;
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	/* The last eight octets of a page, the next page, and an octet more */
+	memory += PAGE_SIZE - 8 - offset_in_page(memory);
+	vec = (struct kvec){ .iov_base = memory, .iov_len = PAGE_SIZE + 9 };
+	KUNIT_EXPECT_EQ(test, 0,
+			rpcrdma_kvec_pieces(&vec, note_piece, &pieces));
+	KUNIT_EXPECT_EQ(test, pieces.count, 3);
+	expect_piece(test, &pieces, 0, virt_to_page(memory), PAGE_SIZE - 8, 8);
+	expect_piece(test, &pieces, 1, virt_to_page(memory + 8), 0, PAGE_SIZE);
+	expect_piece(test, &pieces, 2, virt_to_page(memory + 8 + PAGE_SIZE), 0,
+		     1);
+}
+
+static void test_pieces_end_early(struct kunit *test)
+{
+	char *memory = kunit_kmalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	struct kvec vec = { .iov_base = memory, .iov_len = 2 * PAGE_SIZE };
+	struct page *pages[2];
+	struct xdr_buf buf = { .pages = pages };
+	struct pieces pieces = { .wanted = 1 };
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	pages[0] = virt_to_page(memory);
+	pages[1] = pages[0];
+	KUNIT_EXPECT_EQ(test, -EAGAIN,
+			rpcrdma_kvec_pieces(&vec, note_piece, &pieces));
+	KUNIT_EXPECT_EQ(test, pieces.count, 1);
+	pieces.count = 0;
+	KUNIT_EXPECT_EQ(test, -EAGAIN,
+			rpcrdma_page_pieces(&buf, 2 * PAGE_SIZE, note_piece,
+					    &pieces));
+	KUNIT_EXPECT_EQ(test, pieces.count, 1);
+}
+
+static struct kunit_case piece_cases[] = {
+	KUNIT_CASE(test_pieces_of_pages),
+	KUNIT_CASE(test_pieces_of_kvec),
+	KUNIT_CASE(test_pieces_end_early),
+	{}
+};
+
+static struct kunit_suite piece_suite = {
+	.name = "rpcrdma_piece",
+	.test_cases = piece_cases,
 };
 
 /* Credits */
@@ -376,6 +554,97 @@ static void test_credits_unasked_replies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
 }
 
+/* Messages in words, and whether their discard lets one more Call be sent */
+struct discard_row {
+	const char *name;
+	bool backward;
+	bool frees;
+	u32 len;
+	u32 word[10];
+};
+
+static const struct discard_row discard_rows[] = {
+	{
+		"too short to be anything", true, true,
+		24, { 0xcafe, 1, 64, RPCRDMA_MSG },
+	}, {
+		"a version that nobody knows", true, true,
+		36, { 0xcafe, 7, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"RDMA_MSGP", false, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSGP, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"a Reply with a Write list that does not end", true, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 1, 9, 0xcafe, 1 },
+	}, {
+		"a Reply of another XID than its header", true, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 1 },
+	}, {
+		"RDMA_NOMSG with nothing", true, true,
+		28, { 0xcafe, 1, 64, RPCRDMA_NOMSG },
+	}, {
+		"an RDMA_ERROR that cannot be decoded", true, true,
+		28, { 0xcafe, 1, 64, RPCRDMA_ERROR, 99 },
+	}, {
+		"RDMA_DONE, which answers nothing", true, false,
+		28, { 0xcafe, 1, 64, RPCRDMA_DONE },
+	}, {
+		"a backward Call that nobody expects", false, false,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 0 },
+	}, {
+		"a bad backward Call, which is answered", true, false,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 0 },
+	},
+};
+
+static void discard_row_name(const struct discard_row *row, char *name)
+{
+	strscpy(name, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(discard, discard_rows, discard_row_name);
+
+static void test_credits_discarded(struct kunit *test)
+{
+	const struct discard_row *row = test->param_value;
+	struct rpcrdma_credits credits = start();
+	struct rpcrdma_message *msg;
+	enum rpcrdma_verdict verdict;
+	__be32 word[10];
+	unsigned int i;
+
+	msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	for (i = 0; i < ARRAY_SIZE(word); i++)
+		word[i] = cpu_to_be32(row->word[i]);
+	receive(&credits, 4);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+
+	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
+				      row->backward);
+	KUNIT_EXPECT_NE(test, verdict, RPCRDMA_USE);
+	if (rpcrdma_credits_freed_by(verdict, msg->reason))
+		rpcrdma_credits_give(&credits);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), row->frees ? 1 : 0);
+}
+
+/* However many Replies are bad, the window is what it was when one is good. */
+static void test_credits_recover(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+	unsigned int i;
+
+	receive(&credits, 4);
+	for (i = 0; i < 100; i++) {
+		send_all(&credits);
+		rpcrdma_credits_give(&credits);
+	}
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	for (i = 0; i < 4; i++)
+		receive(&credits, 4);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+}
+
 static void test_credits_news(struct kunit *test)
 {
 	struct rpcrdma_credits credits = start();
@@ -394,6 +663,8 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_fall_and_rise),
 	KUNIT_CASE(test_credits_killed_task),
 	KUNIT_CASE(test_credits_unasked_replies),
+	KUNIT_CASE_PARAM(test_credits_discarded, discard_gen_params),
+	KUNIT_CASE(test_credits_recover),
 	KUNIT_CASE(test_credits_news),
 	{}
 };
@@ -403,4 +674,4 @@ static struct kunit_suite credits_suite = {
 	.test_cases = credits_cases,
 };
 
-kunit_test_suites(&form_suite, &credits_suite);
+kunit_test_suites(&form_suite, &piece_suite, &credits_suite);
