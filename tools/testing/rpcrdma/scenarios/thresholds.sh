@@ -47,10 +47,11 @@ smaller() {
 	echo $(($1 < $2 ? $1 : $2))
 }
 
-# One block size fits each threshold and not the one before.
+# One block size fits each threshold and not the one before. Large ones are rare, or
+# they would use up the size before each of the others had its turn.
 use_it() {
 	nfs_mount 3 rdma /mnt &&
-		fio_verify --direct=1 --size=2m --bssplit=512/20:3k/20:12k/20:48k/20:256k/20 &&
+		fio_verify --direct=1 --size=2m --bssplit=512/25:3k/25:12k/25:48k/20:256k/5 &&
 		long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
 }
 
