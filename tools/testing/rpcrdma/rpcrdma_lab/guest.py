@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from . import host, kernels, module
+from . import host, kernels, module, peer
 from .host import LAB
 
 MEMORY_MIB = 3072
@@ -102,6 +102,7 @@ class Guest:
         for planted in (LAB / "selftest").glob("*.sh"):
             shutil.copy(planted, self.share / "scenarios")
         shutil.copy(kernels.busybox(), self.share / "guest/busybox")
+        shutil.copy(peer.program(), self.share / "peer")
         tree = self.share / "lib/modules" / self.kernel.release
         shutil.copytree(self.kernel.modules / "lib/modules" / self.kernel.release, tree,
                         ignore=shutil.ignore_patterns("build", "source"), symlinks=True)

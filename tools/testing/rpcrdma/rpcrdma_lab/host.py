@@ -22,7 +22,8 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
 # a machine with half of it is completed.
 PACKAGES = """
     bc bison build-essential clang cpio flex gcc-12
-    kmod libclang-rt-14-dev pahole libelf-dev libssl-dev mmdebstrap python3
+    kmod libclang-rt-14-dev libelf-dev libibverbs-dev librdmacm-dev libssl-dev
+    mmdebstrap pahole python3
     qemu-system-x86 sparse squashfs-tools tshark uidmap xz-utils
 """.split()
 

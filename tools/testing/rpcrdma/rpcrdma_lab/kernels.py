@@ -238,7 +238,7 @@ def kernel(name):
 ROOT_PACKAGES = """
     kmod mount util-linux procps psmisc iproute2 iputils-ping hostname
     nfs-common nfs-kernel-server rpcbind keyutils
-    rdma-core ibverbs-utils rdmacm-utils
+    rdma-core ibverbs-providers ibverbs-utils rdmacm-utils
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
 

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Messages and patterns, from the words of a script; peer.c says what they are.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peer.h"
+
+/* Where the octets of a message go, and how much room is left there */
+struct out {
+	u8 *next;
+	size_t room;
+};
+
+static void put(struct out *out, const void *data, size_t len)
+{
+	if (len > out->room)
+		fail("too many octets");
+	memcpy(out->next, data, len);
+	out->next += len;
+	out->room -= len;
+}
+
+static void put_word(struct out *out, u32 word)
+{
+	word = htonl(word);
+	put(out, &word, sizeof(word));
+}
+
+static void put_address(struct out *out, u64 address)
+{
+	put_word(out, address >> 32);
+	put_word(out, address);
+}
+
+/**
+ * parse_u32 - a number in any base that C has
+ * @word: its digits
+ *
+ * Return: the number; does not return if it is none.
+ */
+u32 parse_u32(const char *word)
+{
+	char *rest;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(word, &rest, 0);
+	if (rest == word || *rest || errno || value > UINT32_MAX)
+		fail("%s is not a number of 32 bits", word);
+	return value;
+}
+
+static void put_hex(struct out *out, const char *digits)
+{
+	for (; *digits; digits += 2) {
+		unsigned int octet;
+		u8 byte;
+		int used = 0;
+
+		if (sscanf(digits, "%2x%n", &octet, &used) != 1 || used != 2)
+			fail("%s are not octets", digits);
+		byte = octet;
+		put(out, &byte, 1);
+	}
+}
+
+static void put_string(struct out *out, const char *string)
+{
+	size_t len = strlen(string);
+
+	put_word(out, len);
+	put(out, string, len);
+	put(out, "\0\0\0", -len & 3);
+}
+
+/**
+ * buffer_find - a buffer by its name
+ * @name: the name
+ *
+ * Return: the buffer; does not return if there is none.
+ */
+struct buffer *buffer_find(const char *name)
+{
+	struct buffer *buffer;
+
+	for (buffer = buffers; buffer; buffer = buffer->next)
+		if (!strcmp(buffer->name, name))
+			return buffer;
+	fail("there is no buffer %s", name);
+}
+
+static void put_segment(struct out *out, const char *word)
+{
+	char name[16];
+	unsigned int offset = 0, len;
+	struct ibv_mr *mr;
+	int used = 0;
+
+	if (sscanf(word, "%15[a-z0-9]%n", name, &used) != 1)
+		fail("@%s names no buffer", word);
+	mr = buffer_find(name)->mr;
+	len = mr->length;
+	word += used;
+
+	if (!strcmp(word, ".handle")) {
+		put_word(out, mr->rkey);
+	} else if (!strcmp(word, ".length")) {
+		put_word(out, len);
+	} else if (!strcmp(word, ".address")) {
+		put_address(out, (uintptr_t)mr->addr);
+	} else if (!*word || sscanf(word, "+%u,%u", &offset, &len) == 2) {
+		put_word(out, mr->rkey);
+		put_word(out, len);
+		put_address(out, (uintptr_t)mr->addr + offset);
+	} else {
+		fail("%s is no part of a segment", word);
+	}
+}
+
+static void put_received(struct out *out, const char *word)
+{
+	unsigned int from, to, len;
+	u32 counted;
+	char more = 0;
+	int fields;
+
+	fields = sscanf(word, "%u%c%u", &from, &more, &to);
+	if (fields == 1)
+		to = from;
+	else if (fields < 1 || (more == '-' ? fields != 3 : more != '+'))
+		fail("<%s is no part of a message", word);
+	if (more == '+')
+		to = from;
+	if (!last || to < from || last->len / 4 <= to)
+		fail("the last message has no <%s", word);
+	len = (to - from + 1) * 4;
+	if (more == '+') {
+		memcpy(&counted, last->data + from * 4, sizeof(counted));
+		counted = ntohl(counted);
+		if (counted > last->len - from * 4 - 4)
+			fail("the last message has no <%s", word);
+		len = 4 + ((counted + 3) & ~3U);
+	}
+	put(out, last->data + from * 4, len);
+}
+
+static void put_token(struct out *out, const char *word)
+{
+	switch (*word) {
+	case ':':
+		put_hex(out, word + 1);
+		break;
+	case '/':
+		put_string(out, word + 1);
+		break;
+	case '@':
+		put_segment(out, word + 1);
+		break;
+	case '<':
+		put_received(out, word + 1);
+		break;
+	default:
+		put_word(out, parse_u32(word));
+	}
+}
+
+/**
+ * build_hex - octets of their digits
+ * @digits: two for each
+ * @to: where to
+ * @room: octets there
+ *
+ * Return: how many.
+ */
+size_t build_hex(const char *digits, u8 *to, size_t room)
+{
+	struct out out = { to, room };
+
+	put_hex(&out, digits);
+	return out.next - to;
+}
+
+/**
+ * build - make a message
+ * @words: as the script has them, up to a NULL
+ * @to: room for MESSAGE_MAX octets
+ *
+ * Return: its length.
+ */
+size_t build(char **words, u8 *to)
+{
+	struct out out = { to, MESSAGE_MAX };
+
+	for (; *words; words++)
+		put_token(&out, *words);
+	return out.next - to;
+}
+
+/**
+ * matches - compare octets with a pattern
+ * @words: as the script has them, up to a NULL
+ * @data: the octets
+ * @len: how many
+ *
+ * Return: whether they are as the pattern says, from the first to the last.
+ */
+bool matches(char **words, const u8 *data, size_t len)
+{
+	u8 wanted[MESSAGE_MAX];
+
+	for (; *words && strcmp(*words, "..."); words++) {
+		bool any = !strcmp(*words, ".");
+		struct out out = { wanted, sizeof(wanted) };
+		size_t octets = 4;
+
+		if (!any) {
+			put_token(&out, *words);
+			octets = out.next - wanted;
+		}
+		if (octets > len || (!any && memcmp(data, wanted, octets)))
+			return false;
+		data += octets;
+		len -= octets;
+	}
+	return *words || !len;
+}
+
+/**
+ * show - print octets for a person
+ * @what: what they are
+ * @data: the octets
+ * @len: how many
+ */
+void show(const char *what, const u8 *data, size_t len)
+{
+	size_t i;
+
+	fprintf(stderr, "%s %zu octets", what, len);
+	for (i = 0; i < len && i < 256; i++)
+		fprintf(stderr, "%s%02x", i % 4 ? "" : " ", data[i]);
+	fprintf(stderr, "%s\n", i < len ? " ..." : "");
+}

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   whatever a requester sends, our server answers as it should, and nobody else notices
+# guests:  um um-debug
+# devices: rxe
+# modules: ours
+# limit:   120
+
+. /lab/guest/peer.sh
+
+XID=0x17171717
+OTHER=0x18181818
+
+# While all this goes on, the kernel's own client has the export mounted.
+client() {
+	client_begin
+	need "the peer" peer_up
+	need "mount" nfs_mount 4.2 rdma /mnt
+	need "the other client works" other_client
+	CONNECTIONS=$(connections)
+	well_behaved
+	versions
+	broken_headers
+	broken_chunks
+	unreasonable_chunks
+	dropped_messages
+	lost_connections
+	too_many_calls
+	come_and_go
+	check "the other client never lost its connection" same_connection
+}
+
+# Connections that the mount has made so far
+connections() {
+	awk '$1 == "device" { here = $5 == "/mnt" } here && $1 == "xprt:" { print $5 }' \
+		/proc/self/mountstats
+}
+
+same_connection() {
+	[ -n "$CONNECTIONS" ] && [ "$(connections)" = "$CONNECTIONS" ]
+}
+
+other_client() {
+	head -c 100000 /dev/urandom >/tmp/data
+	cp /tmp/data /mnt/other && same_sum /tmp/data $LOCAL/other &&
+		drop_caches && same_sum /tmp/data /mnt/other
+}
+
+# hostile WHAT LINE...: a connection on which the script comes true
+hostile() {
+	local what=$1
+	shift
+	check "$what" peer "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 16384" "$@"
+}
+
+# Send something, and see that the connection is still good for a NULL.
+still_answers() {
+	hostile "$@" "send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
+}
+
+# refused WHAT MESSAGE: what it is answered is ERR_CHUNK, RFC 8166 section 4.5.2
+refused() {
+	still_answers "$1: ERR_CHUNK" "send $2" "expect $(err_chunk $XID)"
+}
+
+# dropped WHAT MESSAGE: there is no answer to it
+dropped() {
+	still_answers "$1: dropped" "send $2"
+}
+
+# lost WHAT LINE...: the requester loses its connection
+lost() {
+	hostile "$@" closed
+}
+
+untouched() {
+	check "the other client does not notice" other_client
+}
+
+counter() {
+	cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1"
+}
+
+# A NULL with chunks: message READ-LIST WRITE-LIST REPLY-CHUNK, each 0 or more
+with_chunks() {
+	echo "$(start $XID $RDMA_MSG) $* $(null_call $XID)"
+}
+
+well_behaved() {
+	local grant
+	grant=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
+	hostile "NULL is answered, and all credits granted" \
+		"send $(null_message $XID)" \
+		"expect $XID 1 $grant $RDMA_MSG $NO_CHUNKS $(accepted $XID)"
+	check "so it is without private data" peer "connect $SERVER4 $PORT" \
+		"send $(null_message $XID)" "expect $(null_reply $XID)"
+	check "with private data that means nothing" peer "private $(repeat 20 ff)" \
+		"connect $SERVER4 $PORT" "send $(null_message $XID)" "expect $(null_reply $XID)"
+	hostile "chunks that are offered and not used come back empty" \
+		"send $(with_chunks 0 "$(write_chunk @a+0,4096 @a+4096,4096)" 0 "$(reply_chunk @a)")" \
+		"expect $XID 1 . $RDMA_MSG 0 \
+			$(write_chunk "@a.handle 0 @a.address" "@a.handle 0 . .") 0 \
+			$(reply_chunk "@a.handle 0 @a.address") $(accepted $XID)"
+}
+
+# Section 4.5.1: rdma_vers as it was, ERR_VERS, lowest and highest version
+versions() {
+	local version
+	for version in 0 2 0xffffffff; do
+		still_answers "version $version: ERR_VERS, 1 to 1" \
+			"send $XID $version 32 $RDMA_MSG $NO_CHUNKS $(null_call $XID)" \
+			"expect $XID $version . $RDMA_ERROR $ERR_VERS 1 1"
+	done
+	untouched
+}
+
+broken_headers() {
+	local errors
+	errors=$(counter errors)
+	refused "unknown rdma_proc" "$(start $XID 7) $NO_CHUNKS $(null_call $XID)"
+	refused "RDMA_MSGP" "$(start $XID $RDMA_MSGP) 4096 0 $NO_CHUNKS $(null_call $XID)"
+	refused "RDMA_NOMSG without a chunk" "$(start $XID $RDMA_NOMSG) $NO_CHUNKS"
+	refused "RDMA_MSG without an RPC message" "$(start $XID $RDMA_MSG) $NO_CHUNKS"
+	refused "another XID in the RPC message" \
+		"$(start $XID $RDMA_MSG) $NO_CHUNKS $(null_call $OTHER)"
+	refused "neither Call nor Reply" "$(start $XID $RDMA_MSG) $NO_CHUNKS $XID 2 $(repeat 8 0)"
+	check "they are counted as errors" [ "$(counter errors)" -eq $((errors + 6)) ]
+	untouched
+}
+
+# NULL's RPC message has 40 octets.
+broken_chunks() {
+	local segment="@a+0,1024" huge="@a.handle 0xffffffff 0 0x10000"
+	refused "Read list that ends too early" \
+		"$(start $XID $RDMA_MSG) $(read_segment 40 "$segment") 1 40"
+	refused "Read list that never ends" \
+		"$(start $XID $RDMA_MSG) $(repeat 40 "$(read_segment 40 "$segment")")"
+	refused "Read list of 300 segments" \
+		"$(with_chunks "$(repeat 300 "$(read_segment 40 "$segment")")" 0 0 0)"
+	refused "Read list of 40 chunks" \
+		"$(with_chunks "$(for n in {1..40}; do read_segment $((40 + 1024 * n)) "$segment"; done | xargs)" 0 0 0)"
+	refused "\"is present\" that is two" "$(with_chunks 2 0 0)"
+	refused "position not aligned" "$(with_chunks "$(read_segment 38 "$segment")" 0 0 0)"
+	refused "position zero in RDMA_MSG" "$(with_chunks "$(read_segment 0 "$segment")" 0 0 0)"
+	refused "position in the XID and msg_type" \
+		"$(with_chunks "$(read_segment 4 "$segment")" 0 0 0)"
+	refused "position beyond the end" "$(with_chunks "$(read_segment 44 "$segment")" 0 0 0)"
+	refused "Read chunks that overlap" "$(with_chunks \
+		"$(read_segment 20 "$segment")" "$(read_segment 24 "$segment")" 0 0 0)"
+	refused "Read chunk of more than 32 bits" "$(with_chunks \
+		"$(read_segment 40 "$huge")" "$(read_segment 40 "$huge")" 0 0 0)"
+	refused "segment beyond 64 bits" "$(with_chunks \
+		"$(read_segment 40 "@a.handle 4096 0xffffffff 0xfffff800")" 0 0 0)"
+	refused "Write chunk of 2^32-1 segments" "$(with_chunks 0 1 0xffffffff "$segment" 0 0)"
+	refused "Write chunk of 300 segments" "$(with_chunks 0 \
+		"1 300 $(repeat 300 "$segment")" 0 0)"
+	refused "Write list of 40 chunks" "$(with_chunks 0 \
+		"$(repeat 40 "$(write_chunk "$segment")")" 0 0)"
+	refused "Write list that never ends" \
+		"$(start $XID $RDMA_MSG) 0 $(repeat 10 "$(write_chunk)")"
+	refused "Reply chunk of 2^32-1 segments" "$(with_chunks 0 0 1 0xffffffff "$segment")"
+	refused "Reply chunk of more than 32 bits" "$(with_chunks 0 0 "$(reply_chunk "$huge" "$huge")")"
+	untouched
+}
+
+# Well-formed, but not to be had
+unreasonable_chunks() {
+	refused "Read chunk of 3 GiB" "$(with_chunks \
+		"$(read_segment 40 "@a.handle 0xc0000000 0 0x10000")" 0 0 0)"
+	refused "Long Call of 3 GiB" "$(start $XID $RDMA_NOMSG) \
+		$(read_segment 0 "@a.handle 0xc0000000 0 0x10000") 0 0 0"
+	still_answers "Long Call with another XID: ERR_CHUNK" "fill a 0 $(null_call $OTHER)" \
+		"send $(start $XID $RDMA_NOMSG) $(read_segment 0 @a+0,40) 0 0 0" \
+		"expect $(err_chunk $XID)"
+	still_answers "a Long Call as it should be" "fill a 0 $(null_call $XID)" \
+		"send $(start $XID $RDMA_NOMSG) $(read_segment 0 @a+0,40) 0 0 0" \
+		"expect $(null_reply $XID)"
+	mkdir -p $LOCAL/long && touch $LOCAL/long/a-rather-long-name-for-a-file-{1..200}
+	check "long Reply, with no chunk to go to: ERR_CHUNK" peer "connect $SERVER4 $PORT" \
+		"send $(lookup $XID long)" "expect $(found $XID)" \
+		"send $(start $XID $RDMA_MSG) $NO_CHUNKS $(readdir)" \
+		"expect $(err_chunk $XID)" \
+		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
+	check "Reply chunk too small: ERR_CHUNK" peer "connect $SERVER4 $PORT" "buffer a 4096" \
+		"send $(lookup $XID long)" "expect $(found $XID)" \
+		"send $(start $XID $RDMA_MSG) 0 0 $(reply_chunk @a+0,64) $(readdir)" \
+		"expect $(err_chunk $XID)" "holds a 0 0xeeeeeeee ..." \
+		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
+	check "Reply chunk large enough: RDMA_NOMSG, and all of it in the chunk" \
+		peer "connect $SERVER4 $PORT" "buffer a 16384" \
+		"send $(lookup $XID long)" "expect $(found $XID)" \
+		"send $(start $XID $RDMA_MSG) 0 0 $(reply_chunk @a) $(readdir)" \
+		"expect $XID 1 . $RDMA_NOMSG 0 0 1 1 @a.handle . @a.address" \
+		"holds a 0 $(accepted $XID) 0 ..."
+	rm -r $LOCAL/long
+	untouched
+}
+
+# READDIRPLUS: file handle, cookie, verifier, dircount, maxcount
+readdir() {
+	echo "$(nfs_call $XID 3 $READDIRPLUS) $FOUND 0 0 0 0 8192 8192"
+}
+
+# What cannot be answered, or must not be
+dropped_messages() {
+	local before
+	before=$(counter dropped)
+	dropped "a message of no octets" ""
+	dropped "a message of 24 octets" "$XID 1 32 0 0 0"
+	dropped "RDMA_DONE" "$(start $XID $RDMA_DONE) $NO_CHUNKS"
+	dropped "RDMA_ERROR" "$(start $XID $RDMA_ERROR) $ERR_VERS 1 1"
+	dropped "a Reply to no Call" "$(start $XID $RDMA_MSG) $NO_CHUNKS $(accepted $XID)"
+	check "they are counted as dropped" [ "$(counter dropped)" -eq $((before + 5)) ]
+	untouched
+}
+
+# RFC 8166 section 4.5.3: operational errors are fatal to the connection
+lost_connections() {
+	local overrun="@a.handle 16388 @a.address"
+	lost "RDMA Read of a handle that is none" \
+		"send $(with_chunks "$(read_segment 40 "$NOWHERE")" 0 0 0)"
+	lost "RDMA Read beyond the end of a registration" \
+		"send $(with_chunks "$(read_segment 40 "$overrun")" 0 0 0)"
+	lost "RDMA Write to a handle that is none" \
+		"send $(lookup $XID other)" "expect $(found $XID)" \
+		"send $(start $XID $RDMA_MSG) 0 $(write_chunk "$NOWHERE") 0 0 \
+			$(nfs_call $XID 3 $READ) $FOUND 0 0 4096"
+	lost "a message longer than the Receives" "send $(repeat 5000 0)"
+	lost "Send with Invalidate of a handle that is none" \
+		"send !0xdeadbeef $(null_message $XID)"
+	check "Receives that were never posted" peer "patience 60" "receives 0" \
+		"connect $SERVER4 $PORT" "send $(null_message $XID)" closed
+	untouched
+}
+
+too_many_calls() {
+	local replies
+	mapfile -t replies < <(for n in {1..300}; do echo "expect $(null_reply $XID)"; done)
+	hostile "300 Calls at a time, answered all the same" \
+		"flood 300 $(null_message $XID)" "${replies[@]}"
+	hostile "300 Calls, and the requester leaves" \
+		"flood 300 $(null_message $XID)" "expect ..." disconnect
+	hostile "300 Calls that need pulling, and the requester leaves" \
+		"flood 300 $(with_chunks "$(read_segment 40 @a)" 0 0 0)" disconnect
+	untouched
+}
+
+come_and_go() {
+	local idle=() lines=() well=0 n
+	for n in 1 2 3; do
+		peer "connect $SERVER4 $PORT" "sleep 5" disconnect &
+		idle+=($!)
+	done
+	check "three connect, and say nothing" other_client
+	for n in {1..200}; do
+		lines+=("connect $SERVER4 $PORT" disconnect)
+	done
+	check "one connects and leaves 200 times" peer "${lines[@]}"
+	for n in "${idle[@]}"; do
+		wait "$n" && well=$((well + 1))
+	done
+	check "those that said nothing were let alone" [ $well = 3 ]
+	check "NULL is still answered" peer "connect $SERVER4 $PORT" \
+		"send $(null_message $XID)" "expect $(null_reply $XID)"
+	untouched
+}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   whatever a responder sends, our client's tasks end as mount options say, and it unmounts
+# guests:  um um-debug
+# devices: rxe
+# modules: ours
+# limit:   300
+
+. /lab/guest/peer.sh
+
+# The NFS server is there for mountd, which hands out the file handle; what
+# listens at this port is the peer.
+PEER_PORT=20050
+TRACE=/sys/kernel/tracing
+
+client() {
+	client_begin
+	need "the peer" peer_up
+	need "events can be traced" trace_start
+	mounts_that_fail
+	mounts_that_hang
+	credits
+	reads_that_fail
+	read_that_hangs
+	trace_stop
+}
+
+trace_start() {
+	echo 1 >$TRACE/events/rpcrdma/rpcrdma_bad_message/enable &&
+		echo 1 >$TRACE/events/rpcrdma/rpcrdma_dropped_message/enable
+}
+
+trace_stop() {
+	echo 0 >$TRACE/events/rpcrdma/enable
+}
+
+traced() {
+	grep "$1" $TRACE/trace
+}
+
+# from_peer OPTIONS [COMMAND...]: mount; Calls time out after two seconds, twice
+from_peer() {
+	local opts=$1
+	shift
+	mkdir -p /mnt
+	"$@" mount -t nfs -o "vers=3,proto=rdma,port=$PEER_PORT,nolock,noacl,nocto,actimeo=60,mountport=20048,mountproto=tcp,timeo=20,retrans=1,retry=0,$opts" \
+		"$SERVER4:$EXPORT" /mnt
+}
+
+# What the client calls, without chunks: PROCEDURE
+call_to() {
+	echo ". 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 3 $1 ..."
+}
+
+# The same for READ, with a Write chunk of one segment: its words are 7 to 10.
+READ_CALL=". 1 . $RDMA_MSG 0 1 1 . . . . 0 0 . 0 2 100003 3 $READ ..."
+
+# The answer to the last Call: CREDITS, and the results of the procedure
+answer_with() {
+	echo "<0 1 $1 $RDMA_MSG $NO_CHUNKS $(accepted "<0") ${*:2}"
+}
+
+# The mount's first Call, a NULL, is answered badly. What the client makes of
+# it is the name of an event, or none.
+
+# ignored WHAT EVENT MESSAGE: as if it were not there; the mount times out
+ignored() {
+	echo >$TRACE/trace
+	refuses "$1" "$3"
+	check "$1: event $2" traced "$2"
+}
+
+# refuses WHAT MESSAGE
+refuses() {
+	peer_start "listen $SERVER4 $PEER_PORT" "answer $(call_to $NULL) = $2"
+	check "$1: no mount" not from_peer soft timeout 100
+	peer_stop
+	unmount_all
+}
+
+mounts_that_fail() {
+	local wrong="0xdeadbeef" chunk
+	chunk=$(reply_chunk "$NOWHERE")
+
+	ignored "a Reply to an unknown XID" dropped_message \
+		"$wrong 1 32 $RDMA_MSG $NO_CHUNKS $(accepted $wrong)"
+	ignored "another XID in the RPC message" reason=XID \
+		"<0 1 32 $RDMA_MSG $NO_CHUNKS $(accepted $wrong)"
+	ignored "version 2" reason=VERSION "<0 2 32 $RDMA_MSG $NO_CHUNKS $(accepted "<0")"
+	ignored "no octets" reason=SHORT ""
+	ignored "24 octets" reason=SHORT "<0 1 32 0 0 0"
+	ignored "unknown rdma_proc" reason=PROC "<0 1 32 7 $NO_CHUNKS $(accepted "<0")"
+	ignored "RDMA_MSGP" reason=MSGP "<0 1 32 $RDMA_MSGP 4096 0 $NO_CHUNKS $(accepted "<0")"
+	ignored "RDMA_DONE" reason=DONE "<0 1 32 $RDMA_DONE $NO_CHUNKS"
+	ignored "RDMA_ERROR of no known kind" reason=ERROR "<0 1 32 $RDMA_ERROR 17 0 0"
+	ignored "a Write list that ends too early" reason=TRUNCATED \
+		"<0 1 32 $RDMA_MSG 0 1 4 $NOWHERE"
+	ignored "a Write chunk of 2^32-1 segments" reason=SEGMENT_COUNT \
+		"<0 1 32 $RDMA_MSG 0 1 0xffffffff 0 $(accepted "<0")"
+	ignored "a Read list" reason=READ_IN_REPLY \
+		"<0 1 32 $RDMA_MSG $(read_segment 8 "$NOWHERE") $NO_CHUNKS $(accepted "<0")"
+	ignored "RDMA_NOMSG without a chunk" reason=NO_PAYLOAD "<0 1 32 $RDMA_NOMSG $NO_CHUNKS"
+	ignored "a Call" reason=DIRECTION "<0 1 32 $RDMA_MSG $NO_CHUNKS $(null_call "<0")"
+
+	refuses "a Write chunk that was not offered" \
+		"<0 1 32 $RDMA_MSG 0 $(write_chunk "$NOWHERE") 0 0 $(accepted "<0")"
+	refuses "a Reply chunk that was not offered" \
+		"<0 1 32 $RDMA_MSG 0 0 $chunk $(accepted "<0")"
+	refuses "a Long Reply in one" "<0 1 32 $RDMA_NOMSG 0 0 $chunk"
+	refuses "ERR_VERS" "<0 1 32 $RDMA_ERROR $ERR_VERS 2 2"
+	refuses "ERR_CHUNK" "<0 1 32 $RDMA_ERROR $ERR_CHUNK"
+	refuses "an RPC message of two words" "<0 1 32 $RDMA_MSG $NO_CHUNKS <0 1"
+	refuses "an RPC message that goes on too long" \
+		"$(answer_with 32 "$(repeat 200 0x41414141)") 1"
+	refuses "Send with Invalidate of a handle that is none" \
+		"!0xdeadbeef $(answer_with 32)"
+}
+
+# Nobody answers, and the mount is hard: a signal has to end it.
+mounts_that_hang() {
+	peer_start "listen $SERVER4 $PEER_PORT"
+	check "no answer: kill ends the mount" killed from_peer hard,timeo=600 timeout -s KILL 5
+	check "it leaves nothing behind" wait_for 20 not pgrep -x mount.nfs
+	peer_stop
+}
+
+killed() {
+	"$@"
+	[ $? -eq 137 ]
+}
+
+# A file system with a directory, and a file of 64 KiB in it
+
+# fattr3 TYPE SIZE FILEID: type, mode, nlink, uid, gid, size, used, rdev, fsid,
+# fileid, and three times
+fattr3() {
+	echo "$1 0777 1 0 0 0 $2 0 $2 0 0 0 17 0 $3 $(repeat 6 0)"
+}
+DIRECTORY=$(fattr3 2 4096 1)
+FILE=$(fattr3 1 65536 2)
+
+# file_system CREDITS: rules for all that a mount and an open ask
+file_system() {
+	# NFS3_OK and post_op_attr of the root
+	local ok="0 1 $DIRECTORY"
+	echo "answer $(call_to $NULL) = $(answer_with "$1")"
+	echo "answer $(call_to $GETATTR) = $(answer_with "$1" 0 "$DIRECTORY")"
+	# object, its attributes, none of the directory
+	echo "answer $(call_to $LOOKUP) = $(answer_with "$1" 0 8 :f11ef11ef11ef11e 1 "$FILE" 0)"
+	# no attributes; everything is allowed
+	echo "answer $(call_to $ACCESS) = $(answer_with "$1" 0 0 0x3f)"
+	echo "answer $(call_to $FSSTAT) = $(answer_with "$1" "$ok" "$(repeat 13 0)")"
+	# rtmax rtpref rtmult, wtmax wtpref wtmult, dtpref, maxfilesize, time_delta, properties
+	echo "answer $(call_to $FSINFO) = $(answer_with "$1" "$ok" \
+		65536 65536 4096 65536 65536 4096 4096 0 0x7fffffff 0 1 0x1b)"
+	# linkmax, name_max, no_trunc, chown_restricted, case_insensitive, case_preserving
+	echo "answer $(call_to $PATHCONF) = $(answer_with "$1" "$ok" 255 255 1 1 0 1)"
+}
+
+# serve_files CREDITS LINE...
+serve_files() {
+	local rules
+	mapfile -t rules < <(file_system "$1")
+	peer_start "listen $SERVER4 $PEER_PORT" "${rules[@]}" "${@:2}"
+}
+
+credits() {
+	local credits
+	for credits in 0 1 0xffffffff; do
+		serve_files $credits
+		check "grant of $credits: mount" from_peer soft
+		check "grant of $credits: eight look for files at once" eight_look
+		check "grant of $credits: umount" umount /mnt
+		peer_stop
+	done
+}
+
+eight_look() {
+	local n pids=()
+	for n in {1..8}; do
+		stat /mnt/file$n >/dev/null &
+		pids+=($!)
+	done
+	for n in "${pids[@]}"; do
+		wait "$n" || return
+	done
+}
+
+# read_file TIMEOUT-OPTIONS
+read_file() {
+	timeout "$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
+}
+
+# Replies that the mount's statistics have found bad
+bad_replies() {
+	awk '$1 == "device" { here = $5 == "/mnt" } here && $1 == "xprt:" { print $22 }' \
+		/proc/self/mountstats
+}
+
+# read_fails WHAT RDMA_PROC CHUNKS RESULTS...: a READ is answered like this, and
+# counted; the mount lives on.
+read_fails() {
+	serve_files 32 \
+		"answer $READ_CALL = <0 1 32 ${*:2}"
+	check "$1: mount" from_peer soft
+	check "$1: the READ fails" not read_file 60
+	check "$1: it is counted" [ "$(bad_replies)" -gt 0 ]
+	check "$1: other Calls are answered" stat -f /mnt
+	check "$1: umount" umount /mnt
+	peer_stop
+}
+
+# READ3res: NFS3_OK, no attributes, count, eof, length of the data
+reads_that_fail() {
+	local ok result
+	result="$(accepted "<13") 0 0 65536 1 65536"
+	ok="$RDMA_MSG 0 1 1"
+
+	read_fails "more data than the Write chunk has room for" \
+		"$ok <7 0x20000 <9-10 0 0 $result"
+	read_fails "another handle" "$ok 0xdeadbeef <8 <9-10 0 0 $result"
+	read_fails "another address" "$ok <7 <8 0 0x1000 0 0 $result"
+	read_fails "two segments for one" "$RDMA_MSG 0 1 2 <7-10 <7-10 0 0 $result"
+	read_fails "two Write chunks for one" "$ok <7-10 1 1 <7-10 0 0 $result"
+	read_fails "the Write chunk as a Reply chunk" "$RDMA_NOMSG 0 0 1 1 <7-10"
+	read_fails "ERR_CHUNK" "$RDMA_ERROR $ERR_CHUNK"
+}
+
+# A READ without an answer on a hard mount
+read_that_hangs() {
+	serve_files 32
+	check "mount" from_peer hard
+	check "kill ends a READ without an answer" \
+		killed read_file -s KILL 5
+	# Only with force does that end what the kernel still tries to read.
+	check "umount -f" wait_for 20 umount -f /mnt
+	peer_stop
+}

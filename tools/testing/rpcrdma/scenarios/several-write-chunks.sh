@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   several Write chunks, Read chunks and segments in one Call, byte by byte
+# guests:  um um-debug debian-6.1 debian-6.12
+# devices: rxe siw
+# modules: ours
+
+. /lab/guest/peer.sh
+
+XID=0x17171717
+# Lengths that are not multiples of four, and their padding
+LONG=5001 LONG_PAD=:000000 SHORT=3002 SHORT_PAD=:0000
+UNTOUCHED=0xeeeeeeee
+
+client() {
+	client_begin
+	need "the peer" peer_up
+	head -c $LONG /dev/urandom >$LOCAL/long
+	head -c $SHORT /dev/urandom >$LOCAL/short
+	two_reads
+	one_read
+	read_in_segments
+	two_writes
+}
+
+# our_peer WHAT LINE...: with 16 KiB inline, and two buffers
+our_peer() {
+	local what=$1
+	shift
+	check "$what" peer "private $PRIVATE" "connect $SERVER4 $PORT" \
+		"buffer a 8192" "buffer b 8192" "$@"
+}
+
+# compound OPERATIONS OPERATION...: NFSv4.0, without a tag; so many operations
+compound() {
+	echo "$(nfs_call $XID 4 $COMPOUND) 0 0 $*"
+}
+
+# What answers that: NFS4_OK, no tag, so many operations
+compounded() {
+	echo "$(accepted $XID) 0 0 $*"
+}
+
+# Three operations each: the file is found from the root of all exports.
+find_file() {
+	echo "$OP_PUTROOTFH $OP_LOOKUP $EXPORT $OP_LOOKUP /$1"
+}
+FILE_FOUND="$OP_PUTROOTFH 0 $OP_LOOKUP 0 $OP_LOOKUP 0"
+
+# stateid of all ones, which READs while others have locks; offset, and count
+read_file() {
+	echo "$(find_file "$1") $OP_READ $(repeat 4 0xffffffff) 0 0 8192"
+}
+
+# file_read LENGTH: NFS4_OK, at the end of the file; its data may follow
+file_read() {
+	echo "$FILE_FOUND $OP_READ 0 1 $1"
+}
+
+two_reads() {
+	local call
+	call=$(compound 8 "$(read_file long)" "$(read_file short)")
+
+	our_peer "COMPOUND with two READs, a Write chunk for each" \
+		"send $(start $XID $RDMA_MSG) 0 \
+			$(write_chunk @a) $(write_chunk @b+0,2048 @b+2048,2048) 0 0 $call" \
+		"expect $XID 1 . $RDMA_MSG 0 \
+			$(write_chunk "@a+0,$LONG") \
+			$(write_chunk @b+0,2048 "@b+2048,$((SHORT - 2048))") 0 0 \
+			$(compounded 8 "$(file_read $LONG)" "$(file_read $SHORT)")" \
+		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..." \
+		"holds b 0 $(octets $LOCAL/short) :eeee $UNTOUCHED ..."
+
+	our_peer "an empty Write chunk has its READ stay inline" \
+		"send $(start $XID $RDMA_MSG) 0 \
+			$(write_chunk) $(write_chunk @b) 0 0 $call" \
+		"expect $XID 1 . $RDMA_MSG 0 \
+			$(write_chunk) $(write_chunk "@b+0,$SHORT") 0 0 \
+			$(compounded 8 "$(file_read $LONG)") $(octets $LOCAL/long) $LONG_PAD \
+			$(file_read $SHORT)" \
+		"holds b 0 $(octets $LOCAL/short) :eeee $UNTOUCHED ..."
+
+	our_peer "one Write chunk for two READs: the second stays inline" \
+		"send $(start $XID $RDMA_MSG) 0 $(write_chunk @a) 0 0 $call" \
+		"expect $XID 1 . $RDMA_MSG 0 $(write_chunk "@a+0,$LONG") 0 0 \
+			$(compounded 8 "$(file_read $LONG)" "$(file_read $SHORT)") \
+			$(octets $LOCAL/short) $SHORT_PAD" \
+		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..."
+
+	our_peer "a Write chunk too small: ERR_CHUNK" \
+		"send $(start $XID $RDMA_MSG) 0 \
+			$(write_chunk @a) $(write_chunk "@b+0,$((SHORT - 1))") 0 0 $call" \
+		"expect $(err_chunk $XID)" "holds b 0 $UNTOUCHED ..."
+}
+
+one_read() {
+	our_peer "a Write chunk that is not used comes back empty" \
+		"send $(start $XID $RDMA_MSG) 0 $(write_chunk @a) \
+			$(write_chunk @b+0,4096 @b+4096,4096) 0 0 \
+			$(compound 4 "$(read_file long)")" \
+		"expect $XID 1 . $RDMA_MSG 0 $(write_chunk "@a+0,$LONG") \
+			$(write_chunk @b+0,0 @b+4096,0) 0 0 \
+			$(compounded 4 "$(file_read $LONG)")" \
+		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..." \
+		"holds b 0 $UNTOUCHED ..."
+}
+
+# READ3res: NFS3_OK, attributes, count, eof, length of the data
+read_in_segments() {
+	our_peer "NFSv3 READ, a Write chunk of four segments" \
+		"send $(lookup $XID long)" "expect $(found $XID)" \
+		"send $(start $XID $RDMA_MSG) 0 \
+			$(write_chunk @b+0,2001 @a+0,1000 @b+2001,2500 @a+1000,1000) 0 0 \
+			$(nfs_call $XID 3 $READ) $FOUND 0 0 8192" \
+		"expect $XID 1 . $RDMA_MSG 0 \
+			$(write_chunk @b+0,2001 @a+0,1000 @b+2001,2000 @a+1000,0) 0 0 \
+			$(accepted $XID) 0 1 $(repeat 21 .) $LONG 1 $LONG" \
+		"holds b 0 $(octets <(cut_out 0 2001)) $(octets <(cut_out 3001 2000)) $UNTOUCHED ..." \
+		"holds a 0 $(octets <(cut_out 2001 1000)) $UNTOUCHED ..."
+}
+
+# cut_out FROM LENGTH: of the long file
+cut_out() {
+	tail -c +$(($1 + 1)) $LOCAL/long | head -c "$2"
+}
+
+# write_file NAME LENGTH: stateid of zeros, offset, FILE_SYNC4; without the data
+write_file() {
+	echo "$(find_file "$1") $OP_WRITE $(repeat 4 0) 0 0 2 $2"
+}
+
+# file_written LENGTH: NFS4_OK, count, FILE_SYNC4, verifier
+file_written() {
+	echo "$FILE_FOUND $OP_WRITE 0 $1 2 . ."
+}
+
+# Each COMPOUND has an XID of its own, or it would be taken for a repetition.
+two_writes() {
+	# A WRITE without a lock has to wait for those who may reclaim theirs.
+	echo Y >/proc/fs/nfsd/v4_end_grace
+	write_two "a Read chunk for each" 0 0
+	write_two "with padding in the Read chunks" 3 2
+	long_write
+}
+
+# write_two WHAT PAD PAD: octets of padding that the Read chunks have
+write_two() {
+	local first second at_first at_second
+	XID=$((XID + 1))
+	first=$(compound 8 "$(write_file long.copy $LONG)")
+	second=$(write_file short.copy $SHORT)
+	at_first=$(size "$first")
+	at_second=$((at_first + ((LONG + 3) & ~3) + $(size "$second")))
+	: >$LOCAL/long.copy
+	: >$LOCAL/short.copy
+
+	our_peer "COMPOUND with two WRITEs, $1" \
+		"fill a 0 $(octets $LOCAL/long) $LONG_PAD" \
+		"fill b 0 $(octets $LOCAL/short) $SHORT_PAD" \
+		"send $(start $XID $RDMA_MSG) \
+			$(read_segment $at_first @a+0,1001) \
+			$(read_segment $at_second "@b+0,$((SHORT + $3))") \
+			$(read_segment $at_first "@a+1001,$((LONG - 1001 + $2))") 0 0 0 \
+			$first $second" \
+		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS \
+			$(compounded 8 "$(file_written $LONG)" "$(file_written $SHORT)")"
+	check "the server has the first" cmp $LOCAL/long $LOCAL/long.copy
+	check "the server has the second" cmp $LOCAL/short $LOCAL/short.copy
+}
+
+long_write() {
+	local call at
+	XID=$((XID + 1))
+	call=$(compound 4 "$(write_file short.copy $SHORT)")
+	at=$(size "$call")
+	: >$LOCAL/short.copy
+
+	our_peer "a Long Call, and a Read chunk that belongs at its end" \
+		"fill a 0 $(octets $LOCAL/short)" "fill b 0 $call" \
+		"send $(start $XID $RDMA_NOMSG) $(read_segment 0 "@b+0,$at") \
+			$(read_segment $at "@a+0,$SHORT") 0 0 0" \
+		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(compounded 4 "$(file_written $SHORT)")"
+	check "the server has it" cmp $LOCAL/short $LOCAL/short.copy
+}
