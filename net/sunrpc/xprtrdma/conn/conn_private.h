@@ -161,6 +161,7 @@ extern struct workqueue_struct *rpcrdma_wq;
 
 /* conn.c */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);
+unsigned int rpcrdma_conn_unsettled(void);
 bool rpcrdma_conn_may_go(enum rpcrdma_conn_state from,
 			 enum rpcrdma_conn_state to);
 bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
