@@ -98,6 +98,8 @@ struct rpcrdma_conn_ops {
  * @rw_contexts: rdma_rw contexts in flight at most; the responder's
  * @read_depth: RDMA Reads in flight at most, the responder's; zero: as many as
  *	both ends can
+ * @sq_full: incremented when a post finds no room in the send queue; may be
+ *	NULL
  * @timeout_ms: for the connection to become established; not zero
  */
 struct rpcrdma_conn_config {
@@ -109,6 +111,7 @@ struct rpcrdma_conn_config {
 	unsigned int send_pages;
 	unsigned int rw_contexts;
 	unsigned int read_depth;
+	atomic_long_t *sq_full;
 	unsigned int timeout_ms;
 };
 

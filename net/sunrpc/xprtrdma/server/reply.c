@@ -284,7 +284,6 @@ struct rpcrdma_send *rpcrdma_service_send_get(struct rpcrdma_service *service)
 		send = rpcrdma_send_get(service->conn);
 		if (send)
 			return send;
-		rpcrdma_count(RPCRDMA_STAT_SQ_STARVE);
 	} while (rpcrdma_service_wait(service, returns));
 	return NULL;
 }
