@@ -223,35 +223,6 @@ static struct next take_next(struct rpcrdma_service *service)
 	return next;
 }
 
-/*
- * Any handle of this Call may be invalidated by its Reply. A requester mostly
- * needs but one: if there are more, the one for the larger part of the work
- * is as good a guess as any.
- */
-static void choose_handle(struct rpcrdma_request *request)
-{
-	const struct rpcrdma_message *msg = &request->msg;
-	const struct rpcrdma_chunk *chunk = NULL;
-	const struct rpcrdma_segment *segment;
-
-	if (!request->service->conn->agreement.remote_inv)
-		return;
-	/* A segment of no octets need not have a handle that means anything. */
-	if (msg->num_writes && msg->write[0].length)
-		chunk = &msg->write[0];
-	else if (msg->has_reply_chunk && msg->reply_chunk.length)
-		chunk = &msg->reply_chunk;
-	else if (msg->num_reads && msg->read[0].length)
-		chunk = &msg->read[0];
-	if (!chunk)
-		return;
-	segment = rpcrdma_chunk_segments(msg, chunk);
-	while (!segment->length)
-		segment++;
-	request->handle = segment->handle;
-	request->invalidate = true;
-}
-
 /* All octets inline: they stay where they were received. */
 static void inline_arguments(struct rpcrdma_request *request,
 			     struct svc_rqst *rqstp)
@@ -287,33 +258,26 @@ static int hand_over(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	return rqstp->rq_arg.len;
 }
 
-/* What cannot be pulled is the peer's fault, or costs it the connection. */
-static int pull_failed(struct rpcrdma_request *request, int status)
+static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct rpcrdma_service *service = request->service;
+	struct rpcrdma_conn *conn = service->conn;
 
-	if (status == -EMSGSIZE || status == -EBADMSG) {
+	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
+	request->invalidate = conn->agreement.remote_inv &&
+			      rpcrdma_choose_handle(&request->msg,
+						    &request->handle);
+	if (!rpcrdma_pull_needed(&request->msg)) {
+		inline_arguments(request, rqstp);
+		return hand_over(request, rqstp);
+	}
+	if (rpcrdma_pull_refused(request, rqstp)) {
 		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
-	} else {
+	} else if (rpcrdma_pull_start(request, rqstp)) {
 		rpcrdma_request_put(request);
 		rpcrdma_service_close(service);
 	}
 	return 0;
-}
-
-static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
-{
-	struct rpcrdma_conn *conn = request->service->conn;
-	int ret;
-
-	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
-	choose_handle(request);
-	if (rpcrdma_pull_needed(request)) {
-		ret = rpcrdma_pull_start(request, rqstp);
-		return ret ? pull_failed(request, ret) : 0;
-	}
-	inline_arguments(request, rqstp);
-	return hand_over(request, rqstp);
 }
 
 static int take_up_message(struct rpcrdma_service *service,
@@ -331,7 +295,7 @@ static int take_up_message(struct rpcrdma_service *service,
 	}
 	request->recv = recv;
 	request->invalidate = false;
-	request->num_results = 0;
+	request->results.count = 0;
 
 	backward = READ_ONCE(service->xprt.xpt_bc_xprt);
 	verdict = rpcrdma_wire_decode(&request->msg, recv->data, recv->len,
@@ -360,11 +324,10 @@ static int take_up_message(struct rpcrdma_service *service,
 static int take_up_pulled(struct rpcrdma_request *request,
 			  struct svc_rqst *rqstp)
 {
-	int ret = rpcrdma_pull_finish(request, rqstp);
-
-	if (ret)
-		return pull_failed(request, ret);
-	return hand_over(request, rqstp);
+	if (rpcrdma_pull_finish(request, rqstp))
+		return hand_over(request, rqstp);
+	rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	return 0;
 }
 
 /**

@@ -30,6 +30,7 @@
 #include <rdma/rw.h>
 
 #include "../conn/conn.h"
+#include "form.h"
 #include "server.h"
 
 /* What one request has room for without another allocation: 64 KiB. */
@@ -129,26 +130,13 @@ struct rpcrdma_burst {
 };
 
 /**
- * struct rpcrdma_result - a data item of the Reply that may leave by itself
- * @offset: octets into rq_res
- * @length: octets, without padding
- * @chunk: the Write chunk that takes it; NULL: none
- */
-struct rpcrdma_result {
-	u32 offset;
-	u32 length;
-	struct rpcrdma_chunk *chunk;
-};
-
-/**
  * struct rpcrdma_request - a Call, until its Reply has left
  * @service: where it arrived
  * @list: in service->pulled or service->idle
  * @recv: its receive buffer; NULL once given back
  * @invalidate: whether @handle may be invalidated by the Reply
  * @handle: one that the Call offered
- * @num_results: in use
- * @result: in ascending order
+ * @results: what the Reply has for Write chunks
  * @num_pages: in use
  * @pages: where Read chunks go until a thread takes the request up again, then
  *	those of the Reply that the device still reads. A reference each.
@@ -166,8 +154,7 @@ struct rpcrdma_request {
 	struct rpcrdma_recv *recv;
 	bool invalidate;
 	u32 handle;
-	unsigned int num_results;
-	struct rpcrdma_result result[RPCRDMA_MAX_CHUNKS];
+	struct rpcrdma_results results;
 	unsigned int num_pages;
 	struct page **pages;
 	struct rpcrdma_burst burst;
@@ -197,10 +184,11 @@ void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int rpcrdma_recvfrom(struct svc_rqst *rqstp);
 
 /* pull.c */
-bool rpcrdma_pull_needed(const struct rpcrdma_request *request);
+bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
+			  const struct svc_rqst *rqstp);
 int rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp);
-int rpcrdma_pull_finish(struct rpcrdma_request *request,
-			struct svc_rqst *rqstp);
+bool rpcrdma_pull_finish(struct rpcrdma_request *request,
+			 struct svc_rqst *rqstp);
 
 /* transfer.c */
 int rpcrdma_burst_init(struct rpcrdma_burst *burst,
