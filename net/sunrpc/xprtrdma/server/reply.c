@@ -317,7 +317,8 @@ static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	int ret;
 
 	rpcrdma_wire_make_reply(&request->msg, RPCRDMA_MSG,
-				service->conn->config.credits);
+				rpcrdma_service_grant(service,
+						      request->msg.credits));
 	if (rpcrdma_reply_choose(&reply.form, &request->msg, &request->results,
 				 reply.res,
 				 service->conn->agreement.reply_threshold)) {
@@ -371,7 +372,8 @@ static int post_error(struct rpcrdma_request *request,
 	send = rpcrdma_service_send_get(request->service);
 	if (!send)
 		return -ENOTCONN;
-	rpcrdma_wire_make_error(msg, error, conn->config.credits);
+	rpcrdma_wire_make_error(msg, error,
+				rpcrdma_service_grant(request->service, 0));
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto out;

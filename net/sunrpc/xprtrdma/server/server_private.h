@@ -31,6 +31,7 @@
 
 #include "../conn/conn.h"
 #include "form.h"
+#include "grant.h"
 #include "server.h"
 
 /* What one request has room for without another allocation: 64 KiB. */
@@ -47,14 +48,16 @@
  * @users: the RPC server until ->xpo_free, the connection until ->closed.
  *	Whoever is last has @free_work free it.
  * @free_work: frees all of this where sleeping is allowed
+ * @here: messages that arrived and whose receive buffer is not given back
  * @lock: protects the members up to @num_idle, and XPT_DATA
  * @ready: the connection is established, so that a Reply can be sent
  * @detached: the RPC server has let go of @xprt, and may be gone itself
  * @received: messages that no thread has looked at
  * @pulled: requests whose Read chunks are here
  * @idle: requests not in use
- * @num_idle: how many
+ * @grant: credits
  * @max_idle: more than this are freed instead
+ * @num_idle: how many
  * @max_pages: elements of request->pages
  * @room: threads that wait for a Send context or a registration
  * @returns: counts what came back, for those who wait in @room
@@ -66,6 +69,7 @@ struct rpcrdma_service {
 	struct rpcrdma_conn *conn;
 	refcount_t users;
 	struct work_struct free_work;
+	atomic_t here;
 
 	spinlock_t lock;	/* protects what follows, up to num_idle */
 	bool ready;
@@ -73,8 +77,10 @@ struct rpcrdma_service {
 	struct list_head received;
 	struct list_head pulled;
 	struct list_head idle;
-	unsigned int num_idle;
+	struct rpcrdma_grant grant;
 	unsigned int max_idle;
+	unsigned int num_idle;
+
 	unsigned int max_pages;
 
 	wait_queue_head_t room;
@@ -170,6 +176,7 @@ static inline struct rpcrdma_service *to_service(struct svc_xprt *xprt)
 void rpcrdma_service_close(struct rpcrdma_service *service);
 bool rpcrdma_service_wait(struct rpcrdma_service *service, int returns);
 void rpcrdma_service_returned(struct rpcrdma_service *service);
+u32 rpcrdma_service_grant(struct rpcrdma_service *service, u32 requested);
 
 /* request.c */
 int rpcrdma_request_init(void);
@@ -177,7 +184,7 @@ void rpcrdma_request_exit(void);
 struct rpcrdma_request *rpcrdma_request_get(struct rpcrdma_service *service);
 void rpcrdma_request_put_pages(struct rpcrdma_request *request);
 void rpcrdma_request_put(struct rpcrdma_request *request);
-void rpcrdma_request_free(struct rpcrdma_request *request);
+void rpcrdma_request_discard(struct rpcrdma_service *service);
 void rpcrdma_request_give_back_recv(struct rpcrdma_request *request);
 void rpcrdma_request_pulled(struct rpcrdma_request *request);
 void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
