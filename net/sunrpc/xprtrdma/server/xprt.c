@@ -80,7 +80,7 @@ void rpcrdma_service_returned(struct rpcrdma_service *service)
 		wake_up_all(&service->room);
 }
 
-/* One thread at a time; the mutex within has others wait for nothing new. */
+/* Threads that are here at the same time want the same, so one does it. */
 static void service_grow(struct rpcrdma_service *service, unsigned int credits)
 {
 	int ret;
