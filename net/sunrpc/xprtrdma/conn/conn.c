@@ -13,6 +13,9 @@ struct workqueue_struct *rpcrdma_wq;
 
 static atomic_t conn_last_id;
 
+/* Of servers: those that are neither established nor gone */
+static atomic_t conn_unsettled;
+
 /* Where a connection may go from each state */
 static const u8 conn_next[] = {
 	[RPCRDMA_CONN_RESOLVING] = BIT(RPCRDMA_CONN_CONNECTING) |
@@ -47,11 +50,26 @@ static bool conn_go_locked(struct rpcrdma_conn *conn,
 {
 	if (!rpcrdma_conn_may_go(conn->state, state))
 		return false;
+	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)
+		atomic_dec(&conn_unsettled);
+	else if (conn->server && conn->state == RPCRDMA_CONN_ESTABLISHED)
+		atomic_inc(&conn_unsettled);
 	conn->status = status;
 	/* For rpcrdma_conn_established(), which takes no lock */
 	smp_store_release(&conn->state, state);
 	trace_rpcrdma_conn_state(conn, state, status);
 	return true;
+}
+
+/**
+ * rpcrdma_conn_unsettled - how many connections of servers are on their way
+ *
+ * Context: any.
+ * Return: those that are neither established nor gone, of all listeners.
+ */
+unsigned int rpcrdma_conn_unsettled(void)
+{
+	return atomic_read(&conn_unsettled);
 }
 
 /**
@@ -266,6 +284,8 @@ static void conn_teardown_work(struct work_struct *work)
 	spin_unlock_bh(&conn->post_lock);
 	conn->ops->closed(conn, conn->status);
 	conn_destroy(conn);
+	if (conn->server)
+		atomic_dec(&conn_unsettled);
 	rpcrdma_conn_put(conn);
 }
 
@@ -315,6 +335,8 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	conn->id = atomic_inc_return(&conn_last_id);
 	conn->ops = &no_role;
 	conn->server = server;
+	if (server)
+		atomic_inc(&conn_unsettled);
 	conn->state = server ? RPCRDMA_CONN_PENDING : RPCRDMA_CONN_RESOLVING;
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);

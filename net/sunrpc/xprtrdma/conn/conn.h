@@ -45,6 +45,15 @@
 /* How long to wait, in jiffies, for a peer that takes nothing off our hands */
 #define RPCRDMA_PATIENCE	(30 * HZ)
 
+/*
+ * RDMA Reads served or issued at a time. The device reserves memory for each;
+ * with this many of a whole registration each the link is never idle.
+ */
+#define RPCRDMA_READS_MAX	32U
+
+/* What a connection that grows starts with */
+#define RPCRDMA_FIRST_CREDITS	4U
+
 struct rpcrdma_conn;
 struct rpcrdma_listener;
 struct rpcrdma_recv;
@@ -98,7 +107,11 @@ struct rpcrdma_conn_ops {
  *	besides the header; the device may allow fewer: see conn->send_sges
  * @rw_contexts: rdma_rw contexts in flight at most; the responder's
  * @read_depth: RDMA Reads in flight at most, the responder's; zero: as many as
- *	both ends can
+ *	both ends can, up to %RPCRDMA_READS_MAX
+ * @grows: there are Receives for %RPCRDMA_FIRST_CREDITS forward messages and no
+ *	backward ones until rpcrdma_recv_expect() asks for more
+ * @sq_full: incremented when a post finds no room in the send queue; may be
+ *	NULL
  * @timeout_ms: for the connection to become established; not zero
  */
 struct rpcrdma_conn_config {
@@ -111,6 +124,8 @@ struct rpcrdma_conn_config {
 	unsigned int send_pages;
 	unsigned int rw_contexts;
 	unsigned int read_depth;
+	bool grows;
+	atomic_long_t *sq_full;
 	unsigned int timeout_ms;
 };
 
@@ -123,8 +138,8 @@ struct rpcrdma_conn_config {
  * @inv_handle: that handle
  * @list: the role's, as long as it owns the message
  *
- * Allocated with the connection and freed by its teardown; one that a role
- * still owns then is freed by rpcrdma_recv_put().
+ * Belongs to the connection and is freed by its teardown; one that a role still
+ * owns then is freed by rpcrdma_recv_put().
  */
 struct rpcrdma_recv {
 	struct rpcrdma_conn *conn;
@@ -141,6 +156,8 @@ struct rpcrdma_recv {
 };
 
 void rpcrdma_recv_put(struct rpcrdma_recv *recv);
+int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
+			unsigned int backward);
 
 /**
  * struct rpcrdma_work - a chain of work requests and what to do afterwards

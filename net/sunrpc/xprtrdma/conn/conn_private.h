@@ -47,8 +47,8 @@ struct rpcrdma_sq {
 /**
  * struct rpcrdma_depths - how large everything of a connection is
  * @credits: forward messages in flight
- * @batch: Receives reposted at a time, and Sends not yet signalled at most
- * @recvs: receive buffers
+ * @batch: Receives reposted at a time, and Sends not yet signalled, at most
+ * @recvs: receive buffers at most
  * @sends: Sends
  * @sq: entries of the send queue without those that rdma_rw adds
  * @rq: entries of the receive queue
@@ -161,9 +161,13 @@ struct rpcrdma_conn {
 	spinlock_t recv_lock;
 	struct list_head recvs;		/* all, by owned.all */
 	struct list_head recvs_free;	/* to be posted, by list */
+	unsigned int num_recvs;
 	unsigned int num_recvs_free;
+	unsigned int recv_batch;	/* reposted at a time */
 	u32 recv_size;			/* constant */
 	bool recv_open;			/* posting is allowed */
+	unsigned int recv_credits;	/* what there are Receives for: setup */
+	unsigned int recv_backward;	/* in the other direction: setup */
 
 	/* mr.c: @mr_lock protects these */
 	spinlock_t mr_lock;
@@ -183,6 +187,7 @@ extern struct workqueue_struct *rpcrdma_wq;
 
 /* conn.c */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);
+unsigned int rpcrdma_conn_unsettled(void);
 bool rpcrdma_conn_may_go(enum rpcrdma_conn_state from,
 			 enum rpcrdma_conn_state to);
 bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
@@ -211,6 +216,7 @@ void rpcrdma_owned_abandon(struct rpcrdma_conn *conn, struct list_head *all,
 			   void (*release)(struct rpcrdma_owned *owned));
 
 /* qp.c */
+unsigned int rpcrdma_recv_batch(unsigned int messages);
 void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 			 const struct rpcrdma_conn_config *config,
 			 unsigned int max_qp_wr, unsigned int max_cqe);

@@ -11,12 +11,6 @@
 /* Pages of a MiB, the largest payload of NFS; more would be rarely filled. */
 #define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)
 
-/*
- * RDMA Reads served or issued at a time. The device reserves memory for each;
- * with this many of a whole registration each the link is never idle.
- */
-#define READS_MAX	32U
-
 /* Protects the association of devices with their rpcrdma_device. */
 static DEFINE_MUTEX(devices_lock);
 
@@ -38,10 +32,10 @@ static void device_limits(struct rpcrdma_device *device)
 				   MR_PAGES_MAX);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	device->max_qp_wr = attrs->max_qp_wr;
-	device->max_read_responder = clamp_t(int, attrs->max_qp_rd_atom, 0,
-					     READS_MAX);
-	device->max_read_initiator = clamp_t(int, attrs->max_qp_init_rd_atom, 0,
-					     READS_MAX);
+	device->max_read_responder =
+		clamp_t(int, attrs->max_qp_rd_atom, 0, RPCRDMA_READS_MAX);
+	device->max_read_initiator =
+		clamp_t(int, attrs->max_qp_init_rd_atom, 0, RPCRDMA_READS_MAX);
 }
 
 static int device_arrives(struct ib_device *ib)

@@ -12,6 +12,14 @@
 /* Requests that the role has not taken yet; more are refused. */
 #define PENDING_MAX	128
 
+/*
+ * Connections of all listeners that are neither established nor gone; while
+ * there are more, none is added. Those that are established are the role's to
+ * limit. A peer could otherwise begin or drop connections faster than they are
+ * undone, and each has a queue pair.
+ */
+#define UNSETTLED_MAX	256
+
 /* A device that took its address with it may come back. */
 #define RELISTEN_DELAY	(5 * HZ)
 
@@ -53,15 +61,21 @@ static void listener_purge(struct rpcrdma_listener *listener)
 		rpcrdma_conn_put(conn);
 }
 
+static bool listener_is_full(const struct rpcrdma_listener *listener)
+{
+	return READ_ONCE(listener->num_pending) >= PENDING_MAX ||
+	       rpcrdma_conn_unsettled() >= UNSETTLED_MAX;
+}
+
 static int listener_on_request(struct rpcrdma_listener *listener,
 			       struct rdma_cm_id *id,
 			       const struct rdma_cm_event *event)
 {
 	struct rpcrdma_conn *conn;
 
-	if (READ_ONCE(listener->num_pending) >= PENDING_MAX)
+	if (listener_is_full(listener))
 		listener_purge(listener);
-	if (READ_ONCE(listener->num_pending) >= PENDING_MAX) {
+	if (listener_is_full(listener)) {
 		pr_warn_ratelimited("too many connection requests\n");
 		return -ECONNREFUSED;
 	}

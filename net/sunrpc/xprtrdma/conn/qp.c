@@ -4,7 +4,8 @@
  */
 #include "../trace.h"
 
-/* Receives reposted at a time, and Sends not signalled in a row, at most */
+/* Receives reposted at a time, and Sends not signalled in a row */
+#define BATCH_MIN	4U
 #define BATCH_MAX	16U
 
 /* A send queue is not made smaller than this when the device refuses more. */
@@ -12,6 +13,17 @@
 
 /* rdma_rw takes at most a registration and an invalidation per transfer. */
 #define RW_FACTOR	3
+
+/**
+ * rpcrdma_recv_batch - how many Receives to repost at a time
+ * @messages: that the peer may send
+ *
+ * Return: as many; there are so many Receives more than @messages.
+ */
+unsigned int rpcrdma_recv_batch(unsigned int messages)
+{
+	return clamp(messages / 4, BATCH_MIN, BATCH_MAX);
+}
 
 /**
  * rpcrdma_depths_init - decide how large everything of a connection is
@@ -34,7 +46,7 @@ void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 	unsigned int limit = min(max_qp_wr, max_cqe / 2);
 	unsigned int spare, total;
 
-	depths->batch = clamp(messages / 4, 1U, BATCH_MAX);
+	depths->batch = rpcrdma_recv_batch(messages);
 	spare = depths->batch + 1 + config->backward_credits;
 	depths->credits = config->credits;
 	if (depths->credits + spare > limit)

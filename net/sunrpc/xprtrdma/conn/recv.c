@@ -2,10 +2,13 @@
 /*
  * Receives: buffers that are posted ahead of the credits they stand for.
  *
- * There are as many as credits in both directions, and a batch more. Those
+ * There are as many as messages that the peer may send, and a batch more. Those
  * that come back are posted a batch at a time, with one doorbell. So less than
  * a batch is ever idle, and at least as many are posted as the peer has
  * credits that it has not used.
+ *
+ * They are most of what a connection costs, so a responder starts with few and
+ * makes more before it lets the peer send more.
  */
 #include <linux/slab.h>
 
@@ -108,7 +111,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	recv->owned.held = false;
 	list_add(&recv->list, &conn->recvs_free);
 	conn->num_recvs_free++;
-	if (conn->num_recvs_free >= conn->depths.batch && conn->recv_open)
+	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
 		err = recv_post_free(conn);
 	spin_unlock_bh(&conn->recv_lock);
 	if (unlikely(err))
@@ -116,16 +119,16 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	rpcrdma_conn_leave(conn);
 }
 
-static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn)
+static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
 	struct ib_device *device = conn->device->ib;
 	int node = ibdev_to_node(device);
 	struct rpcrdma_recv *recv;
 
-	recv = kzalloc_node(sizeof(*recv), GFP_KERNEL, node);
+	recv = kzalloc_node(sizeof(*recv), gfp, node);
 	if (!recv)
 		return NULL;
-	recv->data = kmalloc_node(conn->recv_size, GFP_KERNEL, node);
+	recv->data = kmalloc_node(conn->recv_size, gfp, node);
 	if (!recv->data)
 		goto err_free;
 	recv->sge.addr = ib_dma_map_single(device, recv->data, conn->recv_size,
@@ -157,33 +160,88 @@ void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 	INIT_LIST_HEAD(&conn->recvs_free);
 }
 
+/* Make and post what is missing. Caller holds setup; teardown comes later. */
+static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
+		     gfp_t gfp)
+{
+	unsigned int batch = rpcrdma_recv_batch(messages);
+	struct rpcrdma_recv *recv;
+	int err = 0;
+
+	while (conn->num_recvs < messages + batch) {
+		recv = recv_alloc(conn, gfp);
+		if (!recv)
+			return -ENOMEM;
+		spin_lock_bh(&conn->recv_lock);
+		list_add(&recv->owned.all, &conn->recvs);
+		list_add(&recv->list, &conn->recvs_free);
+		conn->num_recvs_free++;
+		conn->num_recvs++;
+		spin_unlock_bh(&conn->recv_lock);
+	}
+	spin_lock_bh(&conn->recv_lock);
+	conn->recv_batch = batch;
+	if (conn->recv_open && conn->num_recvs_free)
+		err = recv_post_free(conn);
+	spin_unlock_bh(&conn->recv_lock);
+	return err;
+}
+
 /**
- * rpcrdma_recv_create - make all Receives of a connection and post them
+ * rpcrdma_recv_create - make the first Receives of a connection and post them
  * @conn: the connection, which has a queue pair that is not connected yet
  * @size: octets of each
  *
- * Context: process.
+ * Context: process; the caller holds @conn->setup.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
-	struct rpcrdma_recv *recv;
-	unsigned int i;
-	int err;
+	const struct rpcrdma_conn_config *config = &conn->config;
 
 	conn->recv_size = size;
-	for (i = 0; i < conn->depths.recvs; i++) {
-		recv = recv_alloc(conn);
-		if (!recv)
-			return -ENOMEM;
-		list_add(&recv->owned.all, &conn->recvs);
-		list_add(&recv->list, &conn->recvs_free);
-		conn->num_recvs_free++;
-	}
-	spin_lock_bh(&conn->recv_lock);
 	conn->recv_open = true;
-	err = recv_post_free(conn);
-	spin_unlock_bh(&conn->recv_lock);
+	conn->recv_credits = config->credits;
+	conn->recv_backward = config->backward_credits;
+	if (config->grows) {
+		conn->recv_credits = min(config->credits,
+					 RPCRDMA_FIRST_CREDITS);
+		conn->recv_backward = 0;
+	}
+	return recv_make(conn, conn->recv_credits + conn->recv_backward,
+			 GFP_KERNEL);
+}
+
+/**
+ * rpcrdma_recv_expect - be ready for more messages at a time
+ * @conn: a connection whose config has @grows set
+ * @credits: forward messages, not more than @conn->config.credits
+ * @backward: backward messages, not more than @conn->config.backward_credits
+ *
+ * To be called before the peer is allowed to send them. Never takes back what
+ * it was asked for before.
+ *
+ * Context: may sleep. Not in a callback.
+ * Return: 0 or a negative errno; then the peer must not be allowed more.
+ */
+int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
+			unsigned int backward)
+{
+	int err = -ENOTCONN;
+
+	mutex_lock(&conn->setup);
+	credits = max(credits, conn->recv_credits);
+	backward = max(backward, conn->recv_backward);
+	if (rpcrdma_conn_enter(conn)) {
+		err = recv_make(conn, credits + backward, GFP_KERNEL |
+				__GFP_NORETRY | __GFP_NOWARN);
+		rpcrdma_conn_leave(conn);
+	}
+	if (!err) {
+		conn->recv_credits = credits;
+		conn->recv_backward = backward;
+	}
+	mutex_unlock(&conn->setup);
 	return err;
 }
 

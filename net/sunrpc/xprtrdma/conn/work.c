@@ -244,6 +244,13 @@ static int work_try_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	return err;
 }
 
+/* Once for each post, however long that has to wait */
+static void work_count_full(struct rpcrdma_conn *conn)
+{
+	if (conn->config.sq_full)
+		atomic_long_inc(conn->config.sq_full);
+}
+
 /**
  * rpcrdma_work_post - post a chain of work requests, with one doorbell
  * @conn: the connection
@@ -271,7 +278,10 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	err = work_prepare(conn, work, first, last);
 	if (err)
 		return err;
-	return work_try_post(conn, work, signalled, true);
+	err = work_try_post(conn, work, signalled, true);
+	if (err == -EAGAIN)
+		work_count_full(conn);
+	return err;
 }
 
 /**
@@ -297,6 +307,10 @@ int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	err = work_prepare(conn, work, first, last);
 	if (err)
 		return err;
+	err = work_try_post(conn, work, signalled, false);
+	if (err != -EAGAIN)
+		return err;
+	work_count_full(conn);
 	while (!wait_event_timeout(conn->sq_wait,
 				   (err = work_try_post(conn, work, signalled,
 							false)) != -EAGAIN,

@@ -381,6 +381,7 @@ static bool callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *xprt)
 static struct rpc_xprt *callback_setup(struct xprt_create *args)
 {
 	struct rpcrdma_callback *callback;
+	struct rpcrdma_conn *conn;
 	int ret = -ENOMEM;
 
 	if (args->addrlen > sizeof(callback->xprt.addr))
@@ -393,6 +394,11 @@ static struct rpc_xprt *callback_setup(struct xprt_create *args)
 	if (!callback)
 		return ERR_PTR(-ENOMEM);
 	if (format_address(&callback->xprt, args->dstaddr))
+		goto out;
+	/* Nobody can answer a Call before there is one. */
+	conn = to_service(args->bc_xprt)->conn;
+	ret = rpcrdma_recv_expect(conn, 0, conn->config.backward_credits);
+	if (ret)
 		goto out;
 	/* In use through this very svc_xprt, so it cannot be on its way out. */
 	__module_get(THIS_MODULE);

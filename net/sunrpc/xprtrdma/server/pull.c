@@ -14,47 +14,31 @@
 #include "server_private.h"
 #include "../trace.h"
 
-/* The message is a single Read chunk in the midst of inline data. */
-static bool single_chunk(const struct rpcrdma_message *msg)
+static unsigned int pull_pages(const struct rpcrdma_message *msg)
 {
-	return msg->proc == RPCRDMA_MSG && msg->num_reads == 1;
+	return DIV_ROUND_UP(rpcrdma_pull_len(msg), PAGE_SIZE);
 }
 
 /**
- * rpcrdma_pull_needed - whether any of a Call travels in Read chunks
- * @request: a Call
+ * rpcrdma_pull_refused - what a requester may not ask for
+ * @request: a Call that needs Reads, however well it is formed
+ * @rqstp: the thread's, of which it would take pages
  *
- * Chunks of no octets contribute nothing to the message.
- *
- * Return: true if any does.
+ * Return: true if the Call asks for too much.
  */
-bool rpcrdma_pull_needed(const struct rpcrdma_request *request)
+bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
+			  const struct svc_rqst *rqstp)
 {
-	const struct rpcrdma_message *msg = &request->msg;
+	const struct rpcrdma_service *service = request->service;
+	unsigned int pages = rqstp->rq_page_end - rqstp->rq_pages;
+	struct rpcrdma_pull_limits limits = {
+		.reads = service->conn->read_depth,
+		.len = rqstp->rq_server->sv_max_mesg,
+		/* Two at least are left for the Reply. */
+		.pages = min(pages - 2, service->max_pages),
+	};
 
-	return msg->proc == RPCRDMA_NOMSG || msg->stream_len > msg->payload_len;
-}
-
-static u32 pull_len(const struct rpcrdma_message *msg)
-{
-	return single_chunk(msg) ? xdr_align_size(msg->read[0].length) :
-				   msg->stream_len;
-}
-
-/* What the requester may not ask for, however well it is formed */
-static int check_limits(struct rpcrdma_request *request, struct svc_rqst *rqstp,
-			unsigned int num_pages)
-{
-	struct rpcrdma_service *service = request->service;
-
-	if (!service->conn->read_depth)
-		return -EMSGSIZE;
-	if (request->msg.stream_len > rqstp->rq_server->sv_max_mesg)
-		return -EMSGSIZE;
-	/* Two at least are left for the Reply. */
-	if (num_pages + 2 > rqstp->rq_page_end - rqstp->rq_pages)
-		return -EMSGSIZE;
-	return num_pages > service->max_pages ? -EMSGSIZE : 0;
+	return !rpcrdma_pull_allowed(&request->msg, &limits);
 }
 
 /* The thread gets new ones before its next request. */
@@ -82,137 +66,61 @@ static void give_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	rpcrdma_request_put_pages(request);
 }
 
-/*
- * A walk over the unreduced Payload stream, from its start to its end, in
- * pieces that come out of a chunk or out of the reduced stream; the latter is
- * in the inline part of the message or in the Position Zero Read chunk.
- */
-struct stream_ops {
-	int (*chunk)(struct rpcrdma_request *request,
-		     const struct xdr_buf *stream, u32 at,
-		     const struct rpcrdma_chunk *chunk, u32 skip, u32 octets);
-	int (*inline_part)(struct rpcrdma_request *request,
-			   const struct xdr_buf *stream, u32 at, u32 skip,
-			   u32 octets);
-};
-
-static int walk_reduced(struct rpcrdma_request *request,
-			const struct xdr_buf *stream, u32 at, u32 skip,
-			u32 octets, const struct stream_ops *ops)
+static int read_piece(void *data, const struct rpcrdma_piece *piece)
 {
-	const struct rpcrdma_chunk *zero = rpcrdma_position_zero(&request->msg);
+	struct rpcrdma_request *request = data;
+	struct xdr_buf local = {
+		.pages = request->pages,
+		.page_len = rpcrdma_pull_len(&request->msg),
+	};
 
-	if (!octets)
+	if (piece->kind != RPCRDMA_PIECE_CHUNK)
 		return 0;
-	if (zero)
-		return ops->chunk(request, stream, at, zero, skip, octets);
-	return ops->inline_part(request, stream, at, skip, octets);
+	return rpcrdma_burst_add(request, &local, piece->at, piece->octets,
+				 piece->segment, piece->skip);
 }
 
-static int walk_stream(struct rpcrdma_request *request,
-		       const struct xdr_buf *stream,
-		       const struct stream_ops *ops)
-{
-	const struct rpcrdma_message *msg = &request->msg;
-	unsigned int i = rpcrdma_position_zero(msg) ? 1 : 0;
-	u32 at = 0, restored = 0;
-	int ret = 0;
-
-	for (; !ret && i < msg->num_reads; i++) {
-		const struct rpcrdma_chunk *chunk = &msg->read[i];
-
-		ret = walk_reduced(request, stream, at, at - restored,
-				   chunk->position - at, ops);
-		if (!ret)
-			ret = ops->chunk(request, stream, chunk->position,
-					 chunk, 0, chunk->length);
-		restored += xdr_align_size(chunk->length);
-		at = chunk->position + xdr_align_size(chunk->length);
-	}
-	if (!ret)
-		ret = walk_reduced(request, stream, at, at - restored,
-				   msg->stream_len - at, ops);
-	return ret;
-}
-
-static int read_chunk(struct rpcrdma_request *request,
-		      const struct xdr_buf *stream, u32 at,
-		      const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
-{
-	const struct rpcrdma_segment *segment;
-	int ret = 0;
-
-	segment = rpcrdma_chunk_segments(&request->msg, chunk);
-	for (; octets && !ret; segment++) {
-		u32 len;
-
-		if (skip >= segment->length) {
-			skip -= segment->length;
-			continue;
-		}
-		len = min(segment->length - skip, octets);
-		ret = rpcrdma_burst_add(request, stream, at, len, segment,
-					skip);
-		at += len;
-		octets -= len;
-		skip = 0;
-	}
-	return ret;
-}
-
-static int skip_inline(struct rpcrdma_request *request,
-		       const struct xdr_buf *stream, u32 at, u32 skip,
-		       u32 octets)
-{
-	return 0;
-}
-
-static const struct stream_ops read_ops = {
-	.chunk = read_chunk,
-	.inline_part = skip_inline,
-};
-
-static void stream_write(const struct xdr_buf *stream, u32 at, const void *data,
-			 u32 octets)
+static void copy_to_pages(struct page **pages, u32 at, const void *data,
+			  u32 octets)
 {
 	while (octets) {
 		u32 len = min_t(u32, octets, PAGE_SIZE - offset_in_page(at));
 
-		memcpy_to_page(stream->pages[at >> PAGE_SHIFT],
-			       offset_in_page(at), data, len);
+		memcpy_to_page(pages[at >> PAGE_SHIFT], offset_in_page(at),
+			       data, len);
 		data += len;
 		at += len;
 		octets -= len;
 	}
 }
 
-/* Never more than three octets, and never across a page boundary. */
-static int zero_padding(struct rpcrdma_request *request,
-			const struct xdr_buf *stream, u32 at,
-			const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
-{
-	u32 end = at + octets;
-
-	if (chunk->position && xdr_pad_size(octets))
-		memzero_page(stream->pages[end >> PAGE_SHIFT],
-			     offset_in_page(end), xdr_pad_size(octets));
-	return 0;
-}
-
-static int copy_inline(struct rpcrdma_request *request,
-		       const struct xdr_buf *stream, u32 at, u32 skip,
-		       u32 octets)
-{
-	stream_write(stream, at,
-		     request->recv->data + request->msg.header_len + skip,
-		     octets);
-	return 0;
-}
-
-static const struct stream_ops complete_ops = {
-	.chunk = zero_padding,
-	.inline_part = copy_inline,
+/* A Call whose Reads are done, and where they went */
+struct pulled {
+	struct rpcrdma_request *request;
+	struct page **pages;
 };
+
+static int complete_piece(void *data, const struct rpcrdma_piece *piece)
+{
+	const struct pulled *pulled = data;
+	const struct rpcrdma_request *request = pulled->request;
+
+	switch (piece->kind) {
+	case RPCRDMA_PIECE_CHUNK:
+		break;
+	case RPCRDMA_PIECE_INLINE:
+		copy_to_pages(pulled->pages, piece->at, request->recv->data +
+			      request->msg.header_len + piece->skip,
+			      piece->octets);
+		break;
+	case RPCRDMA_PIECE_PADDING:
+		/* Never more than three, and never across a page boundary. */
+		memzero_page(pulled->pages[piece->at >> PAGE_SHIFT],
+			     offset_in_page(piece->at), piece->octets);
+		break;
+	}
+	return 0;
+}
 
 static void pull_done(struct rpcrdma_work *work, int status)
 {
@@ -231,28 +139,20 @@ static void pull_done(struct rpcrdma_work *work, int status)
 static int post_reads(struct rpcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
-	struct xdr_buf stream = {
-		.pages = request->pages,
-		.page_len = pull_len(msg),
-	};
 	unsigned int pieces = msg->num_segments;
 	int ret;
 
 	/* Where other chunks interrupt the one at Position Zero */
-	if (!single_chunk(msg))
+	if (!rpcrdma_pull_single(msg))
 		pieces += msg->num_reads;
 	ret = rpcrdma_burst_init(&request->burst, DMA_FROM_DEVICE, pieces,
 				 request->num_pages + pieces);
 	if (ret)
 		return ret;
-	if (single_chunk(msg))
-		ret = read_chunk(request, &stream, 0, &msg->read[0], 0,
-				 msg->read[0].length);
-	else
-		ret = walk_stream(request, &stream, &read_ops);
+	ret = rpcrdma_pull_walk(msg, read_piece, request);
 	if (!ret) {
 		trace_rpcrdma_pull(request->service->conn, msg->xid,
-				   stream.page_len,
+				   rpcrdma_pull_len(msg),
 				   request->burst.num_transfers);
 		request->burst.work.done = pull_done;
 		ret = rpcrdma_burst_post(request);
@@ -264,26 +164,20 @@ static int post_reads(struct rpcrdma_request *request)
 
 /**
  * rpcrdma_pull_start - post the RDMA Reads of a Call
- * @request: a Call that needs them
+ * @request: a Call that needs them, and is not to be refused
  * @rqstp: the thread's, of which it takes pages
  *
  * Return: 0 if the Reads are on their way and the request is not the caller's
- * any more; -EMSGSIZE if the Call asks for too much; or another negative errno
- * if the connection has to be closed.
+ * any more, or a negative errno if the connection has to be closed.
  */
 int rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
-	unsigned int num_pages = DIV_ROUND_UP(pull_len(&request->msg),
-					      PAGE_SIZE);
 	struct rpcrdma_conn *conn = request->service->conn;
 	int ret;
 
-	ret = check_limits(request, rqstp, num_pages);
-	if (ret)
-		return ret;
 	if (!rpcrdma_conn_enter(conn))
 		return -ENOTCONN;
-	take_pages(request, rqstp, num_pages);
+	take_pages(request, rqstp, pull_pages(&request->msg));
 	rpcrdma_count(RPCRDMA_STAT_READ);
 	ret = post_reads(request);
 	rpcrdma_conn_leave(conn);
@@ -291,14 +185,13 @@ int rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 }
 
 /* Data at the start of a page, the rest of the message where it arrived */
-static void single_chunk_arguments(struct rpcrdma_request *request,
+static void single_chunk_arguments(const struct rpcrdma_request *request,
 				   struct xdr_buf *arg)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 	const struct rpcrdma_chunk *chunk = &msg->read[0];
 	void *payload = request->recv->data + msg->header_len;
 
-	zero_padding(request, arg, 0, chunk, 0, chunk->length);
 	arg->head[0].iov_base = payload;
 	arg->head[0].iov_len = chunk->position;
 	arg->page_len = xdr_align_size(chunk->length);
@@ -307,12 +200,11 @@ static void single_chunk_arguments(struct rpcrdma_request *request,
 }
 
 /* As from a byte stream: the first page is the head. */
-static void stream_arguments(struct rpcrdma_request *request,
+static void stream_arguments(const struct rpcrdma_request *request,
 			     struct xdr_buf *arg)
 {
 	u32 len = request->msg.stream_len;
 
-	walk_stream(request, arg, &complete_ops);
 	arg->head[0].iov_base = page_address(arg->pages[0]);
 	arg->head[0].iov_len = min_t(u32, len, PAGE_SIZE);
 	arg->pages++;
@@ -335,24 +227,24 @@ static bool long_call_matches(const struct rpcrdma_message *msg,
  * @request: a Call whose Reads are done
  * @rqstp: the thread's, which gets the pages
  *
- * Return: 0, or -EBADMSG if the RPC message does not belong to the header.
+ * Return: false if the RPC message does not belong to the header.
  */
-int rpcrdma_pull_finish(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+bool rpcrdma_pull_finish(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 	struct xdr_buf *arg = &rqstp->rq_arg;
+	struct pulled pulled = { request, rqstp->rq_pages };
 
 	give_pages(request, rqstp);
+	rpcrdma_pull_walk(msg, complete_piece, &pulled);
 	arg->pages = rqstp->rq_pages;
 	arg->page_base = 0;
-	if (single_chunk(msg))
+	if (rpcrdma_pull_single(msg))
 		single_chunk_arguments(request, arg);
 	else
 		stream_arguments(request, arg);
 	arg->len = msg->stream_len;
 	arg->buflen = arg->len;
 
-	if (msg->proc == RPCRDMA_NOMSG && !long_call_matches(msg, arg))
-		return -EBADMSG;
-	return 0;
+	return msg->proc != RPCRDMA_NOMSG || long_call_matches(msg, arg);
 }

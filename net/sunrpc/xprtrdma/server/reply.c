@@ -14,27 +14,11 @@
  */
 #define COPY_MAX	8192
 
-/* What is between the data items that leave by themselves, and around them */
-#define MAX_PARTS	(RPCRDMA_MAX_CHUNKS + 1)
-
-/**
- * struct part - consecutive octets of rq_res
- * @at: where they start
- * @len: how many
- */
-struct part {
-	u32 at;
-	u32 len;
-};
-
 /**
  * struct reply - how a Reply travels
  * @request: the request
  * @res: the RPC message
- * @num_parts: in use
- * @part: what does not go to Write chunks
- * @len: octets in all parts
- * @written: octets in Write chunks
+ * @form: where its parts go
  * @uses_head: the device reads the page that holds the head and the tail
  * @gather: the device reads the page list for the Send
  *
@@ -43,10 +27,7 @@ struct part {
 struct reply {
 	struct rpcrdma_request *request;
 	const struct xdr_buf *res;
-	unsigned int num_parts;
-	struct part part[MAX_PARTS];
-	u32 len;
-	u32 written;
+	struct rpcrdma_reply_form form;
 	bool uses_head;
 	bool gather;
 };
@@ -66,6 +47,7 @@ int rpcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 			   unsigned int length)
 {
 	struct rpcrdma_request *request = rqstp->rq_xprt_ctxt;
+	struct rpcrdma_results *results;
 	struct rpcrdma_result *result;
 
 	switch (rqstp->rq_cred.cr_flavor) {
@@ -73,181 +55,29 @@ int rpcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 	case RPC_AUTH_GSS_KRB5P:
 		return 0;
 	}
-	/* One more than there are Write chunks goes inline in any case. */
-	if (!request || request->num_results == request->msg.num_writes)
+	if (!request)
 		return 0;
-	result = &request->result[request->num_results++];
+	/* One more than there are Write chunks goes inline in any case. */
+	results = &request->results;
+	if (results->count == request->msg.num_writes)
+		return 0;
+	result = &results->result[results->count++];
 	result->offset = offset;
 	result->length = length;
-	result->chunk = NULL;
 	return 0;
 }
 
-static bool length_word_is(const struct xdr_buf *res, u32 at, u32 length)
+/* Write a piece of the Reply to the requester's memory. */
+static int write_piece(void *data, const struct rpcrdma_piece *piece)
 {
-	__be32 word;
-
-	return !read_bytes_from_xdr_buf(res, at, &word, sizeof(word)) &&
-	       be32_to_cpu(word) == length;
-}
-
-/*
- * An encoder may have failed after it noted a result, and what it had encoded
- * is cut off. Some note the place of the length word instead of the data's.
- */
-static bool result_valid(const struct reply *reply,
-			 struct rpcrdma_result *result, u32 end)
-{
-	u32 left = reply->res->len;
-
-	if (result->offset < end + sizeof(__be32) || result->offset > left)
-		return false;
-	if (!length_word_is(reply->res, result->offset - sizeof(__be32),
-			    result->length)) {
-		if (!length_word_is(reply->res, result->offset, result->length))
-			return false;
-		result->offset += sizeof(__be32);
-	}
-	return result->length <= left - result->offset;
-}
-
-static void add_part(struct reply *reply, u32 at, u32 end)
-{
-	struct part *part = &reply->part[reply->num_parts];
-
-	if (at >= end)
-		return;
-	part->at = at;
-	part->len = end - at;
-	reply->len += part->len;
-	reply->num_parts++;
-}
-
-/*
- * Results take the Write chunks in the order in which they were offered. An
- * empty one makes its result stay inline (RFC 8166 section 4.3.2). Padding
- * goes with the result, and is not written.
- */
-static int divide(struct reply *reply)
-{
-	struct rpcrdma_request *request = reply->request;
-	struct rpcrdma_message *msg = &request->msg;
-	unsigned int i, writes = 0;
-	u32 end = 0;
-
-	for (i = 0; i < request->num_results; i++) {
-		struct rpcrdma_result *result = &request->result[i];
-		struct rpcrdma_chunk *chunk;
-
-		if (!result_valid(reply, result, end))
-			continue;
-		if (writes == msg->num_writes)
-			break;
-		chunk = &msg->write[writes++];
-		if (!chunk->length)
-			continue;
-		if (rpcrdma_wire_return_chunk(chunk, result->length))
-			return -EMSGSIZE;
-		result->chunk = chunk;
-		reply->written += result->length;
-		add_part(reply, end, result->offset);
-		end = result->offset + xdr_align_size(result->length);
-	}
-	add_part(reply, end, reply->res->len);
-	return 0;
-}
-
-/* Inline if it fits, else by the Reply chunk, else not at all */
-static int choose_form(struct reply *reply)
-{
-	struct rpcrdma_conn *conn = reply->request->service->conn;
-	struct rpcrdma_message *msg = &reply->request->msg;
-	u32 threshold = conn->agreement.reply_threshold;
-	u32 header_len;
-
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, conn->config.credits);
-	header_len = rpcrdma_wire_header_len(msg);
-	if (header_len > threshold)
-		return -EMSGSIZE;
-	if (reply->len <= threshold - header_len)
-		return 0;
-
-	if (!msg->has_reply_chunk)
-		return -EMSGSIZE;
-	if (rpcrdma_wire_return_chunk(&msg->reply_chunk, reply->len))
-		return -EMSGSIZE;
-	msg->proc = RPCRDMA_NOMSG;
-	reply->written += reply->len;
-	return 0;
-}
-
-/* Where the octets of a chunk go next */
-struct chunk_cursor {
-	const struct rpcrdma_segment *segment;
-	u32 skip;
-};
-
-/* Write octets of the Reply to a chunk, which can hold them. */
-static int write_octets(struct reply *reply, struct chunk_cursor *to, u32 at,
-			u32 octets)
-{
+	struct reply *reply = data;
 	const struct xdr_buf *res = reply->res;
 
-	if (octets && (at < res->head[0].iov_len ||
-		       at + octets > res->head[0].iov_len + res->page_len))
+	if (piece->at < res->head[0].iov_len ||
+	    piece->at + piece->octets > res->head[0].iov_len + res->page_len)
 		reply->uses_head = true;
-	while (octets) {
-		u32 len = min(to->segment->length - to->skip, octets);
-		int ret;
-
-		ret = rpcrdma_burst_add(reply->request, res, at, len,
-					to->segment, to->skip);
-		if (ret)
-			return ret;
-		at += len;
-		octets -= len;
-		to->skip += len;
-		if (to->skip == to->segment->length) {
-			to->segment++;
-			to->skip = 0;
-		}
-	}
-	return 0;
-}
-
-static int write_results(struct reply *reply)
-{
-	struct rpcrdma_request *request = reply->request;
-	unsigned int i;
-	int ret = 0;
-
-	for (i = 0; i < request->num_results && !ret; i++) {
-		struct rpcrdma_result *result = &request->result[i];
-		struct chunk_cursor to = {};
-
-		if (!result->chunk)
-			continue;
-		to.segment = rpcrdma_chunk_segments(&request->msg,
-						    result->chunk);
-		ret = write_octets(reply, &to, result->offset, result->length);
-	}
-	return ret;
-}
-
-static int write_reply_chunk(struct reply *reply)
-{
-	const struct rpcrdma_message *msg = &reply->request->msg;
-	struct chunk_cursor to = {};
-	unsigned int i;
-	int ret = 0;
-
-	if (msg->proc != RPCRDMA_NOMSG)
-		return 0;
-	to.segment = rpcrdma_chunk_segments(msg, &msg->reply_chunk);
-	for (i = 0; i < reply->num_parts && !ret; i++)
-		ret = write_octets(reply, &to, reply->part[i].at,
-				   reply->part[i].len);
-	return ret;
+	return rpcrdma_burst_add(reply->request, res, piece->at, piece->octets,
+				 piece->segment, piece->skip);
 }
 
 /* Segments and the edges of parts add elements to those for whole pages. */
@@ -256,12 +86,12 @@ static int init_writes(struct reply *reply)
 	struct rpcrdma_request *request = reply->request;
 	unsigned int transfers = 0, sg = 1;
 
-	if (reply->written) {
+	if (reply->form.written) {
 		transfers = request->msg.num_segments;
-		sg += DIV_ROUND_UP(reply->written, PAGE_SIZE) + transfers;
+		sg += DIV_ROUND_UP(reply->form.written, PAGE_SIZE) + transfers;
 	}
 	if (request->msg.proc == RPCRDMA_NOMSG)
-		sg += 2 * reply->num_parts;
+		sg += 2 * reply->form.num_parts;
 	return rpcrdma_burst_init(&request->burst, DMA_TO_DEVICE, transfers,
 				  sg);
 }
@@ -284,7 +114,6 @@ struct rpcrdma_send *rpcrdma_service_send_get(struct rpcrdma_service *service)
 		send = rpcrdma_send_get(service->conn);
 		if (send)
 			return send;
-		rpcrdma_count(RPCRDMA_STAT_SQ_STARVE);
 	} while (rpcrdma_service_wait(service, returns));
 	return NULL;
 }
@@ -306,9 +135,9 @@ static int copy_parts(struct reply *reply, struct rpcrdma_send *send)
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; i < reply->num_parts && !ret; i++)
-		ret = copy_octets(send, reply->res, reply->part[i].at,
-				  reply->part[i].len);
+	for (i = 0; i < reply->form.num_parts && !ret; i++)
+		ret = copy_octets(send, reply->res, reply->form.part[i].at,
+				  reply->form.part[i].len);
 	return ret;
 }
 
@@ -319,7 +148,7 @@ static bool can_gather(const struct reply *reply)
 	const struct xdr_buf *res = reply->res;
 	unsigned int pages;
 
-	if (res->page_len <= COPY_MAX || reply->len != res->len)
+	if (res->page_len <= COPY_MAX || reply->form.len != res->len)
 		return false;
 	pages = DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE);
 	return pages + !!res->tail[0].iov_len <= conn->send_sges;
@@ -388,7 +217,7 @@ static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 	struct rpcrdma_request *request = reply->request;
 	struct page **page = rqstp->rq_respages;
 
-	if (!reply->written && !reply->gather) {
+	if (!reply->form.written && !reply->gather) {
 		/* The head's page is always the thread's own. */
 		if (rqstp->rq_next_page == rqstp->rq_respages + 1)
 			rqstp->rq_next_page = rqstp->rq_respages;
@@ -420,14 +249,12 @@ static void reply_done(struct rpcrdma_work *work, int status)
 
 static int prepare_chain(struct reply *reply, struct rpcrdma_send *send)
 {
+	struct rpcrdma_request *request = reply->request;
 	int ret;
 
-	ret = write_results(reply);
-	if (!ret)
-		ret = write_reply_chunk(reply);
-	if (!ret)
-		ret = fill_send(reply, send);
-	return ret;
+	ret = rpcrdma_reply_walk(&reply->form, &request->msg,
+				 &request->results, write_piece, reply);
+	return ret ?: fill_send(reply, send);
 }
 
 /* Between rpcrdma_conn_enter() and rpcrdma_conn_leave() */
@@ -452,12 +279,12 @@ static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
 	choose_invalidation(request, send);
 	keep_pages(reply, rqstp);
 	trace_rpcrdma_reply_form(conn, &request->msg, send->len, true);
-	trace_rpcrdma_reply(conn, request->msg.xid, send->len, reply->written,
+	trace_rpcrdma_reply(conn, request->msg.xid, send->len, reply->form.written,
 			    request->num_pages,
 			    request->invalidate ? request->handle : 0);
 
 	/* The request waits for the device only if that has its pages. */
-	lasting = reply->written || reply->gather;
+	lasting = reply->form.written || reply->gather;
 	send->private = lasting ? request : NULL;
 	send->work.done = reply_done;
 	ret = rpcrdma_send_post_wait(send,
@@ -489,7 +316,12 @@ static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	int len = rqstp->rq_res.len;
 	int ret;
 
-	if (divide(&reply) || choose_form(&reply)) {
+	rpcrdma_wire_make_reply(&request->msg, RPCRDMA_MSG,
+				rpcrdma_service_grant(service,
+						      request->msg.credits));
+	if (rpcrdma_reply_choose(&reply.form, &request->msg, &request->results,
+				 reply.res,
+				 service->conn->agreement.reply_threshold)) {
 		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return len;
 	}
@@ -497,7 +329,7 @@ static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 		rpcrdma_request_put(request);
 		return -ENOTCONN;
 	}
-	if (reply.written)
+	if (reply.form.written)
 		rpcrdma_count(RPCRDMA_STAT_WRITE);
 	ret = post_reply(&reply, rqstp);
 	if (ret) {
@@ -540,7 +372,8 @@ static int post_error(struct rpcrdma_request *request,
 	send = rpcrdma_service_send_get(request->service);
 	if (!send)
 		return -ENOTCONN;
-	rpcrdma_wire_make_error(msg, error, conn->config.credits);
+	rpcrdma_wire_make_error(msg, error,
+				rpcrdma_service_grant(request->service, 0));
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto out;

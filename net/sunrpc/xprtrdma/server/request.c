@@ -51,11 +51,8 @@ static struct rpcrdma_request *request_alloc(struct rpcrdma_service *service)
 	return request;
 }
 
-/**
- * rpcrdma_request_free - the end of an idle request
- * @request: in no list
- */
-void rpcrdma_request_free(struct rpcrdma_request *request)
+/* The end of a request that is in no list and holds nothing */
+static void request_free(struct rpcrdma_request *request)
 {
 	kfree(request->pages);
 	kmem_cache_free(request_cache, request);
@@ -102,9 +99,11 @@ void rpcrdma_request_give_back_recv(struct rpcrdma_request *request)
 {
 	struct rpcrdma_recv *recv = request->recv;
 
+	if (!recv)
+		return;
 	request->recv = NULL;
-	if (recv)
-		rpcrdma_recv_put(recv);
+	atomic_dec(&request->service->here);
+	rpcrdma_recv_put(recv);
 }
 
 /**
@@ -137,23 +136,56 @@ void rpcrdma_request_put(struct rpcrdma_request *request)
 	}
 	spin_unlock(&service->lock);
 	if (request)
-		rpcrdma_request_free(request);
+		request_free(request);
+}
+
+/**
+ * rpcrdma_request_discard - drop what nobody will take up any more
+ * @service: the connection, detached: nothing is added from here on
+ *
+ * The svc_xprt may stay for as long as nfsd knows the client; pages and
+ * messages need not.
+ */
+void rpcrdma_request_discard(struct rpcrdma_service *service)
+{
+	struct rpcrdma_request *request, *next_request;
+	struct rpcrdma_recv *recv, *next_recv;
+	LIST_HEAD(received);
+	LIST_HEAD(pulled);
+	LIST_HEAD(idle);
+
+	spin_lock(&service->lock);
+	list_splice_init(&service->received, &received);
+	list_splice_init(&service->pulled, &pulled);
+	list_splice_init(&service->idle, &idle);
+	service->num_idle = 0;
+	service->max_idle = 0;
+	spin_unlock(&service->lock);
+
+	list_for_each_entry_safe(recv, next_recv, &received, list)
+		rpcrdma_recv_put(recv);
+	list_for_each_entry_safe(request, next_request, &pulled, list)
+		rpcrdma_request_put(request);
+	list_for_each_entry_safe(request, next_request, &idle, list)
+		request_free(request);
 }
 
 /*
  * Something to do for a thread. The lock is what keeps the RPC server from
- * going away while it is told.
+ * going away while it is told. Return: false if it has let go. Caller holds
+ * the lock.
  */
-static void service_wake(struct rpcrdma_service *service,
+static bool service_wake(struct rpcrdma_service *service,
 			 struct list_head *entry, struct list_head *list)
 {
-	spin_lock(&service->lock);
+	if (service->detached)
+		return false;
 	list_add_tail(entry, list);
-	if (service->ready && !service->detached) {
+	if (service->ready) {
 		set_bit(XPT_DATA, &service->xprt.xpt_flags);
 		svc_xprt_enqueue(&service->xprt);
 	}
-	spin_unlock(&service->lock);
+	return true;
 }
 
 /**
@@ -166,9 +198,17 @@ static void service_wake(struct rpcrdma_service *service,
 void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_service *service = conn->role;
+	bool taken;
 
 	rpcrdma_count(RPCRDMA_STAT_RECV);
-	service_wake(service, &recv->list, &service->received);
+	spin_lock(&service->lock);
+	taken = service_wake(service, &recv->list, &service->received);
+	if (taken)
+		rpcrdma_grant_call(&service->grant,
+				   atomic_inc_return(&service->here), jiffies);
+	spin_unlock(&service->lock);
+	if (!taken)
+		rpcrdma_recv_put(recv);
 }
 
 /**
@@ -180,8 +220,13 @@ void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 void rpcrdma_request_pulled(struct rpcrdma_request *request)
 {
 	struct rpcrdma_service *service = request->service;
+	bool taken;
 
-	service_wake(service, &request->list, &service->pulled);
+	spin_lock(&service->lock);
+	taken = service_wake(service, &request->list, &service->pulled);
+	spin_unlock(&service->lock);
+	if (!taken)
+		rpcrdma_request_put(request);
 }
 
 /**
@@ -223,35 +268,6 @@ static struct next take_next(struct rpcrdma_service *service)
 	return next;
 }
 
-/*
- * Any handle of this Call may be invalidated by its Reply. A requester mostly
- * needs but one: if there are more, the one for the larger part of the work
- * is as good a guess as any.
- */
-static void choose_handle(struct rpcrdma_request *request)
-{
-	const struct rpcrdma_message *msg = &request->msg;
-	const struct rpcrdma_chunk *chunk = NULL;
-	const struct rpcrdma_segment *segment;
-
-	if (!request->service->conn->agreement.remote_inv)
-		return;
-	/* A segment of no octets need not have a handle that means anything. */
-	if (msg->num_writes && msg->write[0].length)
-		chunk = &msg->write[0];
-	else if (msg->has_reply_chunk && msg->reply_chunk.length)
-		chunk = &msg->reply_chunk;
-	else if (msg->num_reads && msg->read[0].length)
-		chunk = &msg->read[0];
-	if (!chunk)
-		return;
-	segment = rpcrdma_chunk_segments(msg, chunk);
-	while (!segment->length)
-		segment++;
-	request->handle = segment->handle;
-	request->invalidate = true;
-}
-
 /* All octets inline: they stay where they were received. */
 static void inline_arguments(struct rpcrdma_request *request,
 			     struct svc_rqst *rqstp)
@@ -287,33 +303,26 @@ static int hand_over(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	return rqstp->rq_arg.len;
 }
 
-/* What cannot be pulled is the peer's fault, or costs it the connection. */
-static int pull_failed(struct rpcrdma_request *request, int status)
+static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct rpcrdma_service *service = request->service;
+	struct rpcrdma_conn *conn = service->conn;
 
-	if (status == -EMSGSIZE || status == -EBADMSG) {
+	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
+	request->invalidate = conn->agreement.remote_inv &&
+			      rpcrdma_choose_handle(&request->msg,
+						    &request->handle);
+	if (!rpcrdma_pull_needed(&request->msg)) {
+		inline_arguments(request, rqstp);
+		return hand_over(request, rqstp);
+	}
+	if (rpcrdma_pull_refused(request, rqstp)) {
 		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
-	} else {
+	} else if (rpcrdma_pull_start(request, rqstp)) {
 		rpcrdma_request_put(request);
 		rpcrdma_service_close(service);
 	}
 	return 0;
-}
-
-static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
-{
-	struct rpcrdma_conn *conn = request->service->conn;
-	int ret;
-
-	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
-	choose_handle(request);
-	if (rpcrdma_pull_needed(request)) {
-		ret = rpcrdma_pull_start(request, rqstp);
-		return ret ? pull_failed(request, ret) : 0;
-	}
-	inline_arguments(request, rqstp);
-	return hand_over(request, rqstp);
 }
 
 static int take_up_message(struct rpcrdma_service *service,
@@ -325,13 +334,14 @@ static int take_up_message(struct rpcrdma_service *service,
 	bool backward;
 
 	if (!request) {
+		atomic_dec(&service->here);
 		rpcrdma_recv_put(recv);
 		rpcrdma_service_close(service);
 		return 0;
 	}
 	request->recv = recv;
 	request->invalidate = false;
-	request->num_results = 0;
+	request->results.count = 0;
 
 	backward = READ_ONCE(service->xprt.xpt_bc_xprt);
 	verdict = rpcrdma_wire_decode(&request->msg, recv->data, recv->len,
@@ -360,11 +370,10 @@ static int take_up_message(struct rpcrdma_service *service,
 static int take_up_pulled(struct rpcrdma_request *request,
 			  struct svc_rqst *rqstp)
 {
-	int ret = rpcrdma_pull_finish(request, rqstp);
-
-	if (ret)
-		return pull_failed(request, ret);
-	return hand_over(request, rqstp);
+	if (rpcrdma_pull_finish(request, rqstp))
+		return hand_over(request, rqstp);
+	rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	return 0;
 }
 
 /**

@@ -30,6 +30,8 @@
 #include <rdma/rw.h>
 
 #include "../conn/conn.h"
+#include "form.h"
+#include "grant.h"
 #include "server.h"
 
 /* What one request has room for without another allocation: 64 KiB. */
@@ -46,14 +48,16 @@
  * @users: the RPC server until ->xpo_free, the connection until ->closed.
  *	Whoever is last has @free_work free it.
  * @free_work: frees all of this where sleeping is allowed
+ * @here: messages that arrived and whose receive buffer is not given back
  * @lock: protects the members up to @num_idle, and XPT_DATA
  * @ready: the connection is established, so that a Reply can be sent
  * @detached: the RPC server has let go of @xprt, and may be gone itself
  * @received: messages that no thread has looked at
  * @pulled: requests whose Read chunks are here
  * @idle: requests not in use
- * @num_idle: how many
+ * @grant: credits
  * @max_idle: more than this are freed instead
+ * @num_idle: how many
  * @max_pages: elements of request->pages
  * @room: threads that wait for a Send context or a registration
  * @returns: counts what came back, for those who wait in @room
@@ -65,6 +69,7 @@ struct rpcrdma_service {
 	struct rpcrdma_conn *conn;
 	refcount_t users;
 	struct work_struct free_work;
+	atomic_t here;
 
 	spinlock_t lock;	/* protects what follows, up to num_idle */
 	bool ready;
@@ -72,8 +77,10 @@ struct rpcrdma_service {
 	struct list_head received;
 	struct list_head pulled;
 	struct list_head idle;
-	unsigned int num_idle;
+	struct rpcrdma_grant grant;
 	unsigned int max_idle;
+	unsigned int num_idle;
+
 	unsigned int max_pages;
 
 	wait_queue_head_t room;
@@ -129,26 +136,13 @@ struct rpcrdma_burst {
 };
 
 /**
- * struct rpcrdma_result - a data item of the Reply that may leave by itself
- * @offset: octets into rq_res
- * @length: octets, without padding
- * @chunk: the Write chunk that takes it; NULL: none
- */
-struct rpcrdma_result {
-	u32 offset;
-	u32 length;
-	struct rpcrdma_chunk *chunk;
-};
-
-/**
  * struct rpcrdma_request - a Call, until its Reply has left
  * @service: where it arrived
  * @list: in service->pulled or service->idle
  * @recv: its receive buffer; NULL once given back
  * @invalidate: whether @handle may be invalidated by the Reply
  * @handle: one that the Call offered
- * @num_results: in use
- * @result: in ascending order
+ * @results: what the Reply has for Write chunks
  * @num_pages: in use
  * @pages: where Read chunks go until a thread takes the request up again, then
  *	those of the Reply that the device still reads. A reference each.
@@ -166,8 +160,7 @@ struct rpcrdma_request {
 	struct rpcrdma_recv *recv;
 	bool invalidate;
 	u32 handle;
-	unsigned int num_results;
-	struct rpcrdma_result result[RPCRDMA_MAX_CHUNKS];
+	struct rpcrdma_results results;
 	unsigned int num_pages;
 	struct page **pages;
 	struct rpcrdma_burst burst;
@@ -183,6 +176,7 @@ static inline struct rpcrdma_service *to_service(struct svc_xprt *xprt)
 void rpcrdma_service_close(struct rpcrdma_service *service);
 bool rpcrdma_service_wait(struct rpcrdma_service *service, int returns);
 void rpcrdma_service_returned(struct rpcrdma_service *service);
+u32 rpcrdma_service_grant(struct rpcrdma_service *service, u32 requested);
 
 /* request.c */
 int rpcrdma_request_init(void);
@@ -190,17 +184,18 @@ void rpcrdma_request_exit(void);
 struct rpcrdma_request *rpcrdma_request_get(struct rpcrdma_service *service);
 void rpcrdma_request_put_pages(struct rpcrdma_request *request);
 void rpcrdma_request_put(struct rpcrdma_request *request);
-void rpcrdma_request_free(struct rpcrdma_request *request);
+void rpcrdma_request_discard(struct rpcrdma_service *service);
 void rpcrdma_request_give_back_recv(struct rpcrdma_request *request);
 void rpcrdma_request_pulled(struct rpcrdma_request *request);
 void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int rpcrdma_recvfrom(struct svc_rqst *rqstp);
 
 /* pull.c */
-bool rpcrdma_pull_needed(const struct rpcrdma_request *request);
+bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
+			  const struct svc_rqst *rqstp);
 int rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp);
-int rpcrdma_pull_finish(struct rpcrdma_request *request,
-			struct svc_rqst *rqstp);
+bool rpcrdma_pull_finish(struct rpcrdma_request *request,
+			 struct svc_rqst *rqstp);
 
 /* transfer.c */
 int rpcrdma_burst_init(struct rpcrdma_burst *burst,

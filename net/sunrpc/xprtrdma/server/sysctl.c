@@ -25,7 +25,8 @@ static unsigned int most_bc_requests = 1024;
 static unsigned int min_req_size = RPCRDMA_INLINE_MIN;
 static unsigned int most_req_size = 65536;
 static unsigned int min_reads = 1;
-static unsigned int most_reads = 255;
+/* A larger number would have no effect: the connection has a limit of its own. */
+static unsigned int most_reads = RPCRDMA_READS_MAX;
 static unsigned int off;
 static unsigned int on = 1;
 

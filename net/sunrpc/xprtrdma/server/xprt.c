@@ -80,6 +80,37 @@ void rpcrdma_service_returned(struct rpcrdma_service *service)
 		wake_up_all(&service->room);
 }
 
+/* Threads that are here at the same time want the same, so one does it. */
+static void service_grow(struct rpcrdma_service *service, unsigned int credits)
+{
+	int ret;
+
+	ret = rpcrdma_recv_expect(service->conn, credits, 0);
+	spin_lock(&service->lock);
+	rpcrdma_grant_raise(&service->grant, ret ? 0 : credits);
+	spin_unlock(&service->lock);
+}
+
+/**
+ * rpcrdma_service_grant - the credits for a Reply
+ * @service: the connection
+ * @requested: what the Call asked for; zero if it is not known
+ *
+ * Context: may sleep, to make room for more messages.
+ * Return: credits, for each of which there is a Receive.
+ */
+u32 rpcrdma_service_grant(struct rpcrdma_service *service, u32 requested)
+{
+	const struct rpcrdma_grant *grant = &service->grant;
+	unsigned int wanted = READ_ONCE(grant->wanted);
+	unsigned int max = service->conn->config.credits;
+
+	wanted = min3(wanted, requested, max);
+	if (wanted > READ_ONCE(grant->granted))
+		service_grow(service, wanted);
+	return min(READ_ONCE(grant->granted), max);
+}
+
 /**
  * rpcrdma_service_close - have the RPC server end a connection
  * @service: the connection
@@ -96,15 +127,7 @@ static void service_free(struct work_struct *work)
 {
 	struct rpcrdma_service *service =
 		container_of(work, struct rpcrdma_service, free_work);
-	struct rpcrdma_request *request, *next_request;
-	struct rpcrdma_recv *recv, *next_recv;
 
-	list_for_each_entry_safe(recv, next_recv, &service->received, list)
-		rpcrdma_recv_put(recv);
-	list_for_each_entry_safe(request, next_request, &service->pulled, list)
-		rpcrdma_request_put(request);
-	list_for_each_entry_safe(request, next_request, &service->idle, list)
-		rpcrdma_request_free(request);
 	rpcrdma_conn_put(service->conn);
 	kfree(service);
 	if (atomic_dec_and_test(&num_services))
@@ -135,6 +158,7 @@ static struct rpcrdma_service *service_alloc(struct svc_xprt *listener,
 	INIT_LIST_HEAD(&service->pulled);
 	INIT_LIST_HEAD(&service->idle);
 	init_waitqueue_head(&service->room);
+	rpcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
 	/* All that a thread has for a request and its Reply */
 	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 3;
 	atomic_inc(&num_services);
@@ -208,6 +232,8 @@ static int service_accept(struct rpcrdma_service *service)
 		.backward_credits	= READ_ONCE(rpcrdma_max_bc_requests),
 		.send_pages		= SEND_PAGES(size),
 		.read_depth		= READ_ONCE(rpcrdma_max_reads),
+		.grows			= true,
+		.sq_full = &rpcrdma_server_count[RPCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= ESTABLISH_TIMEOUT_MS,
 	};
 
@@ -297,6 +323,7 @@ static void service_detach(struct rpcrdma_service *service)
 	service->detached = true;
 	spin_unlock(&service->lock);
 	rpcrdma_conn_close(service->conn, -ESHUTDOWN);
+	rpcrdma_request_discard(service);
 }
 
 static void server_detach(struct svc_xprt *xprt)

@@ -67,6 +67,35 @@ static void test_sq_signals_every_so_many(struct kunit *test)
 				i % 10 == 0);
 }
 
+static void test_sq_signals_in_time(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 99);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, false, 1000));
+	/* What was signalled, for whatever reason, does not count any more. */
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 1000));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
+	/* A chain that is long by itself */
+	rpcrdma_sq_init(&sq, 99);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 34, false, 1000));
+}
+
+static void test_sq_takes_all_there_is(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 1);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 1));
+	/* What did not fit has taken nothing. */
+	sq.free += 1;
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 2));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
+}
+
 /*
  * Chains of any lengths up to half the queue, none of them signalled for its
  * own sake: there is always room in the end, as long as what is signalled
@@ -157,14 +186,40 @@ static void test_depths_keep_credits(struct kunit *test)
 	KUNIT_EXPECT_LT(test, d.credits, 128);
 }
 
+/*
+ * A connection that grows, from any number of messages to all: at every step
+ * there are Receives for them with less than a batch idle, and they fit.
+ */
+static void test_receives_grow(struct kunit *test)
+{
+	struct rpcrdma_conn_config config = { .backward_credits = 8 };
+	struct rpcrdma_depths d;
+	unsigned int messages, batch, last = 0;
+
+	for (config.credits = 1; config.credits <= 256; config.credits *= 2) {
+		rpcrdma_depths_init(&d, &config, 128, ANY_LIMIT);
+		last = 0;
+		for (messages = 1; messages <= d.credits + 8; messages++) {
+			batch = rpcrdma_recv_batch(messages);
+			KUNIT_EXPECT_GE(test, batch, 1);
+			KUNIT_EXPECT_GE(test, batch, last);
+			KUNIT_EXPECT_LE(test, messages + batch, d.recvs);
+			last = batch;
+		}
+	}
+}
+
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_states),
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
 	KUNIT_CASE(test_sq_signals_every_so_many),
+	KUNIT_CASE(test_sq_signals_in_time),
+	KUNIT_CASE(test_sq_takes_all_there_is),
 	KUNIT_CASE(test_sq_never_gets_stuck),
 	KUNIT_CASE(test_depths),
 	KUNIT_CASE(test_depths_keep_credits),
+	KUNIT_CASE(test_receives_grow),
 	{}
 };
 

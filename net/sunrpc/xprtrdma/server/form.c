@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Which chunks of a Call are read, where to, and which take its Reply (RFC
+ * 8166 sections 3.4 and 3.5).
+ */
+#include "form.h"
+
+/**
+ * rpcrdma_pull_single - whether a Call is one Read chunk amid inline data
+ * @msg: a Call
+ *
+ * The chunk is then pulled by itself, and what is around it stays where it
+ * was received.
+ *
+ * Return: true if it is.
+ */
+bool rpcrdma_pull_single(const struct rpcrdma_message *msg)
+{
+	return msg->proc == RPCRDMA_MSG && msg->num_reads == 1;
+}
+
+/**
+ * rpcrdma_pull_needed - whether any of a Call travels in Read chunks
+ * @msg: a Call
+ *
+ * Chunks of no octets contribute nothing to the message.
+ *
+ * Return: true if any does.
+ */
+bool rpcrdma_pull_needed(const struct rpcrdma_message *msg)
+{
+	return msg->proc == RPCRDMA_NOMSG || msg->stream_len > msg->payload_len;
+}
+
+/**
+ * rpcrdma_pull_len - how much memory a Call is pulled to
+ * @msg: a Call that needs it
+ *
+ * Return: octets.
+ */
+u32 rpcrdma_pull_len(const struct rpcrdma_message *msg)
+{
+	return rpcrdma_pull_single(msg) ? xdr_align_size(msg->read[0].length) :
+					  msg->stream_len;
+}
+
+/**
+ * rpcrdma_pull_allowed - whether a Call is within limits
+ * @msg: a Call that is to be pulled, well formed
+ * @limits: the limits
+ *
+ * Return: false if the requester may not ask for so much.
+ */
+bool rpcrdma_pull_allowed(const struct rpcrdma_message *msg,
+			  const struct rpcrdma_pull_limits *limits)
+{
+	return limits->reads && msg->stream_len <= limits->len &&
+	       DIV_ROUND_UP(rpcrdma_pull_len(msg), PAGE_SIZE) <= limits->pages;
+}
+
+/* What both walks go with */
+struct walk {
+	const struct rpcrdma_message *msg;
+	rpcrdma_visit_t visit;
+	void *data;
+};
+
+/* The octets of a chunk from @skip on, which it has */
+static int walk_chunk(const struct walk *walk, u32 at,
+		      const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
+{
+	struct rpcrdma_piece piece = {
+		.kind = RPCRDMA_PIECE_CHUNK,
+		.at = at,
+		.segment = rpcrdma_chunk_segments(walk->msg, chunk),
+	};
+	int ret;
+
+	for (; octets; piece.segment++) {
+		u32 length = piece.segment->length;
+
+		if (skip >= length) {
+			skip -= length;
+			continue;
+		}
+		piece.skip = skip;
+		piece.octets = min(length - skip, octets);
+		ret = walk->visit(walk->data, &piece);
+		if (ret)
+			return ret;
+		piece.at += piece.octets;
+		octets -= piece.octets;
+		skip = 0;
+	}
+	return 0;
+}
+
+static int walk_other(const struct walk *walk, enum rpcrdma_piece_kind kind,
+		      u32 at, u32 skip, u32 octets)
+{
+	struct rpcrdma_piece piece = {
+		.kind = kind,
+		.at = at,
+		.octets = octets,
+		.skip = skip,
+	};
+
+	return octets ? walk->visit(walk->data, &piece) : 0;
+}
+
+/* A data item and its padding, which need not be part of the chunk */
+static int walk_item(const struct walk *walk, u32 at,
+		     const struct rpcrdma_chunk *chunk)
+{
+	int ret = walk_chunk(walk, at, chunk, 0, chunk->length);
+
+	return ret ?: walk_other(walk, RPCRDMA_PIECE_PADDING,
+				 at + chunk->length, 0,
+				 xdr_pad_size(chunk->length));
+}
+
+/*
+ * What is left of the message without its data items is in the inline part or
+ * in the Position Zero Read chunk.
+ */
+static int walk_reduced(const struct walk *walk, u32 at, u32 skip, u32 octets)
+{
+	const struct rpcrdma_chunk *zero = rpcrdma_position_zero(walk->msg);
+
+	if (zero)
+		return walk_chunk(walk, at, zero, skip, octets);
+	return walk_other(walk, RPCRDMA_PIECE_INLINE, at, skip, octets);
+}
+
+/* The unreduced Payload stream from its start to its end */
+static int walk_stream(const struct walk *walk)
+{
+	const struct rpcrdma_message *msg = walk->msg;
+	unsigned int i = rpcrdma_position_zero(msg) ? 1 : 0;
+	u32 at = 0, restored = 0;
+	int ret;
+
+	for (; i < msg->num_reads; i++) {
+		const struct rpcrdma_chunk *chunk = &msg->read[i];
+		u32 length = xdr_align_size(chunk->length);
+
+		ret = walk_reduced(walk, at, at - restored,
+				   chunk->position - at);
+		if (!ret)
+			ret = walk_item(walk, chunk->position, chunk);
+		if (ret)
+			return ret;
+		restored += length;
+		at = chunk->position + length;
+	}
+	return walk_reduced(walk, at, at - restored, msg->stream_len - at);
+}
+
+/**
+ * rpcrdma_pull_walk - visit the pieces that make up what is pulled
+ * @msg: a Call that is to be pulled
+ * @visit: called for each piece, in ascending order, without gaps
+ * @data: for @visit
+ *
+ * Return: 0, or what @visit returned instead.
+ */
+int rpcrdma_pull_walk(const struct rpcrdma_message *msg, rpcrdma_visit_t visit,
+		      void *data)
+{
+	struct walk walk = { msg, visit, data };
+
+	if (rpcrdma_pull_single(msg))
+		return walk_item(&walk, 0, &msg->read[0]);
+	return walk_stream(&walk);
+}
+
+/**
+ * rpcrdma_choose_handle - which handle the Reply may invalidate
+ * @msg: a Call
+ * @handle: set to it
+ *
+ * Any handle of the Call will do. A requester mostly needs but one: if there
+ * are more, the one for the larger part of the work is as good a guess as any.
+ *
+ * Return: false if the Call has none.
+ */
+bool rpcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
+{
+	const struct rpcrdma_chunk *chunk = NULL;
+	const struct rpcrdma_segment *segment;
+
+	/* A segment of no octets need not have a handle that means anything. */
+	if (msg->num_writes && msg->write[0].length)
+		chunk = &msg->write[0];
+	else if (msg->has_reply_chunk && msg->reply_chunk.length)
+		chunk = &msg->reply_chunk;
+	else if (msg->num_reads && msg->read[0].length)
+		chunk = &msg->read[0];
+	if (!chunk)
+		return false;
+	segment = rpcrdma_chunk_segments(msg, chunk);
+	while (!segment->length)
+		segment++;
+	*handle = segment->handle;
+	return true;
+}
+
+static bool length_word_is(const struct xdr_buf *res, u32 at, u32 length)
+{
+	__be32 word;
+
+	return !read_bytes_from_xdr_buf(res, at, &word, sizeof(word)) &&
+	       be32_to_cpu(word) == length;
+}
+
+/*
+ * An encoder may have failed after it noted a result, and what it had encoded
+ * is cut off. Some note the place of the length word instead of the data's.
+ */
+static bool result_valid(const struct xdr_buf *res,
+			 struct rpcrdma_result *result, u32 end)
+{
+	if (result->offset < end + sizeof(__be32) || result->offset > res->len)
+		return false;
+	if (!length_word_is(res, result->offset - sizeof(__be32),
+			    result->length)) {
+		if (!length_word_is(res, result->offset, result->length))
+			return false;
+		result->offset += sizeof(__be32);
+	}
+	return result->length <= res->len - result->offset;
+}
+
+static void add_part(struct rpcrdma_reply_form *form, u32 at, u32 end)
+{
+	struct rpcrdma_part *part = &form->part[form->num_parts];
+
+	if (at >= end)
+		return;
+	part->at = at;
+	part->len = end - at;
+	form->len += part->len;
+	form->num_parts++;
+}
+
+/*
+ * Results take the Write chunks in the order in which they were offered. An
+ * empty one makes its result stay inline (RFC 8166 section 4.3.2). Padding
+ * goes with the result, and is not written.
+ */
+static int divide(struct rpcrdma_reply_form *form, struct rpcrdma_message *msg,
+		  struct rpcrdma_results *results, const struct xdr_buf *res)
+{
+	unsigned int i, writes = 0;
+	u32 end = 0;
+
+	for (i = 0; i < results->count; i++) {
+		struct rpcrdma_result *result = &results->result[i];
+		struct rpcrdma_chunk *chunk;
+
+		result->chunk = NULL;
+		if (writes == msg->num_writes ||
+		    !result_valid(res, result, end))
+			continue;
+		chunk = &msg->write[writes++];
+		if (!chunk->length)
+			continue;
+		if (rpcrdma_wire_return_chunk(chunk, result->length))
+			return -EMSGSIZE;
+		result->chunk = chunk;
+		form->written += result->length;
+		add_part(form, end, result->offset);
+		end = result->offset + xdr_align_size(result->length);
+	}
+	add_part(form, end, res->len);
+	return 0;
+}
+
+/**
+ * rpcrdma_reply_choose - decide how a Reply travels
+ * @form: filled in
+ * @msg: the Reply's transport header, whose chunks are those of the Call.
+ *	Becomes an RDMA_NOMSG if the Reply chunk is needed.
+ * @results: the data items; each gets its chunk
+ * @res: the RPC message
+ * @threshold: octets, the most that may be sent inline
+ *
+ * Inline if what does not go to Write chunks fits, else by the Reply chunk.
+ *
+ * Return: 0, or -EMSGSIZE if the requester left no room for it.
+ */
+int rpcrdma_reply_choose(struct rpcrdma_reply_form *form,
+			 struct rpcrdma_message *msg,
+			 struct rpcrdma_results *results,
+			 const struct xdr_buf *res, u32 threshold)
+{
+	u32 header_len = rpcrdma_wire_header_len(msg);
+
+	form->num_parts = 0;
+	form->len = 0;
+	form->written = 0;
+	if (divide(form, msg, results, res) || header_len > threshold)
+		return -EMSGSIZE;
+	if (form->len <= threshold - header_len)
+		return 0;
+
+	if (!msg->has_reply_chunk ||
+	    rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
+		return -EMSGSIZE;
+	msg->proc = RPCRDMA_NOMSG;
+	form->written += form->len;
+	return 0;
+}
+
+/**
+ * rpcrdma_reply_walk - visit the pieces that leave by RDMA Write
+ * @form: how the Reply travels
+ * @msg: its transport header
+ * @results: the data items
+ * @visit: called for each piece, chunk by chunk
+ * @data: for @visit
+ *
+ * Return: 0, or what @visit returned instead.
+ */
+int rpcrdma_reply_walk(const struct rpcrdma_reply_form *form,
+		       const struct rpcrdma_message *msg,
+		       const struct rpcrdma_results *results,
+		       rpcrdma_visit_t visit, void *data)
+{
+	struct walk walk = { msg, visit, data };
+	unsigned int i;
+	u32 done = 0;
+	int ret = 0;
+
+	for (i = 0; i < results->count && !ret; i++) {
+		const struct rpcrdma_result *result = &results->result[i];
+
+		if (result->chunk)
+			ret = walk_chunk(&walk, result->offset, result->chunk,
+					 0, result->length);
+	}
+	if (msg->proc != RPCRDMA_NOMSG)
+		return ret;
+	for (i = 0; i < form->num_parts && !ret; i++) {
+		ret = walk_chunk(&walk, form->part[i].at, &msg->reply_chunk,
+				 done, form->part[i].len);
+		done += form->part[i].len;
+	}
+	return ret;
+}
