@@ -38,8 +38,8 @@ check() {
 		echo "ok $STEPS - $what"
 	else
 		echo "not ok $STEPS - $what"
-		say "'$*' ended with status $status"
-		[ -z "$out" ] || sed 's/^/# /' <<<"$out"
+		say "'$(cut -c -300 <<<"$*")' ended with status $status"
+		[ -z "$out" ] || sed 's/^/# /' <<<"$out" | cut -c -1000
 		FAILED=$((FAILED + 1))
 	fi
 	return $status

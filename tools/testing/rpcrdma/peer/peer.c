@@ -305,7 +305,7 @@ static void make_queues(void)
 		post_receive(i);
 }
 
-/* Seven means without end for a Send that finds no Receive: patience ends it. */
+/* Either end gives up a Send that finds no Receive; seven would mean never. */
 static void establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
 		      unsigned int reads)
 {
@@ -314,7 +314,7 @@ static void establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
 		.private_data_len = private_len,
 		.responder_resources = reads,
 		.retry_count = 7,
-		.rnr_retry_count = 7,
+		.rnr_retry_count = 6,
 	};
 
 	if (how(conn, &param))

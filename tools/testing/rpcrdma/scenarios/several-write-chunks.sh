@@ -8,7 +8,7 @@
 
 XID=0x17171717
 # Lengths that are not multiples of four, and their padding
-LONG=5001 LONG_PAD=:000000 SHORT=3002 SHORT_PAD=:0000
+LONG=8189 LONG_PAD=:000000 SHORT=3002 SHORT_PAD=:0000
 UNTOUCHED=0xeeeeeeee
 
 client() {
@@ -16,7 +16,9 @@ client() {
 	need "the peer" peer_up
 	head -c $LONG /dev/urandom >$LOCAL/long
 	head -c $SHORT /dev/urandom >$LOCAL/short
-	two_reads
+	ln -s "$(printf '%0*d' $SHORT 17)" $LOCAL/link
+	readlink -n $LOCAL/link >/tmp/link
+	two_results
 	one_read
 	read_in_segments
 	two_writes
@@ -27,7 +29,7 @@ our_peer() {
 	local what=$1
 	shift
 	check "$what" peer "private $PRIVATE" "connect $SERVER4 $PORT" \
-		"buffer a 8192" "buffer b 8192" "$@"
+		"buffer a 12288" "buffer b 12288" "$@"
 }
 
 # compound OPERATIONS OPERATION...: NFSv4.0, without a tag; so many operations
@@ -55,35 +57,37 @@ read_file() {
 file_read() {
 	echo "$FILE_FOUND $OP_READ 0 1 $1"
 }
+LINK_READ="$FILE_FOUND $OP_READLINK 0 $SHORT"
 
-two_reads() {
+# nfsd knows the place of but one READ's data.
+two_results() {
 	local call
-	call=$(compound 8 "$(read_file long)" "$(read_file short)")
+	call=$(compound 8 "$(read_file long)" "$(find_file link) $OP_READLINK")
 
-	our_peer "COMPOUND with two READs, a Write chunk for each" \
+	our_peer "COMPOUND with READ and READLINK, a Write chunk for each" \
 		"send $(start $XID $RDMA_MSG) 0 \
 			$(write_chunk @a) $(write_chunk @b+0,2048 @b+2048,2048) 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG 0 \
 			$(write_chunk "@a+0,$LONG") \
 			$(write_chunk @b+0,2048 "@b+2048,$((SHORT - 2048))") 0 0 \
-			$(compounded 8 "$(file_read $LONG)" "$(file_read $SHORT)")" \
+			$(compounded 8 "$(file_read $LONG)" "$LINK_READ")" \
 		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..." \
-		"holds b 0 $(octets $LOCAL/short) :eeee $UNTOUCHED ..."
+		"holds b 0 $(octets /tmp/link) :eeee $UNTOUCHED ..."
 
-	our_peer "an empty Write chunk has its READ stay inline" \
+	our_peer "an empty Write chunk has its result stay inline" \
 		"send $(start $XID $RDMA_MSG) 0 \
 			$(write_chunk) $(write_chunk @b) 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG 0 \
 			$(write_chunk) $(write_chunk "@b+0,$SHORT") 0 0 \
 			$(compounded 8 "$(file_read $LONG)") $(octets $LOCAL/long) $LONG_PAD \
-			$(file_read $SHORT)" \
-		"holds b 0 $(octets $LOCAL/short) :eeee $UNTOUCHED ..."
+			$LINK_READ" \
+		"holds b 0 $(octets /tmp/link) :eeee $UNTOUCHED ..."
 
-	our_peer "one Write chunk for two READs: the second stays inline" \
+	our_peer "one Write chunk for two results: the second stays inline" \
 		"send $(start $XID $RDMA_MSG) 0 $(write_chunk @a) 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG 0 $(write_chunk "@a+0,$LONG") 0 0 \
-			$(compounded 8 "$(file_read $LONG)" "$(file_read $SHORT)") \
-			$(octets $LOCAL/short) $SHORT_PAD" \
+			$(compounded 8 "$(file_read $LONG)" "$LINK_READ") \
+			$(octets /tmp/link) $SHORT_PAD" \
 		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..."
 
 	our_peer "a Write chunk too small: ERR_CHUNK" \
@@ -109,12 +113,12 @@ read_in_segments() {
 	our_peer "NFSv3 READ, a Write chunk of four segments" \
 		"send $(lookup $XID long)" "expect $(found $XID)" \
 		"send $(start $XID $RDMA_MSG) 0 \
-			$(write_chunk @b+0,2001 @a+0,1000 @b+2001,2500 @a+1000,1000) 0 0 \
+			$(write_chunk @b+0,2001 @a+0,1000 @b+2001,5500 @a+1000,1000) 0 0 \
 			$(nfs_call $XID 3 $READ) $FOUND 0 0 8192" \
 		"expect $XID 1 . $RDMA_MSG 0 \
-			$(write_chunk @b+0,2001 @a+0,1000 @b+2001,2000 @a+1000,0) 0 0 \
+			$(write_chunk @b+0,2001 @a+0,1000 @b+2001,$((LONG - 3001)) @a+1000,0) 0 0 \
 			$(accepted $XID) 0 1 $(repeat 21 .) $LONG 1 $LONG" \
-		"holds b 0 $(octets <(cut_out 0 2001)) $(octets <(cut_out 3001 2000)) $UNTOUCHED ..." \
+		"holds b 0 $(octets <(cut_out 0 2001)) $(octets <(cut_out 3001 $LONG)) $UNTOUCHED ..." \
 		"holds a 0 $(octets <(cut_out 2001 1000)) $UNTOUCHED ..."
 }
 
@@ -135,35 +139,36 @@ file_written() {
 
 # Each COMPOUND has an XID of its own, or it would be taken for a repetition.
 two_writes() {
-	# A WRITE without a lock has to wait for those who may reclaim theirs.
-	echo Y >/proc/fs/nfsd/v4_end_grace
 	write_two "a Read chunk for each" 0 0
 	write_two "with padding in the Read chunks" 3 2
 	long_write
 }
 
-# write_two WHAT PAD PAD: octets of padding that the Read chunks have
+# write_two WHAT PAD PAD: octets of padding that the Read chunks have. nfsd finds
+# the data of a second WRITE only where a page begins.
 write_two() {
-	local first second at_first at_second
+	local first second at_first at_second length
 	XID=$((XID + 1))
-	first=$(compound 8 "$(write_file long.copy $LONG)")
+	first=$(compound 8 "$(write_file long.copy 0)")
 	second=$(write_file short.copy $SHORT)
 	at_first=$(size "$first")
-	at_second=$((at_first + ((LONG + 3) & ~3) + $(size "$second")))
+	at_second=8192
+	length=$((at_second - $(size "$second") - at_first - 3))
+	first=$(compound 8 "$(write_file long.copy $length)")
 	: >$LOCAL/long.copy
 	: >$LOCAL/short.copy
 
 	our_peer "COMPOUND with two WRITEs, $1" \
-		"fill a 0 $(octets $LOCAL/long) $LONG_PAD" \
+		"fill a 0 $(octets <(cut_out 0 $length)) $LONG_PAD" \
 		"fill b 0 $(octets $LOCAL/short) $SHORT_PAD" \
 		"send $(start $XID $RDMA_MSG) \
 			$(read_segment $at_first @a+0,1001) \
 			$(read_segment $at_second "@b+0,$((SHORT + $3))") \
-			$(read_segment $at_first "@a+1001,$((LONG - 1001 + $2))") 0 0 0 \
+			$(read_segment $at_first "@a+1001,$((length - 1001 + $2))") 0 0 0 \
 			$first $second" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS \
-			$(compounded 8 "$(file_written $LONG)" "$(file_written $SHORT)")"
-	check "the server has the first" cmp $LOCAL/long $LOCAL/long.copy
+			$(compounded 8 "$(file_written $length)" "$(file_written $SHORT)")"
+	check "the server has the first" cmp <(cut_out 0 $length) $LOCAL/long.copy
 	check "the server has the second" cmp $LOCAL/short $LOCAL/short.copy
 }
 
