@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   each of two guests loses its device, its module or its peer, and I/O goes on
+# guests:  um
+# devices: rxe
+# ends:    2
+# limit:   90
+
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
+
+# The interface between the guests is not for setting down: User-Mode Linux
+# closes its socket for good.
+
+server() {
+	server_begin
+	take_orders &
+	echo $! >/tmp/orders.pid
+}
+
+client() {
+	client_begin
+	# NFSv3: a server that was started anew does not wait for its clients.
+	need "mount" nfs_mount 3 rdma /mnt lookupcache=none
+	survives "the client's device is deleted and added again" device_bounce
+	survives "the server's device is deleted and added again" order device_bounce
+	survives "the server's module is unloaded and loaded again" order reload
+	survives "it is unloaded with a connection half made" order reload_half_made
+	check "umount" umount /mnt
+	vanish
+}
+
+reload() {
+	rpc.nfsd 0 && unload && modprobe rpcrdma && server_start
+}
+
+# What the server says is lost: the client gives up its connection and asks for
+# a new one, which the server accepts, and so on.
+reload_half_made() {
+	impair "$(netdev)" loss 100% && sleep 7 && reload && impair_no_more "$(netdev)"
+}
+
+# The server does not get to know that this client is gone.
+vanish() {
+	need "mount again" nfs_mount 3 rdma /mnt
+	need "the client falls silent" impair "$(netdev)" loss 100%
+	check "umount -f" wait_for $PATIENCE umount -i -f /mnt
+	end
+	check "the network is as it was" impair_no_more "$(netdev)"
+}
+
+client_done() {
+	check "nothing is mounted" not uses_rdma /mnt
+}
+
+server_done() {
+	kill "$(cat /tmp/orders.pid)"
+	sed 's/^/# server: /' /tmp/orders.log
+	server_end
+}

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   kill -9 in the midst of I/O harms nobody else, and the mount is left usable
+# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# devices: rxe siw
+
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
+
+client() {
+	client_begin
+	kill_with 3 intr
+	kill_with 4.2 hard
+}
+
+kill_with() {
+	need "v$1, $2: mount" nfs_mount "$1" rdma /mnt "$2"
+	survives "v$1, $2: readers and writers are killed" kill_some
+	check "v$1, $2: umount" umount /mnt
+}
+
+# Whoever has ended by itself does not count.
+kill_some() {
+	local n killed=0 victim tenth=0.
+	[ "$GUEST" != um ] || tenth=0.0
+	dd if=/dev/zero of=/mnt/victim bs=1M count=64 status=none || return
+	for n in {1..12}; do
+		victims
+		sleep "$tenth$((9 - n % 9))"
+		for victim in $VICTIMS; do
+			kill -9 "$victim" 2>/dev/null
+			wait "$victim" 2>/dev/null
+			[ $? -ne 137 ] || killed=$((killed + 1))
+		done
+	done
+	echo "$killed were killed"
+	rm /mnt/victim && [ $killed -ge 4 ]
+}
+
+# By direct I/O, and by way of the page cache
+victims() {
+	VICTIMS=
+	dd if=/dev/zero of=/mnt/victim bs=1M count=64 oflag=direct conv=notrunc 2>/dev/null &
+	VICTIMS+=" $!"
+	dd if=/mnt/victim of=/dev/null bs=1M iflag=direct 2>/dev/null &
+	VICTIMS+=" $!"
+	dd if=/dev/zero of=/mnt/victim bs=256k count=256 conv=notrunc,fsync 2>/dev/null &
+	VICTIMS+=" $!"
+}

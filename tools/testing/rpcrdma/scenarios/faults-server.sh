@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   I/O goes on after the server was stopped and started
+# guests:  um um-debug smp-debug
+# devices: rxe siw
+# limit:   90
+
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
+
+client() {
+	local vers
+	client_begin
+	for vers in 3 4.2; do
+		need "mount v$vers" nfs_mount $vers rdma /mnt
+		survives "v$vers: the server is stopped and started" server_bounce
+		check "umount v$vers" umount /mnt
+	done
+}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   loaded, used and unloaded again and again, the module leaves no memory behind
+# guests:  um-debug debian-6.1 debian-6.12
+# devices: rxe siw
+# limit:   40
+# steps:   cycles
+
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
+
+TIMES=20
+
+# Caches fluctuate with everything else that happens. What leaks grows with the
+# number of cycles, so growth that does not reach that number is no leak.
+cycles() {
+	local n
+	need "network" net_up
+	need "$DEVICE device" rdma_up
+	need "rpcrdma is the $MODULE module" right_module
+	need "NFS server" server_up
+	for n in 1 2 3; do
+		need "warm up, $n of 3" cycle
+	done
+	slab_counts >/tmp/slabs.before
+	for ((n = 1; n <= TIMES; n++)); do
+		need "cycle $n of $TIMES" cycle
+	done
+	slab_counts >/tmp/slabs.after
+	grown $TIMES /tmp/slabs.before /tmp/slabs.after >/tmp/slabs.grown
+	sed 's/^/# grown: /' /tmp/slabs.grown
+	check "the caches were counted" grep -q '^kmalloc-' /tmp/slabs.after
+	# Others are named above, but belong to others.
+	check "no cache of kmalloc() or ours grows, nor what cannot be reclaimed" \
+		not grep -E '^(kmalloc-|rpcrdma|SUnreclaim)' /tmp/slabs.grown
+	check "stop the NFS server" server_down
+	check "remove the $DEVICE device" rdma_down
+}
+
+cycle() {
+	local vers
+	modprobe rpcrdma && server_start || return
+	for vers in 3 4.2; do
+		nfs_mount $vers rdma /mnt && fill && umount /mnt || return
+	done
+	rpc.nfsd 0 && unload
+}
+
+fill() {
+	dd if=/dev/zero of=/mnt/data bs=256k count=8 oflag=direct &&
+		dd if=/mnt/data of=/dev/null bs=256k iflag=direct && rm /mnt/data
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   who gives up while connecting to nobody leaves nothing behind
+# guests:  um
+# devices: rxe siw
+# limit:   90
+
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
+
+# Nobody answers on a dummy interface. An attempt may take as long as the
+# module lets it: 30 s.
+client() {
+	client_begin
+	check "mounting from nobody is killed" is_killed mount_from_nobody
+	check "the server stops" rpc.nfsd 0
+	check "the module goes" wait_for 40 modprobe -r rpcrdma
+	need "load it again" modprobe rpcrdma
+}
+
+is_killed() {
+	"$@"
+	is 137 $?
+}
+
+mount_from_nobody() {
+	timeout -s KILL 2 mount.nfs 10.17.0.99:$EXPORT /mnt -o vers=4.2,proto=rdma,port=$PORT
+}
