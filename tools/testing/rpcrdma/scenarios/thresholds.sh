@@ -48,10 +48,11 @@ smaller() {
 }
 
 # One block size fits each threshold and not the one before. Large ones are rare, or
-# they would use up the size before each of the others had its turn.
+# they would use up the size before each of the others had its turn. In order, as
+# fio cuts off a random block where it meets another.
 use_it() {
 	nfs_mount 3 rdma /mnt &&
-		fio_verify --direct=1 --size=2m --bssplit=512/25:3k/25:12k/25:48k/20:256k/5 &&
+		fio_verify --rw=write --direct=1 --size=2m --bssplit=512/25:3k/25:12k/25:48k/20:256k/5 &&
 		long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
 }
 

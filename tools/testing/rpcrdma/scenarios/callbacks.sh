@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   the server calls its clients back by the connection that they made (RFC 8167)
+# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# devices: rxe siw
+
+FILES=40
+
+client() {
+	local vers
+	client_begin
+	for vers in 4.1 4.2; do
+		need "mount v$vers" nfs_mount $vers rdma /mnt
+		check "v$vers: make $FILES files" make_files
+		check "v$vers: the server delegates all of them" wait_for 20 delegated
+		check "v$vers: and has them back as soon as somebody else writes" recalled
+		check "v$vers: nothing is delegated any more" is 0 "$(delegations)"
+		check "v$vers: the client reads what was written" is $FILES "$(cat /mnt/file.* | grep -c more)"
+		check "umount" umount /mnt
+	done
+}
+
+make_files() {
+	local n
+	for ((n = 0; n < FILES; n++)); do
+		echo some >"$LOCAL/file.$n"
+	done
+}
+
+delegated() {
+	cat /mnt/file.* >/dev/null && [ "$(delegations)" = $FILES ]
+}
+
+delegations() {
+	cat /proc/fs/nfsd/clients/*/states | grep -c 'type: deleg'
+}
+
+# A client that could not be reached would keep each writer waiting for a lease
+# period, ten seconds. All at a time: there are fewer credits for that than files.
+recalled() {
+	local n pids=()
+	for ((n = 0; n < FILES; n++)); do
+		timeout $((SLOW ? 60 : 9)) bash -c "echo more >>$LOCAL/file.$n" &
+		pids+=($!)
+	done
+	for n in "${pids[@]}"; do
+		wait "$n" || return
+	done
+}
