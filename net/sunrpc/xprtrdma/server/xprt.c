@@ -203,6 +203,20 @@ static const struct rpcrdma_conn_ops service_ops = {
 	.closed		= service_closed,
 };
 
+/*
+ * An RDMA requester connects from whatever port is free, so that says nothing
+ * about who it is. nfsd's duplicate request cache takes a Call that is repeated
+ * by another connection for a new one unless the ports are the same.
+ */
+static void set_remote(struct svc_xprt *xprt, const struct rpcrdma_conn *conn)
+{
+	struct sockaddr_storage storage = conn->peer_addr;
+	struct sockaddr *remote = (struct sockaddr *)&storage;
+
+	rpc_set_port(remote, 0);
+	svc_xprt_set_remote(xprt, remote, svc_addr_len(remote));
+}
+
 static void set_addresses(struct svc_xprt *xprt,
 			  const struct rpcrdma_conn *conn)
 {
@@ -212,7 +226,7 @@ static void set_addresses(struct svc_xprt *xprt,
 		(const struct sockaddr *)&conn->local_addr;
 
 	svc_xprt_set_local(xprt, local, svc_addr_len(local));
-	svc_xprt_set_remote(xprt, remote, svc_addr_len(remote));
+	set_remote(xprt, conn);
 	if (rpc_cmp_addr(local, remote))
 		set_bit(XPT_LOCAL, &xprt->xpt_flags);
 }

@@ -186,6 +186,9 @@ server_up() {
 	server_daemons || return
 	echo 10 >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
+	# lockd has a grace period of its own, during which nothing is delegated.
+	echo 3 >/proc/sys/fs/nfs/nlm_timeout
+	echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 	rpc.nfsd "${NFSD_THREADS:-8}"
 }
 

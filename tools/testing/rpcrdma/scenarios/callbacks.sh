@@ -10,24 +10,26 @@ client() {
 	client_begin
 	for vers in 4.1 4.2; do
 		need "mount v$vers" nfs_mount $vers rdma /mnt
-		check "v$vers: make $FILES files" make_files
-		check "v$vers: the server delegates all of them" wait_for 20 delegated
-		check "v$vers: and has them back as soon as somebody else writes" recalled
+		check "v$vers: make $FILES files" make_files $vers
+		check "v$vers: the server delegates most of them" wait_for 20 delegated $vers
+		check "v$vers: and has them back as soon as somebody else writes" recalled $vers
 		check "v$vers: nothing is delegated any more" is 0 "$(delegations)"
-		check "v$vers: the client reads what was written" is $FILES "$(cat /mnt/file.* | grep -c more)"
+		check "v$vers: the client reads what was written" is $FILES "$(cat /mnt/$vers.* | grep -c more)"
 		check "umount" umount /mnt
 	done
 }
 
+# Others for each version: what was recalled is not delegated again so soon, and a
+# few others with it, as nfsd only knows a hash of them.
 make_files() {
 	local n
 	for ((n = 0; n < FILES; n++)); do
-		echo some >"$LOCAL/file.$n"
+		echo some >"$LOCAL/$1.$n"
 	done
 }
 
 delegated() {
-	cat /mnt/file.* >/dev/null && [ "$(delegations)" = $FILES ]
+	cat /mnt/$1.* >/dev/null && [ "$(delegations)" -ge $((FILES / 2)) ]
 }
 
 delegations() {
@@ -39,7 +41,7 @@ delegations() {
 recalled() {
 	local n pids=()
 	for ((n = 0; n < FILES; n++)); do
-		timeout $((SLOW ? 60 : 9)) bash -c "echo more >>$LOCAL/file.$n" &
+		timeout $((SLOW ? 60 : 9)) bash -c "echo more >>$LOCAL/$1.$n" &
 		pids+=($!)
 	done
 	for n in "${pids[@]}"; do

@@ -15,8 +15,9 @@ client() {
 	for vers in 3 4.2; do
 		soft $vers
 		dead $vers force -f
-		dead $vers lazily -l
 	done
+	# What is left of a v4 mount would ask for its server for minutes.
+	dead 3 lazily -l
 }
 
 soft() {

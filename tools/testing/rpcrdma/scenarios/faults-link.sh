@@ -12,7 +12,12 @@ client() {
 	survives "v3: the device is deleted and added again" device_bounce
 	check "umount v3" umount /mnt
 	need "mount v4.2" nfs_mount 4.2 rdma /mnt
-	survives "v4.2: the network goes down and comes up" link_bounce
+	if [ "$DEVICE" = rxe ]; then
+		skip "v4.2: the network goes down and comes up" \
+			"afterwards rxe connects no more within one guest, with the kernel's own module neither"
+	else
+		survives "v4.2: the network goes down and comes up" link_bounce
+	fi
 	survives "v4.2: the device is deleted and added again" device_bounce
 	check "umount v4.2" umount /mnt
 }
