@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   without a server a soft mount fails, and a hard one can be unmounted by force
-# guests:  um um-debug debian-6.1 debian-6.12
+# guests:  um debian-6.12
 # devices: rxe
 # limit:   90
 

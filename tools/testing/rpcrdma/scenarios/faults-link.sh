@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O goes on after the network was down, and after its device was gone
-# guests:  um um-debug debian-6.12 smp-debug
+# guests:  um smp-debug
 # devices: rxe siw
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"

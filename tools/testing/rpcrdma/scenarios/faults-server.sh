@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O goes on after the server was stopped and started
-# guests:  um um-debug smp-debug
+# guests:  um um-debug
 # devices: rxe siw
 # limit:   90
 

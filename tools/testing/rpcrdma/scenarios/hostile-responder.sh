@@ -37,12 +37,12 @@ traced() {
 	grep "$1" $TRACE/trace
 }
 
-# from_peer OPTIONS [COMMAND...]: mount; Calls time out after two seconds, twice
+# from_peer OPTIONS [COMMAND...]: mount; Calls time out after a second, twice
 from_peer() {
 	local opts=$1
 	shift
 	mkdir -p /mnt
-	"$@" mount -t nfs -o "vers=3,proto=rdma,port=$PEER_PORT,nolock,noacl,nocto,actimeo=60,mountport=20048,mountproto=tcp,timeo=20,retrans=1,retry=0,$opts" \
+	"$@" mount -t nfs -o "vers=3,proto=rdma,port=$PEER_PORT,nolock,noacl,nocto,actimeo=60,mountport=20048,mountproto=tcp,timeo=10,retrans=1,retry=0,$opts" \
 		"$SERVER4:$EXPORT" /mnt
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   several Write chunks, Read chunks and segments in one Call, byte by byte
-# guests:  um um-debug debian-6.1 debian-6.12
+# guests:  um um-debug
 # devices: rxe siw
 # modules: ours
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   loaded, used and unloaded again and again, the module leaves no memory behind
-# guests:  um-debug debian-6.1 debian-6.12
+# guests:  um-debug debian-6.12
 # devices: rxe siw
 # limit:   40
 # steps:   cycles

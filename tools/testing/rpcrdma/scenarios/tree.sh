@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a directory tree of 1,000 files made, listed, renamed and removed
-# guests:  um um-debug debian-6.1 debian-6.12
+# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 
 client() {
