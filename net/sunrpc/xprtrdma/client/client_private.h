@@ -99,8 +99,8 @@ struct rpcrdma_client_stats {
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
  * @limit: slots that may be in use, at least one; reserve_lock. Not more than
- *	the server's grant, so that a Call that has a slot finds a credit and
- *	the others wait where they do not block backward Replies.
+ *	the connection's credits, so that a Call that has a slot finds a credit
+ *	and the others wait where they do not block backward Replies.
  * @stats: counters
  * @backward_lock: protects @backward_idle, @backward_users, @backward_count
  * @backward_idle: struct rpcrdma_backward not in use
@@ -257,7 +257,8 @@ void rpcrdma_link_close(struct rpc_xprt *xprt);
 /* slot.c */
 int rpcrdma_slots_create(struct rpcrdma_client *client);
 void rpcrdma_slots_destroy(struct rpcrdma_client *client);
-void rpcrdma_slots_limit(struct rpcrdma_client *client, u32 limit);
+void rpcrdma_slots_limit(struct rpcrdma_client *client,
+			 const struct rpcrdma_credits *credits);
 void rpcrdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task);
 void rpcrdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
 int rpcrdma_buffers_alloc(struct rpc_task *task);

@@ -49,22 +49,43 @@ static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 	link->client = client;
 	init_completion(&link->ready);
 	init_completion(&link->closed);
-	rpcrdma_credits_init(&link->credits);
+	rpcrdma_credits_init(&link->credits, RPCRDMA_FIRST_CREDITS);
 	spin_lock_init(&link->owed_lock);
 	INIT_LIST_HEAD(&link->owed);
 	return link;
+}
+
+/* Without memory there are no more Calls in flight than there were. */
+static void link_grow(struct rpcrdma_link *link, u32 requested)
+{
+	struct rpcrdma_credits *credits = &link->credits;
+	u32 posted = rpcrdma_credits_to_post(credits, requested);
+
+	if (posted <= credits->posted ||
+	    rpcrdma_recv_expect(link->conn, posted, 0))
+		return;
+	rpcrdma_credits_posted(credits, posted);
+	rpcrdma_slots_limit(link->client, credits);
 }
 
 /**
  * rpcrdma_link_has_credit - whether one more Call may be sent
  * @link: the connection
  *
- * Context: XPRT_LOCKED is held.
+ * Makes more Receives if the Calls that wait, here or for a slot, would have
+ * their credits, if it were not for these.
+ *
+ * Context: XPRT_LOCKED is held; may sleep.
  * Return: true if one may.
  */
 bool rpcrdma_link_has_credit(struct rpcrdma_link *link)
 {
-	return rpcrdma_credits_left(&link->credits, link->conn->config.credits);
+	u32 requested = link->conn->config.credits;
+
+	if (test_bit(XPRT_CONGESTED, &link->client->xprt.state) ||
+	    !rpcrdma_credits_left(&link->credits, requested))
+		link_grow(link, requested);
+	return rpcrdma_credits_left(&link->credits, requested);
 }
 
 /**
@@ -81,7 +102,7 @@ void rpcrdma_link_granted(struct rpcrdma_link *link, u32 credits)
 	if (!link->credits.answered)
 		link->client->xprt.reestablish_timeout = 0;
 	if (rpcrdma_credits_grant(&link->credits, credits))
-		rpcrdma_slots_limit(link->client, link->credits.granted);
+		rpcrdma_slots_limit(link->client, &link->credits);
 }
 
 /**
