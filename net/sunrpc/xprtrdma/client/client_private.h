@@ -90,6 +90,7 @@ struct rpcrdma_client_stats {
  * @link: the connection, while there is one; XPRT_LOCKED
  * @connect_work: makes @link. Pending or running only while XPRT_LOCKED is
  *	held on behalf of it.
+ * @connect_at: when @connect_work may begin, in jiffies
  * @source: address to connect from; family AF_UNSPEC: any
  * @local: address connected from; transport_lock
  * @wants_backward: NFSv4.1 or later, so that the server may call back
@@ -113,6 +114,7 @@ struct rpcrdma_client {
 	struct rpc_xprt xprt;
 	struct rpcrdma_link *link;
 	struct delayed_work connect_work;
+	unsigned long connect_at;
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	bool wants_backward;

@@ -9,7 +9,8 @@
  *		xprt_disconnect_done() has all tasks encode and send anew
  *
  * Each step holds XPRT_LOCKED, so there is never more than one link that is
- * not yet closed.
+ * not yet closed. To destroy a transport sunrpc waits for that, so whoever is
+ * waiting here meanwhile takes a look now and then whether it does.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -19,6 +20,9 @@
 #include "client_private.h"
 
 #define INITIAL_RECONNECT_DELAY		HZ
+
+/* How long a transport that nobody wants any more may go on connecting */
+#define ABANDON_DELAY			HZ
 
 static void link_release(struct kref *ref)
 {
@@ -224,13 +228,22 @@ static struct rpcrdma_conn *link_start(struct rpcrdma_client *client,
 				    (struct sockaddr *)&xprt->addr, &config);
 }
 
+/* sunrpc, without the last reference, waits for XPRT_LOCKED to destroy it. */
+static bool link_abandoned(struct rpcrdma_client *client)
+{
+	return !kref_read(&client->xprt.kref);
+}
+
 /* Each connection is a new one, and so may differ in all that it agrees on. */
 static int link_try(struct rpcrdma_client *client)
 {
-	struct rpcrdma_link *link = link_alloc(client);
+	struct rpcrdma_link *link;
 	struct rpcrdma_conn *conn;
 	int status;
 
+	if (link_abandoned(client))
+		return -ECONNABORTED;
+	link = link_alloc(client);
 	if (!link)
 		return -ENOBUFS;
 	rpcrdma_link_get(link);
@@ -240,7 +253,9 @@ static int link_try(struct rpcrdma_client *client)
 		rpcrdma_link_put(link);
 		return PTR_ERR(conn);
 	}
-	wait_for_completion(&link->ready);
+	while (!wait_for_completion_timeout(&link->ready, ABANDON_DELAY))
+		if (link_abandoned(client))
+			rpcrdma_conn_close(conn, -ESHUTDOWN);
 	if (link->established) {
 		client->link = link;
 		return 0;
@@ -293,11 +308,8 @@ static void link_connected(struct rpcrdma_client *client)
 	xprt_wake_pending_tasks(xprt, -EAGAIN);
 }
 
-static void link_connect_worker(struct work_struct *work)
+static void link_connect_now(struct rpcrdma_client *client)
 {
-	struct rpcrdma_client *client =
-		container_of(to_delayed_work(work), struct rpcrdma_client,
-			     connect_work);
 	struct rpc_xprt *xprt = &client->xprt;
 	unsigned int nofs = memalloc_nofs_save(), noreclaim = 0;
 	bool swap = atomic_read(&xprt->swapper);
@@ -320,6 +332,26 @@ static void link_connect_worker(struct work_struct *work)
 	memalloc_nofs_restore(nofs);
 }
 
+static void link_connect_later(struct rpcrdma_client *client)
+{
+	long delay = client->connect_at - jiffies;
+
+	queue_delayed_work(xprtiod_workqueue, &client->connect_work,
+			   clamp(delay, 0L, (long)ABANDON_DELAY));
+}
+
+static void link_connect_worker(struct work_struct *work)
+{
+	struct rpcrdma_client *client =
+		container_of(to_delayed_work(work), struct rpcrdma_client,
+			     connect_work);
+
+	if (time_before(jiffies, client->connect_at) && !link_abandoned(client))
+		link_connect_later(client);
+	else
+		link_connect_now(client);
+}
+
 /**
  * rpcrdma_link_init - before the first connection
  * @client: the new client
@@ -340,11 +372,11 @@ void rpcrdma_link_init(struct rpcrdma_client *client)
 void rpcrdma_link_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
-	unsigned long delay = xprt_reconnect_delay(xprt);
 
+	client->connect_at = jiffies + xprt_reconnect_delay(xprt);
 	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
 	xprt_reconnect_backoff(xprt, INITIAL_RECONNECT_DELAY);
-	queue_delayed_work(xprtiod_workqueue, &client->connect_work, delay);
+	link_connect_later(client);
 }
 
 /**
