@@ -90,6 +90,7 @@ struct rpcrdma_client_stats {
  * @link: the connection, while there is one; XPRT_LOCKED
  * @connect_work: makes @link. Pending or running only while XPRT_LOCKED is
  *	held on behalf of it.
+ * @connect_at: when @connect_work may begin, in jiffies
  * @source: address to connect from; family AF_UNSPEC: any
  * @local: address connected from; transport_lock
  * @wants_backward: NFSv4.1 or later, so that the server may call back
@@ -99,8 +100,8 @@ struct rpcrdma_client_stats {
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
  * @limit: slots that may be in use, at least one; reserve_lock. Not more than
- *	the server's grant, so that a Call that has a slot finds a credit and
- *	the others wait where they do not block backward Replies.
+ *	the connection's credits, so that a Call that has a slot finds a credit
+ *	and the others wait where they do not block backward Replies.
  * @stats: counters
  * @backward_lock: protects @backward_idle, @backward_users, @backward_count
  * @backward_idle: struct rpcrdma_backward not in use
@@ -113,6 +114,7 @@ struct rpcrdma_client {
 	struct rpc_xprt xprt;
 	struct rpcrdma_link *link;
 	struct delayed_work connect_work;
+	unsigned long connect_at;
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	bool wants_backward;
@@ -257,7 +259,8 @@ void rpcrdma_link_close(struct rpc_xprt *xprt);
 /* slot.c */
 int rpcrdma_slots_create(struct rpcrdma_client *client);
 void rpcrdma_slots_destroy(struct rpcrdma_client *client);
-void rpcrdma_slots_limit(struct rpcrdma_client *client, u32 limit);
+void rpcrdma_slots_limit(struct rpcrdma_client *client,
+			 const struct rpcrdma_credits *credits);
 void rpcrdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task);
 void rpcrdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
 int rpcrdma_buffers_alloc(struct rpc_task *task);

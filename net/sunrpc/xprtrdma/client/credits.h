@@ -15,14 +15,16 @@
 /**
  * struct rpcrdma_credits - how many Calls may be outstanding
  * @in_flight: Calls sent and Replies not received
+ * @posted: Replies that there are Receives for
  * @granted: the server's last word, at least one
  * @answered: there was one
  *
- * Part of a link. @in_flight grows with XPRT_LOCKED held; the others change in
- * ->received.
+ * Part of a link. @in_flight and @posted grow with XPRT_LOCKED held; the others
+ * change in ->received.
  */
 struct rpcrdma_credits {
 	atomic_t in_flight;
+	u32 posted;
 	u32 granted;
 	bool answered;
 };
@@ -30,12 +32,29 @@ struct rpcrdma_credits {
 /**
  * rpcrdma_credits_init - before the first Reply
  * @credits: the credits of a new connection
+ * @posted: Replies that it has Receives for
  */
-static inline void rpcrdma_credits_init(struct rpcrdma_credits *credits)
+static inline void rpcrdma_credits_init(struct rpcrdma_credits *credits,
+					u32 posted)
 {
 	atomic_set(&credits->in_flight, 0);
+	credits->posted = posted;
 	credits->granted = 1;
 	credits->answered = false;
+}
+
+/**
+ * rpcrdma_credits_limit - how many Calls may be outstanding
+ * @credits: the credits
+ *
+ * There has to be a Receive for the Reply to each of them (RFC 8166 section
+ * 3.3.1), whatever the server grants.
+ *
+ * Return: as many, at least one.
+ */
+static inline u32 rpcrdma_credits_limit(const struct rpcrdma_credits *credits)
+{
+	return min(READ_ONCE(credits->granted), READ_ONCE(credits->posted));
 }
 
 /**
@@ -51,9 +70,35 @@ static inline void rpcrdma_credits_init(struct rpcrdma_credits *credits)
 static inline bool rpcrdma_credits_left(struct rpcrdma_credits *credits,
 					u32 requested)
 {
-	u32 limit = min(READ_ONCE(credits->granted), requested);
+	u32 limit = min(rpcrdma_credits_limit(credits), requested);
 
 	return (u32)atomic_read(&credits->in_flight) < limit;
+}
+
+/**
+ * rpcrdma_credits_to_post - how many Receives to have if they are what is short
+ * @credits: the credits
+ * @requested: what the Calls ask for
+ *
+ * Return: Replies to have Receives for; no more than there are now if it is the
+ * grant that is used up.
+ */
+static inline u32 rpcrdma_credits_to_post(const struct rpcrdma_credits *credits,
+					  u32 requested)
+{
+	return min3(READ_ONCE(credits->granted), requested,
+		    2 * credits->posted);
+}
+
+/**
+ * rpcrdma_credits_posted - there are more Receives
+ * @credits: the credits
+ * @posted: Replies that these are for
+ */
+static inline void rpcrdma_credits_posted(struct rpcrdma_credits *credits,
+					  u32 posted)
+{
+	WRITE_ONCE(credits->posted, posted);
 }
 
 /**

@@ -9,7 +9,8 @@
  *		xprt_disconnect_done() has all tasks encode and send anew
  *
  * Each step holds XPRT_LOCKED, so there is never more than one link that is
- * not yet closed.
+ * not yet closed. To destroy a transport sunrpc waits for that, so whoever is
+ * waiting here meanwhile takes a look now and then whether it does.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -19,6 +20,9 @@
 #include "client_private.h"
 
 #define INITIAL_RECONNECT_DELAY		HZ
+
+/* How long a transport that nobody wants any more may go on connecting */
+#define ABANDON_DELAY			HZ
 
 static void link_release(struct kref *ref)
 {
@@ -49,22 +53,43 @@ static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 	link->client = client;
 	init_completion(&link->ready);
 	init_completion(&link->closed);
-	rpcrdma_credits_init(&link->credits);
+	rpcrdma_credits_init(&link->credits, RPCRDMA_FIRST_CREDITS);
 	spin_lock_init(&link->owed_lock);
 	INIT_LIST_HEAD(&link->owed);
 	return link;
+}
+
+/* Without memory there are no more Calls in flight than there were. */
+static void link_grow(struct rpcrdma_link *link, u32 requested)
+{
+	struct rpcrdma_credits *credits = &link->credits;
+	u32 posted = rpcrdma_credits_to_post(credits, requested);
+
+	if (posted <= credits->posted ||
+	    rpcrdma_recv_expect(link->conn, posted, 0))
+		return;
+	rpcrdma_credits_posted(credits, posted);
+	rpcrdma_slots_limit(link->client, credits);
 }
 
 /**
  * rpcrdma_link_has_credit - whether one more Call may be sent
  * @link: the connection
  *
- * Context: XPRT_LOCKED is held.
+ * Makes more Receives if the Calls that wait, here or for a slot, would have
+ * their credits, if it were not for these.
+ *
+ * Context: XPRT_LOCKED is held; may sleep.
  * Return: true if one may.
  */
 bool rpcrdma_link_has_credit(struct rpcrdma_link *link)
 {
-	return rpcrdma_credits_left(&link->credits, link->conn->config.credits);
+	u32 requested = link->conn->config.credits;
+
+	if (test_bit(XPRT_CONGESTED, &link->client->xprt.state) ||
+	    !rpcrdma_credits_left(&link->credits, requested))
+		link_grow(link, requested);
+	return rpcrdma_credits_left(&link->credits, requested);
 }
 
 /**
@@ -81,7 +106,7 @@ void rpcrdma_link_granted(struct rpcrdma_link *link, u32 credits)
 	if (!link->credits.answered)
 		link->client->xprt.reestablish_timeout = 0;
 	if (rpcrdma_credits_grant(&link->credits, credits))
-		rpcrdma_slots_limit(link->client, link->credits.granted);
+		rpcrdma_slots_limit(link->client, &link->credits);
 }
 
 /**
@@ -203,13 +228,22 @@ static struct rpcrdma_conn *link_start(struct rpcrdma_client *client,
 				    (struct sockaddr *)&xprt->addr, &config);
 }
 
+/* sunrpc, without the last reference, waits for XPRT_LOCKED to destroy it. */
+static bool link_abandoned(struct rpcrdma_client *client)
+{
+	return !kref_read(&client->xprt.kref);
+}
+
 /* Each connection is a new one, and so may differ in all that it agrees on. */
 static int link_try(struct rpcrdma_client *client)
 {
-	struct rpcrdma_link *link = link_alloc(client);
+	struct rpcrdma_link *link;
 	struct rpcrdma_conn *conn;
 	int status;
 
+	if (link_abandoned(client))
+		return -ECONNABORTED;
+	link = link_alloc(client);
 	if (!link)
 		return -ENOBUFS;
 	rpcrdma_link_get(link);
@@ -219,7 +253,9 @@ static int link_try(struct rpcrdma_client *client)
 		rpcrdma_link_put(link);
 		return PTR_ERR(conn);
 	}
-	wait_for_completion(&link->ready);
+	while (!wait_for_completion_timeout(&link->ready, ABANDON_DELAY))
+		if (link_abandoned(client))
+			rpcrdma_conn_close(conn, -ESHUTDOWN);
 	if (link->established) {
 		client->link = link;
 		return 0;
@@ -272,11 +308,8 @@ static void link_connected(struct rpcrdma_client *client)
 	xprt_wake_pending_tasks(xprt, -EAGAIN);
 }
 
-static void link_connect_worker(struct work_struct *work)
+static void link_connect_now(struct rpcrdma_client *client)
 {
-	struct rpcrdma_client *client =
-		container_of(to_delayed_work(work), struct rpcrdma_client,
-			     connect_work);
 	struct rpc_xprt *xprt = &client->xprt;
 	unsigned int nofs = memalloc_nofs_save(), noreclaim = 0;
 	bool swap = atomic_read(&xprt->swapper);
@@ -299,6 +332,26 @@ static void link_connect_worker(struct work_struct *work)
 	memalloc_nofs_restore(nofs);
 }
 
+static void link_connect_later(struct rpcrdma_client *client)
+{
+	long delay = client->connect_at - jiffies;
+
+	queue_delayed_work(xprtiod_workqueue, &client->connect_work,
+			   clamp(delay, 0L, (long)ABANDON_DELAY));
+}
+
+static void link_connect_worker(struct work_struct *work)
+{
+	struct rpcrdma_client *client =
+		container_of(to_delayed_work(work), struct rpcrdma_client,
+			     connect_work);
+
+	if (time_before(jiffies, client->connect_at) && !link_abandoned(client))
+		link_connect_later(client);
+	else
+		link_connect_now(client);
+}
+
 /**
  * rpcrdma_link_init - before the first connection
  * @client: the new client
@@ -319,11 +372,11 @@ void rpcrdma_link_init(struct rpcrdma_client *client)
 void rpcrdma_link_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
-	unsigned long delay = xprt_reconnect_delay(xprt);
 
+	client->connect_at = jiffies + xprt_reconnect_delay(xprt);
 	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
 	xprt_reconnect_backoff(xprt, INITIAL_RECONNECT_DELAY);
-	queue_delayed_work(xprtiod_workqueue, &client->connect_work, delay);
+	link_connect_later(client);
 }
 
 /**

@@ -146,19 +146,21 @@ void rpcrdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 }
 
 /**
- * rpcrdma_slots_limit - follow the server's grant
+ * rpcrdma_slots_limit - follow the credits
  * @client: the client
- * @limit: credits granted, at least one
+ * @credits: the credits of its connection, which have just changed
  *
  * A lower limit takes effect as slots come free.
  */
-void rpcrdma_slots_limit(struct rpcrdma_client *client, u32 limit)
+void rpcrdma_slots_limit(struct rpcrdma_client *client,
+			 const struct rpcrdma_credits *credits)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct rpcrdma_request *request;
 
 	spin_lock(&xprt->reserve_lock);
-	client->limit = min(limit, xprt->max_reqs);
+	/* Who comes last sees what the others have changed. */
+	client->limit = min(rpcrdma_credits_limit(credits), xprt->max_reqs);
 	while (client->in_use < client->limit &&
 	       test_bit(XPRT_CONGESTED, &xprt->state)) {
 		request = slot_take_idle(client);

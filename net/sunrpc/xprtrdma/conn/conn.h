@@ -51,7 +51,7 @@
  */
 #define RPCRDMA_READS_MAX	32U
 
-/* What a connection that grows starts with */
+/* Forward messages that a connection has Receives for when it starts */
 #define RPCRDMA_FIRST_CREDITS	4U
 
 struct rpcrdma_conn;
@@ -108,8 +108,6 @@ struct rpcrdma_conn_ops {
  * @rw_contexts: rdma_rw contexts in flight at most; the responder's
  * @read_depth: RDMA Reads in flight at most, the responder's; zero: as many as
  *	both ends can, up to %RPCRDMA_READS_MAX
- * @grows: there are Receives for %RPCRDMA_FIRST_CREDITS forward messages and no
- *	backward ones until rpcrdma_recv_expect() asks for more
  * @sq_full: incremented when a post finds no room in the send queue; may be
  *	NULL
  * @timeout_ms: for the connection to become established; not zero
@@ -124,7 +122,6 @@ struct rpcrdma_conn_config {
 	unsigned int send_pages;
 	unsigned int rw_contexts;
 	unsigned int read_depth;
-	bool grows;
 	atomic_long_t *sq_full;
 	unsigned int timeout_ms;
 };

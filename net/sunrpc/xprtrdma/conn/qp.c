@@ -34,9 +34,10 @@ unsigned int rpcrdma_recv_batch(unsigned int messages)
  *
  * The receive queue has to hold what the credits promise, so the device may
  * lower these. The send queue has no such need, as posting to it waits; it has
- * room for a Send per message, and per forward Call a registration and its
- * invalidation on the requester, or what rdma_rw needs on the responder. Each
- * queue has an entry for draining.
+ * room for a Send per message, and on the requester for a registration or an
+ * invalidation for every other Call, as entries come back long before Replies
+ * do, or for what rdma_rw needs on the responder. Each queue has an entry for
+ * draining.
  */
 void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 			 const struct rpcrdma_conn_config *config,
@@ -59,7 +60,7 @@ void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 	depths->rw_contexts = config->rw_contexts;
 	depths->sq = depths->sends + 1;
 	if (!depths->rw_contexts)
-		depths->sq += 2 * depths->credits;
+		depths->sq += depths->credits / 2;
 	depths->sq = min(max(depths->sq, 2 * SQ_MIN), limit);
 	total = min(depths->sq + RW_FACTOR * depths->rw_contexts, limit);
 	depths->cqes = total + depths->rq;

@@ -7,8 +7,9 @@
  * a batch is ever idle, and at least as many are posted as the peer has
  * credits that it has not used.
  *
- * They are most of what a connection costs, so a responder starts with few and
- * makes more before it lets the peer send more.
+ * They are most of what a connection costs, so it starts with few. A responder
+ * makes more before it grants more, a requester before it has more Calls in
+ * flight.
  */
 #include <linux/slab.h>
 
@@ -160,7 +161,10 @@ void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 	INIT_LIST_HEAD(&conn->recvs_free);
 }
 
-/* Make and post what is missing. Caller holds setup; teardown comes later. */
+/*
+ * Make and post what is missing; what could be made before memory ran out stays.
+ * Caller holds setup; teardown comes later.
+ */
 static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 		     gfp_t gfp)
 {
@@ -184,6 +188,8 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 	if (conn->recv_open && conn->num_recvs_free)
 		err = recv_post_free(conn);
 	spin_unlock_bh(&conn->recv_lock);
+	if (err)
+		rpcrdma_conn_close(conn, err);
 	return err;
 }
 
@@ -197,24 +203,29 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
  */
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
-	const struct rpcrdma_conn_config *config = &conn->config;
-
 	conn->recv_size = size;
 	conn->recv_open = true;
-	conn->recv_credits = config->credits;
-	conn->recv_backward = config->backward_credits;
-	if (config->grows) {
-		conn->recv_credits = min(config->credits,
-					 RPCRDMA_FIRST_CREDITS);
-		conn->recv_backward = 0;
-	}
+	conn->recv_credits = min(conn->config.credits, RPCRDMA_FIRST_CREDITS);
+	/* A client may be called at any time; a server knows when it calls. */
+	if (!conn->server)
+		conn->recv_backward = conn->config.backward_credits;
 	return recv_make(conn, conn->recv_credits + conn->recv_backward,
 			 GFP_KERNEL);
 }
 
+/*
+ * A client's caller keeps others from sending, who may be writing out what fills
+ * the memory: it neither waits for memory nor takes the reserves.
+ */
+static gfp_t recv_gfp(const struct rpcrdma_conn *conn)
+{
+	return __GFP_NOWARN | (conn->server ? GFP_KERNEL | __GFP_NORETRY :
+					      GFP_NOWAIT | __GFP_NOMEMALLOC);
+}
+
 /**
  * rpcrdma_recv_expect - be ready for more messages at a time
- * @conn: a connection whose config has @grows set
+ * @conn: the connection
  * @credits: forward messages, not more than @conn->config.credits
  * @backward: backward messages, not more than @conn->config.backward_credits
  *
@@ -233,8 +244,7 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 	credits = max(credits, conn->recv_credits);
 	backward = max(backward, conn->recv_backward);
 	if (rpcrdma_conn_enter(conn)) {
-		err = recv_make(conn, credits + backward, GFP_KERNEL |
-				__GFP_NORETRY | __GFP_NOWARN);
+		err = recv_make(conn, credits + backward, recv_gfp(conn));
 		rpcrdma_conn_leave(conn);
 	}
 	if (!err) {

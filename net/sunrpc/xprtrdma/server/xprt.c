@@ -246,7 +246,6 @@ static int service_accept(struct rpcrdma_service *service)
 		.backward_credits	= READ_ONCE(rpcrdma_max_bc_requests),
 		.send_pages		= SEND_PAGES(size),
 		.read_depth		= READ_ONCE(rpcrdma_max_reads),
-		.grows			= true,
 		.sq_full = &rpcrdma_server_count[RPCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= ESTABLISH_TIMEOUT_MS,
 	};

@@ -465,12 +465,18 @@ static struct kunit_suite piece_suite = {
 
 #define REQUESTED	32
 
-static struct rpcrdma_credits start(void)
+/* With Receives for @posted Replies */
+static struct rpcrdma_credits start_with(u32 posted)
 {
 	struct rpcrdma_credits credits;
 
-	rpcrdma_credits_init(&credits);
+	rpcrdma_credits_init(&credits, posted);
 	return credits;
+}
+
+static struct rpcrdma_credits start(void)
+{
+	return start_with(2 * REQUESTED);
 }
 
 /* Send all Calls that may be sent, and return how many. */
@@ -656,6 +662,60 @@ static void test_credits_news(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_grant(&credits, 1));
 }
 
+/* Make more Receives if that is what is short. Return: whether it was. */
+static bool grow(struct rpcrdma_credits *credits)
+{
+	u32 posted = rpcrdma_credits_to_post(credits, REQUESTED);
+
+	if (posted <= credits->posted)
+		return false;
+	rpcrdma_credits_posted(credits, posted);
+	return true;
+}
+
+/* Whatever the server grants, there is a Receive for each Reply it owes. */
+static void test_credits_have_receives(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start_with(4);
+
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	receive(&credits, REQUESTED);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 4);
+	KUNIT_EXPECT_TRUE(test, grow(&credits));
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 8);
+	/* Without memory for more it goes on as before. */
+	receive(&credits, REQUESTED);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+}
+
+/* Receives are made for credits alone, and then for all of them. */
+static void test_receives_follow_credits(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start_with(4);
+	unsigned int steps = 0;
+
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	receive(&credits, 3);
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	receive(&credits, 5);
+	KUNIT_EXPECT_TRUE(test, grow(&credits));
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 5);
+	receive(&credits, U32_MAX);
+	while (grow(&credits))
+		steps++;
+	KUNIT_EXPECT_EQ(test, steps, 3);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), REQUESTED);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
+	/* None is taken back: a Reply may be on its way to it. */
+	receive(&credits, 1);
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	receive(&credits, REQUESTED);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), REQUESTED);
+}
+
 static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_before_first_reply),
 	KUNIT_CASE(test_credits_no_more_than_requested),
@@ -666,6 +726,8 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE_PARAM(test_credits_discarded, discard_gen_params),
 	KUNIT_CASE(test_credits_recover),
 	KUNIT_CASE(test_credits_news),
+	KUNIT_CASE(test_credits_have_receives),
+	KUNIT_CASE(test_receives_follow_credits),
 	{}
 };
 
