@@ -3,7 +3,6 @@
 
 import ctypes
 import dataclasses
-import functools
 import os
 import pathlib
 import re
@@ -271,17 +270,9 @@ def qemu_base(kernel, directory, share):
             "-device", "virtio-rng-pci"]
 
 
-_probing = threading.Lock()
-
-
+@host.once
 def accelerator():
-    """KVM if a guest is seen to boot under it, else TCG; found out once."""
-    with _probing:
-        return probe_accelerator()
-
-
-@functools.lru_cache(maxsize=None)
-def probe_accelerator():
+    """KVM if a guest is seen to boot under it, else TCG."""
     why = why_not_kvm()
     if not why:
         host.say("# QEMU uses KVM")
@@ -311,5 +302,3 @@ def why_not_kvm():
         except subprocess.TimeoutExpired as late:
             out = late.stdout or b""
     return None if b"KVM BOOTS" in out else "no guest boots under KVM here"
-
-

@@ -3,12 +3,14 @@
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[4]
@@ -198,6 +200,18 @@ def unused_entries(kind, parent, but):
             except BlockingIOError:
                 continue
             yield path
+
+
+def once(function):
+    """Call it once in a run, whichever lane asks first; the others wait for what it returns."""
+    lock = threading.Lock()
+    remembered = functools.lru_cache(maxsize=None)(function)
+
+    @functools.wraps(function)
+    def locked_call(*args):
+        with lock:
+            return remembered(*args)
+    return locked_call
 
 
 def jobs():
