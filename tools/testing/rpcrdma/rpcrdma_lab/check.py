@@ -270,9 +270,10 @@ def timed(report, times, name, function, *args):
     start = time.monotonic()
     try:
         function(*args)
-    except LabError as error:
+    except (LabError, OSError, subprocess.SubprocessError) as error:
+        first, *rest = str(error).splitlines() or [repr(error)]
         with report.test(name) as test:
-            test.fail(*str(error).splitlines())
+            test.fail(first, *rest)
     times[name] = times.get(name, 0) + time.monotonic() - start
 
 

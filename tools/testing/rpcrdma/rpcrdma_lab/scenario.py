@@ -7,6 +7,7 @@ import dataclasses
 import fnmatch
 import functools
 import itertools
+import os
 import pathlib
 import re
 import subprocess
@@ -208,7 +209,7 @@ class Session:
         script = f". {LAB}/guest/lib.sh; . {job.scenario.path}; {job.scenario.host}; finish"
         done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env=dict(host.os.environ, **outs), check=False,
+                              env=dict(os.environ, **outs), check=False,
                               timeout=job.limit())
         before = test.bad
         for line in done.stdout.splitlines():
