@@ -168,7 +168,7 @@ class Guest:
     def _qemu(self):
         def argv(fd, channel):
             args = qemu_base(self.kernel, self.directory, self.share)
-            args += ["-append", f"console=ttyS0 mitigations=off "
+            args += ["-append", "console=ttyS0 mitigations=off "
                      + self._command_line(channel, "/dev/vda")]
             args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
                      "-serial", "chardev:channel"]
