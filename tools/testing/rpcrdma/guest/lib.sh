@@ -233,6 +233,11 @@ uses_rdma() {
 		END { exit !(n && !bad) }' /proc/self/mountstats
 }
 
+# Connections that the mounts there are have made so far
+connections_made() {
+	awk '$1 == "xprt:" && $2 == "rdma" { n += $5 } END { print n + 0 }' /proc/self/mountstats
+}
+
 mounted_as() {
 	grep -q " $1 nfs4\?.*[, ]vers=$2,.*proto=$3,.*port=$PORT" /proc/mounts && uses_rdma "$1"
 }

@@ -16,7 +16,6 @@ client() {
 	need "the peer" peer_up
 	need "mount" nfs_mount 4.2 rdma /mnt
 	need "the other client works" other_client
-	CONNECTIONS=$(connections)
 	well_behaved
 	versions
 	broken_headers
@@ -26,17 +25,7 @@ client() {
 	lost_connections
 	too_many_calls
 	come_and_go
-	check "the other client never lost its connection" same_connection
-}
-
-# Connections that the mount has made so far
-connections() {
-	awk '$1 == "device" { here = $5 == "/mnt" } here && $1 == "xprt:" { print $5 }' \
-		/proc/self/mountstats
-}
-
-same_connection() {
-	[ -n "$CONNECTIONS" ] && [ "$(connections)" = "$CONNECTIONS" ]
+	check "the other client never lost its connection" is 1 "$(connections_made)"
 }
 
 other_client() {

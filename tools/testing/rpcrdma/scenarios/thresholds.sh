@@ -73,7 +73,7 @@ sends_up_to() {
 
 # Other connections may still be ending.
 untroubled() {
-	is 1 "$(awk '$1 == "xprt:" && $2 == "rdma" { print $5 }' /proc/self/mountstats)" &&
+	is 1 "$(connections_made)" &&
 		awk '{ match($0, /conn=[0-9]+ /); conn = substr($0, RSTART, RLENGTH) }
 		     /rpcrdma_conn_agreed:/ { these[conn] = 1 }
 		     /rpcrdma_(wc_error|bad_message|dropped_message):|state=CLOS/ && conn in these { print; bad = 1 }
