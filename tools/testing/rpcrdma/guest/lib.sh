@@ -276,13 +276,19 @@ fio_verify() {
 }
 
 long_directory() {
+	make_long_directory "$1" && drop_caches && lists_long_directory "$1" && rm -r "$1"
+}
+
+make_long_directory() {
 	local n
 	mkdir "$1" || return
 	for n in {1..200}; do
 		: >"$1/a-name-long-enough-to-need-more-than-one-page-$n" || return
 	done
-	drop_caches
-	[ "$(ls "$1" | wc -l)" -eq 200 ] && rm -r "$1"
+}
+
+lists_long_directory() {
+	is 200 "$(ls "$1" | wc -l)"
 }
 
 link_to() {

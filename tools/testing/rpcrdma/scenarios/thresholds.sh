@@ -10,6 +10,7 @@ SIZES="none 1024 4096 16384 65536"
 client() {
 	local mine theirs
 	client_begin
+	need "a directory for long Replies" make_long_directory $LOCAL/long
 	for mine in $SIZES; do
 		for theirs in $SIZES; do
 			pair $mine $theirs
@@ -53,7 +54,7 @@ smaller() {
 use_it() {
 	nfs_mount 3 rdma /mnt &&
 		fio_verify --rw=write --direct=1 --size=2m --bssplit=512/25:3k/25:12k/25:48k/20:256k/5 &&
-		long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
+		lists_long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
 }
 
 # How many ends agreed on what
