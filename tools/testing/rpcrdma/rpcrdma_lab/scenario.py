@@ -10,6 +10,7 @@ import itertools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import time
 
@@ -165,7 +166,11 @@ class Session:
         self.boots += 1
         links = Link.pair(self.name.startswith("um")) if self.ends == 2 else [None]
         for end, link in enumerate(links, 1):
-            guest = Guest(self.name, self.directory(end), module_of(self.module, end), link, end)
+            directory = self.directory(end)
+            if self.boots == 1:     # of an earlier run
+                for old in directory.parent.glob(f"{directory.name[:-1]}[0-9]*"):
+                    shutil.rmtree(old)
+            guest = Guest(self.name, directory, module_of(self.module, end), link, end)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
