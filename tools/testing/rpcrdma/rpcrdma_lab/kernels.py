@@ -138,6 +138,9 @@ def make_kernel(tree, out, flavour, what):
                 done = sum(1 for line in open(log, encoding="utf-8", errors="replace")
                            if line.startswith("  "))
                 host.say(f"#   {what}: {done} steps done")
+            except BaseException:
+                build.terminate()       # make takes its children along
+                raise
     if status:
         tail = "".join(open(log, encoding="utf-8", errors="replace").readlines()[-30:])
         raise LabError(f"{what} does not build (whole log: {log})\n{tail}")
