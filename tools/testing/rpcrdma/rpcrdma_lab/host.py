@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """The machine the lab runs on: its packages, its cache, its commands."""
 
+import concurrent.futures
 import contextlib
 import fcntl
 import functools
@@ -203,15 +204,25 @@ def unused_entries(kind, parent, but):
 
 
 def once(function):
-    """Call it once in a run, whichever lane asks first; the others wait for what it returns."""
+    """
+    Call it once in a run for the same arguments, whichever lane asks first. All
+    get what it returned, or raised: what cannot be built is not tried again.
+    """
+    futures = {}
     lock = threading.Lock()
-    remembered = functools.lru_cache(maxsize=None)(function)
 
     @functools.wraps(function)
-    def locked_call(*args):
+    def call(*args):
         with lock:
-            return remembered(*args)
-    return locked_call
+            is_first = args not in futures
+            future = futures.setdefault(args, concurrent.futures.Future())
+        if is_first:
+            try:
+                future.set_result(function(*args))
+            except BaseException as error:      # pylint: disable=broad-exception-caught
+                future.set_exception(error)
+        return future.result()
+    return call
 
 
 def jobs():
