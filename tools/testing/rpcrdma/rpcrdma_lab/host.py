@@ -97,6 +97,7 @@ class Look:
 
     def __init__(self):
         self.answers = None
+        self.lock = threading.Lock()    # lanes ask at a time
 
     def load(self):
         if self.answers is None:
@@ -107,6 +108,10 @@ class Look:
         return self.answers
 
     def up(self, *argv):
+        with self.lock:
+            return self.look(*argv)
+
+    def look(self, *argv):
         answers = self.load()
         key = " ".join(argv)
         if key not in answers:
