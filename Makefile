@@ -17,11 +17,16 @@ UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates
 LAB := tools/testing/rpcrdma/lab
 FUZZ_SECONDS ?= 600
 
-modules: ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
+modules: headers ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
 	$(MAKE) -C $(KDIR) M=$(CURDIR) \
 		$(if $(KUNIT),CONFIG_SUNRPC_XPRT_RDMA_KUNIT_TEST=y) modules
 
+headers:
+	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR):" \
+		"install linux-headers-$(KVER), or name others by KVER= or KDIR=" >&2; exit 1; }
+
 install: ## put the built module before the kernel's own, for modprobe
+	@test -e $(KO) || { echo "make: there is no $(KO): run make first" >&2; exit 1; }
 	install -D -m 644 $(KO) $(UPDATES)/rpcrdma.ko
 	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
 
@@ -52,9 +57,9 @@ fuzz: ## fuzz the wire format for FUZZ_SECONDS=600
 
 clean: ## remove what was built here; the cache of guests stays
 	rm -rf build
-	$(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	[ ! -e $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules install uninstall demo check coverage scenarios shell bench fuzz clean help
+.PHONY: modules headers install uninstall demo check coverage scenarios shell bench fuzz clean help

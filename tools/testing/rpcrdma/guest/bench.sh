@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   what the module under test costs; rpcrdma_lab/bench.py compares
 # guests:  um
-# steps:   up job traced memory down
+# steps:   up job traced_job memory down
 #
 # Figures are printed as lines of NAME=NUMBER. A job is described by
 #
@@ -93,7 +93,7 @@ packet_counter() {
 }
 
 # A job once more, counting what the RDMA core and the work queues do.
-traced() {
+traced_job() {
 	need "trace" trace_on
 	job
 	check "stop tracing" trace_off

@@ -82,10 +82,6 @@ survives() {
 	rm -f /mnt/io.*
 }
 
-connections_made() {
-	awk '$1 == "xprt:" && $2 == "rdma" { n += $5 } END { print n + 0 }' /proc/self/mountstats
-}
-
 # Faults
 
 # In one guest siw's packets pass lo; what rxe sends to itself passes nothing,

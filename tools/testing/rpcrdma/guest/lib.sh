@@ -233,6 +233,11 @@ uses_rdma() {
 		END { exit !(n && !bad) }' /proc/self/mountstats
 }
 
+# Connections that the mounts there are have made so far
+connections_made() {
+	awk '$1 == "xprt:" && $2 == "rdma" { n += $5 } END { print n + 0 }' /proc/self/mountstats
+}
+
 mounted_as() {
 	grep -q " $1 nfs4\?.*[, ]vers=$2,.*proto=$3,.*port=$PORT" /proc/mounts && uses_rdma "$1"
 }
@@ -271,13 +276,19 @@ fio_verify() {
 }
 
 long_directory() {
+	make_long_directory "$1" && drop_caches && lists_long_directory "$1" && rm -r "$1"
+}
+
+make_long_directory() {
 	local n
 	mkdir "$1" || return
 	for n in {1..200}; do
 		: >"$1/a-name-long-enough-to-need-more-than-one-page-$n" || return
 	done
-	drop_caches
-	[ "$(ls "$1" | wc -l)" -eq 200 ] && rm -r "$1"
+}
+
+lists_long_directory() {
+	is 200 "$(ls "$1" | wc -l)"
 }
 
 link_to() {

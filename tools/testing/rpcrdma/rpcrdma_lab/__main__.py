@@ -43,7 +43,8 @@ def parse():
 
 
 def chosen(args):
-    todo = scenario.jobs(scenario.load_all(args.folder), args.guest, (args.module or check.MODULE,), args.pattern)
+    todo = scenario.jobs(scenario.load_all(args.folder), args.guest,
+                         (args.module or check.MODULE,), args.pattern)
     if not todo:
         raise host.LabError(f"no scenario matches {args.pattern}")
     return todo

@@ -8,6 +8,7 @@ import fnmatch
 import math
 import os
 import re
+import select
 import signal
 import statistics
 import subprocess
@@ -111,12 +112,16 @@ def sampling(pid, data):
     os.close(ack)
     try:
         os.write(to_perf, b"enable\n")
-        if not os.read(from_perf, 16):
-            raise LabError("perf ended before it began")
+        if not select.select([from_perf], [], [], LIMIT)[0] or not os.read(from_perf, 16):
+            raise LabError("perf does not begin to sample")
         yield
     finally:
         perf.send_signal(signal.SIGINT)
-        perf.wait()
+        try:
+            perf.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            perf.kill()
+            perf.wait()
         os.close(to_perf)
         os.close(from_perf)
 
@@ -190,7 +195,7 @@ class Bench:
         for device, module, jobs, facts in self.sessions("counting", MODULES):
             for job in jobs:
                 self.counted[job, module] = [
-                    self.job("traced", job, module, ios=TRACED_IOS[job.kib])]
+                    self.job("traced_job", job, module, ios=TRACED_IOS[job.kib])]
                 if self.perf:
                     self.instructions[job, module] = [self.sample(job, module, facts)]
             self.memory[device, module] = self.step("memory", device, module)

@@ -175,6 +175,9 @@ def house_rules():
                 complaints.append(f"{name}:{number}: a header of the kernel's own transport")
             if name.parts[0] == "net" and re.search(r"LINUX_VERSION_CODE|KERNEL_VERSION\(", line):
                 complaints.append(f"{name}:{number}: kernel versions belong in include/")
+    version = re.search(r'^PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text(), re.M)[1]
+    if f'MODULE_VERSION("{version}")' not in (TOP / "net/sunrpc/xprtrdma/main.c").read_text():
+        complaints.append(f"dkms.conf: {version} is not the MODULE_VERSION of main.c")
     return complaints
 
 
@@ -270,9 +273,10 @@ def timed(report, times, name, function, *args):
     start = time.monotonic()
     try:
         function(*args)
-    except LabError as error:
+    except (LabError, OSError, subprocess.SubprocessError) as error:
+        first, *rest = str(error).splitlines() or [repr(error)]
         with report.test(name) as test:
-            test.fail(*str(error).splitlines())
+            test.fail(first, *rest)
     times[name] = times.get(name, 0) + time.monotonic() - start
 
 

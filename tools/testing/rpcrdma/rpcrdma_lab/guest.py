@@ -3,7 +3,7 @@
 
 import ctypes
 import dataclasses
-import functools
+import os
 import pathlib
 import re
 import select
@@ -34,10 +34,17 @@ BAD = re.compile(
     r"|Segmentation fault|segfault at|Out of memory:")
 
 
+# Not in the child: to load a library after fork() may wait for another thread's lock.
+_LIBC = ctypes.CDLL(None)
+_RUNNER = os.getpid()
+
+
 def follow_parent():
     """In a new guest process: die with the runner, whatever ends it."""
     pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    _LIBC.prctl(pr_set_pdeathsig, signal.SIGKILL)
+    if os.getppid() != _RUNNER:     # it was quicker
+        os._exit(1)
 
 
 _running = set()
@@ -161,7 +168,7 @@ class Guest:
     def _qemu(self):
         def argv(fd, channel):
             args = qemu_base(self.kernel, self.directory, self.share)
-            args += ["-append", f"console=ttyS0 mitigations=off "
+            args += ["-append", "console=ttyS0 mitigations=off "
                      + self._command_line(channel, "/dev/vda")]
             args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
                      "-serial", "chardev:channel"]
@@ -263,17 +270,9 @@ def qemu_base(kernel, directory, share):
             "-device", "virtio-rng-pci"]
 
 
-_probing = threading.Lock()
-
-
+@host.once
 def accelerator():
-    """KVM if a guest is seen to boot under it, else TCG; found out once."""
-    with _probing:
-        return probe_accelerator()
-
-
-@functools.lru_cache(maxsize=None)
-def probe_accelerator():
+    """KVM if a guest is seen to boot under it, else TCG."""
     why = why_not_kvm()
     if not why:
         host.say("# QEMU uses KVM")
@@ -303,5 +302,3 @@ def why_not_kvm():
         except subprocess.TimeoutExpired as late:
             out = late.stdout or b""
     return None if b"KVM BOOTS" in out else "no guest boots under KVM here"
-
-

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """The machine the lab runs on: its packages, its cache, its commands."""
 
+import concurrent.futures
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[4]
@@ -94,6 +97,7 @@ class Look:
 
     def __init__(self):
         self.answers = None
+        self.lock = threading.Lock()    # lanes ask at a time
 
     def load(self):
         if self.answers is None:
@@ -104,6 +108,10 @@ class Look:
         return self.answers
 
     def up(self, *argv):
+        with self.lock:
+            return self.look(*argv)
+
+    def look(self, *argv):
         answers = self.load()
         key = " ".join(argv)
         if key not in answers:
@@ -198,6 +206,28 @@ def unused_entries(kind, parent, but):
             except BlockingIOError:
                 continue
             yield path
+
+
+def once(function):
+    """
+    Call it once in a run for the same arguments, whichever lane asks first. All
+    get what it returned, or raised: what cannot be built is not tried again.
+    """
+    futures = {}
+    lock = threading.Lock()
+
+    @functools.wraps(function)
+    def call(*args):
+        with lock:
+            is_first = args not in futures
+            future = futures.setdefault(args, concurrent.futures.Future())
+        if is_first:
+            try:
+                future.set_result(function(*args))
+            except BaseException as error:      # pylint: disable=broad-exception-caught
+                future.set_exception(error)
+        return future.result()
+    return call
 
 
 def jobs():

@@ -6,7 +6,6 @@ kept in the cache, keyed by package version and configuration.
 """
 
 import dataclasses
-import functools
 import hashlib
 import os
 import pathlib
@@ -15,7 +14,7 @@ import shutil
 import subprocess
 
 from . import host
-from .host import LAB, LabError, cached, run
+from .host import LAB, LabError, cached, once, run
 
 SOURCE_PACKAGE = "linux-source-6.12"
 FRAGMENTS = LAB / "kernels"
@@ -138,6 +137,9 @@ def make_kernel(tree, out, flavour, what):
                 done = sum(1 for line in open(log, encoding="utf-8", errors="replace")
                            if line.startswith("  "))
                 host.say(f"#   {what}: {done} steps done")
+            except BaseException:
+                build.terminate()       # make takes its children along
+                raise
     if status:
         tail = "".join(open(log, encoding="utf-8", errors="replace").readlines()[-30:])
         raise LabError(f"{what} does not build (whole log: {log})\n{tail}")
@@ -226,7 +228,7 @@ def fetch_stock(name):
                   directory / f"usr/src/{headers}", directory)
 
 
-@functools.lru_cache(maxsize=None)
+@once
 def kernel(name):
     if name == COVERAGE:
         return dataclasses.replace(kernel("um"), name=name)
@@ -274,7 +276,7 @@ def root_environment(directory):
     return None
 
 
-@functools.lru_cache(maxsize=None)
+@once
 def root_image():
     """The squashfs that every guest has as its root, under a tmpfs."""
     versions = [f"{name}={host.package_version(name)}" for name in ROOT_PACKAGES]
@@ -298,7 +300,7 @@ def root_image():
     return cached("root", key, build) / "root.sqfs"
 
 
-@functools.lru_cache(maxsize=None)
+@once
 def busybox():
     """A static one. Installing it would throw out the one that the host may have."""
     version = host.package_version("busybox-static")

@@ -36,7 +36,6 @@ class Report:
             self.out(f"ok {self.number} - {name} # SKIP {reason}")
 
     def close(self):
-        self.out(f"1..{self.number}")
         for name in self.failures:
             self.out(f"# failed: {name}")
         minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
@@ -56,8 +55,6 @@ class Test:
         self.start = time.monotonic()
 
     def __enter__(self):
-        self.out(f"    # Subtest: {self.name}")
-        self.out("    KTAP version 1")
         return self
 
     def out(self, text):
@@ -98,8 +95,8 @@ class Test:
             report.failed += self.bad
             if self.bad:
                 report.failures.append(self.name)
-            self.out(f"    1..{self.steps}")
-            self.out(f"{'not ok' if self.bad else 'ok'} {report.number} - {self.name}")
-            self.out(f"# {self.name}: {time.monotonic() - self.start:.1f} s")
-            for line in self.lines:
+            for line in ("    KTAP version 1", f"    # Subtest: {self.name}",
+                         f"    1..{self.steps}", *self.lines,
+                         f"{'not ok' if self.bad else 'ok'} {report.number} - {self.name}",
+                         f"# {self.name}: {time.monotonic() - self.start:.1f} s"):
                 report.out(line)

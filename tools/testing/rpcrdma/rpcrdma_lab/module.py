@@ -2,9 +2,7 @@
 """Our module, built out of tree for each guest in a folder of its own."""
 
 import filecmp
-import functools
 import shutil
-import threading
 
 from . import host, kernels
 from .host import BUILD, TOP, run
@@ -46,17 +44,8 @@ def make(kernel, variant, *words):
     return run("make", "-C", directory, *options, *words, log=directory / "make.log")
 
 
-_building = threading.Lock()
-
-
-def build(kernel, variant="ours"):
-    """As build_now(), but once for each kernel and variant in a run."""
-    with _building:
-        return build_now(kernel, variant)
-
-
-@functools.lru_cache(maxsize=None)
-def build_now(kernel, variant):
+@host.once
+def build(kernel, variant):
     """
     Build for one kernel, warnings being errors. Returns the folder that holds
     lib/modules/<release>/updates, as `make install` leaves it.

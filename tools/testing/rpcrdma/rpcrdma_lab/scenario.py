@@ -7,8 +7,10 @@ import dataclasses
 import fnmatch
 import functools
 import itertools
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import time
 
@@ -164,7 +166,11 @@ class Session:
         self.boots += 1
         links = Link.pair(self.name.startswith("um")) if self.ends == 2 else [None]
         for end, link in enumerate(links, 1):
-            guest = Guest(self.name, self.directory(end), module_of(self.module, end), link, end)
+            directory = self.directory(end)
+            if self.boots == 1:     # of an earlier run
+                for old in directory.parent.glob(f"{directory.name[:-1]}[0-9]*"):
+                    shutil.rmtree(old)
+            guest = Guest(self.name, directory, module_of(self.module, end), link, end)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
@@ -208,7 +214,7 @@ class Session:
         script = f". {LAB}/guest/lib.sh; . {job.scenario.path}; {job.scenario.host}; finish"
         done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env=dict(host.os.environ, **outs), check=False,
+                              env=dict(os.environ, **outs), check=False,
                               timeout=job.limit())
         before = test.bad
         for line in done.stdout.splitlines():

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from . import ktap, scenario
+from . import guest, ktap, scenario
 from .host import LAB
 
 
@@ -25,6 +25,51 @@ def planted(test):
         for line in details:
             test.line(f"# {line}")
         test.step(failed and seen, f"{plant.name}: {plant.shows}")
+
+
+# What kernels say of each kind of trouble, one that no planted fault makes them
+# say; and what they say in good health.
+SPLATS = """
+    BUG: KASAN: slab-use-after-free in dd+0x17/0x40
+    WARNING: possible circular locking dependency detected
+    WARNING: possible recursive locking detected
+    WARNING: inconsistent lock state
+    WARNING: suspicious RCU usage
+    WARNING: held lock freed!
+    WARNING: lock held when returning to user space!
+    INFO: task mount.nfs:170 blocked for more than 60 seconds.
+    rcu: INFO: rcu_preempt self-detected stall on CPU
+    watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [dd:170]
+    BUG: scheduling while atomic: dd/170/0x00000002
+    BUG: sleeping function called from invalid context at mm/slab.h:17
+    BUG: Invalid wait context
+    refcount_t: underflow; use-after-free.
+    kmemleak: 17 new suspected memory leaks (see /sys/kernel/debug/kmemleak)
+    list_del corruption. prev->next should be ffff88800, but was 0
+    ODEBUG: free active (active state 0) object type: timer_list
+    UBSAN: array-index-out-of-bounds in a.c:17:17
+    general protection fault, probably for non-canonical address 0xdead
+    Unable to handle kernel paging request at virtual address 0000dead
+    Out of memory: Killed process 170 (dd)
+    dd[170]: segfault at 0 ip 0 sp 0 error 4
+"""
+HEALTH = """
+    rpcrdma: loading out-of-tree module taints kernel.
+    rpcrdma: 10.17.0.1:20049: closed: -104
+    DEBUG: nothing
+    kmemleak: Kernel memory leak detector initialized (mem pool available: 31016)
+    # rpcrdma_wire_golden: pass:4 fail:0 skip:0 total:4
+"""
+
+
+def told_apart(test):
+    """Kernels are slow to make say some of it: the lines alone have to do."""
+    for text, bad in ((SPLATS, True), (HEALTH, False)):
+        wrong = [line.strip() for line in text.strip().splitlines()
+                 if bool(guest.BAD.search(f"[   17.170000] {line.strip()}")) != bad]
+        for line in wrong:
+            test.line(f"# {line}")
+        test.step(not wrong, f"a console's lines that are {'bad' if bad else 'good'}")
 
 
 def processes_of(mark, word=b""):
@@ -74,6 +119,7 @@ def dies_with_runner(test, number):
 def run(report):
     with report.test("the lab reports planted faults") as test:
         planted(test)
+        told_apart(test)
     with report.test("guests die with their runner") as test:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             dies_with_runner(test, number)

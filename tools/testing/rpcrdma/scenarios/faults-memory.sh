@@ -81,12 +81,17 @@ connect_with() {
 }
 
 mount_refused() {
+	local status
 	refuse "$1" "$2" 1 1
-	nfs_mount 3 rdma /mnt >/tmp/mount.log 2>&1
-	mountpoint -q /mnt && use_it
+	if nfs_mount 3 rdma /mnt >/tmp/mount.log 2>&1; then
+		use_it
+	else
+		grep -q "Cannot allocate memory" /tmp/mount.log
+	fi
+	status=$?
 	refuse_no_more "$1"
 	cat /tmp/mount.log
-	mountpoint -q /mnt || grep -q "Cannot allocate memory" /tmp/mount.log
+	return $status
 }
 
 use_it() {

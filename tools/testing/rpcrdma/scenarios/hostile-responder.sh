@@ -11,6 +11,9 @@
 # listens at this port is the peer.
 PEER_PORT=20050
 TRACE=/sys/kernel/tracing
+# Tenths of a second, twice, for an answer that is not to come
+QUICKLY=3
+[ "$GUEST" != um-debug ] || QUICKLY=8
 
 client() {
 	client_begin
@@ -33,7 +36,7 @@ trace_stop() {
 	echo 0 >$TRACE/events/rpcrdma/enable
 }
 
-traced() {
+event_seen() {
 	grep "$1" $TRACE/trace
 }
 
@@ -66,13 +69,13 @@ answer_with() {
 ignored() {
 	echo >$TRACE/trace
 	refuses "$1" "$3"
-	check "$1: event $2" traced "$2"
+	check "$1: event $2" event_seen "$2"
 }
 
 # refuses WHAT MESSAGE
 refuses() {
 	peer_start "listen $SERVER4 $PEER_PORT" "answer $(call_to $NULL) = $2"
-	check "$1: no mount" not from_peer soft timeout 100
+	check "$1: no mount" not from_peer soft,timeo=$QUICKLY timeout 100
 	peer_stop
 	unmount_all
 }

@@ -10,6 +10,7 @@ SIZES="none 1024 4096 16384 65536"
 client() {
 	local mine theirs
 	client_begin
+	need "a directory for long Replies" make_long_directory $LOCAL/long
 	for mine in $SIZES; do
 		for theirs in $SIZES; do
 			pair $mine $theirs
@@ -53,7 +54,7 @@ smaller() {
 use_it() {
 	nfs_mount 3 rdma /mnt &&
 		fio_verify --rw=write --direct=1 --size=2m --bssplit=512/25:3k/25:12k/25:48k/20:256k/5 &&
-		long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
+		lists_long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
 }
 
 # How many ends agreed on what
@@ -73,7 +74,7 @@ sends_up_to() {
 
 # Other connections may still be ending.
 untroubled() {
-	is 1 "$(awk '$1 == "xprt:" && $2 == "rdma" { print $5 }' /proc/self/mountstats)" &&
+	is 1 "$(connections_made)" &&
 		awk '{ match($0, /conn=[0-9]+ /); conn = substr($0, RSTART, RLENGTH) }
 		     /rpcrdma_conn_agreed:/ { these[conn] = 1 }
 		     /rpcrdma_(wc_error|bad_message|dropped_message):|state=CLOS/ && conn in these { print; bad = 1 }
@@ -82,5 +83,6 @@ untroubled() {
 
 # siw has no such counter: there it would have ended the connection.
 no_rnr() {
-	[ "$DEVICE" = siw ] || not grep -H '[1-9]' "/sys/class/infiniband/${DEVICE}0/ports/1/hw_counters/"*rnr*
+	[ "$DEVICE" = siw ] ||
+		is 0 "$(cat "/sys/class/infiniband/${DEVICE}0/ports/1/hw_counters/"*rnr* | sort -u | xargs)"
 }

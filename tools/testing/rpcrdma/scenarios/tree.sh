@@ -16,7 +16,8 @@ grow_and_fell() {
 	check "v$1: each holds its own name" each_its_name /mnt/tree
 	check "v$1: rename them" rename_all /mnt/tree
 	check "v$1: the server has them by their new names" has_files $LOCAL/tree 1000 fruit
-	check "v$1: a symbolic link with a long target" long_link /mnt/tree
+	check "v$1: a symbolic link with a long target" \
+		link_to /mnt/tree/link "$(printf 'x%.0s' {1..1000})"
 	check "v$1: remove them" rm -r /mnt/tree
 	check "v$1: the server has nothing left" not test -e $LOCAL/tree
 }
@@ -45,11 +46,4 @@ rename_all() {
 		($to = $_) =~ s/leaf\./fruit./;
 		rename $_, $to or die "$_: $!";
 	}' "$1"
-}
-
-# Longer than an inline threshold leaves room for, as far as names may go.
-long_link() {
-	local target
-	target=$(printf 'x%.0s' {1..1000})
-	ln -s "$target" "$1/link" && [ "$(readlink "$1/link")" = "$target" ]
 }
