@@ -5,6 +5,7 @@ built for it counts them in um-gcov; guest/coverage.sh leaves the counts in
 lab/out/gcov; gcov, which comes with the compiler, tells lines from counts.
 """
 
+import dataclasses
 import itertools
 import json
 import os
@@ -26,6 +27,11 @@ def jobs():
     """Every scenario that runs in one guest; two would count little that one does not."""
     return [job for job in scenario.jobs(scenario.load_all(), [kernels.COVERAGE], ("ours",))
             if job.ends == 1 and job.module == "ours" and job.scenario.name not in LEFT_OUT]
+
+
+def counts_for(job, jobs):
+    """Whether one of the jobs runs in um-gcov what this one runs in um."""
+    return job.guest == "um" and dataclasses.replace(job, guest=kernels.COVERAGE) in jobs
 
 
 def forget():

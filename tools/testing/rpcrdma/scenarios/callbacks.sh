@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the server calls its clients back by the connection that they made (RFC 8167)
-# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# guests:  um um-debug debian-6.1 debian-6.12
 # devices: rxe siw
 
 FILES=40

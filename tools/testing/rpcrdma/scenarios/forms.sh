@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   each form of a transfer is used where it should be, by tracepoints and counters
-# guests:  um um-debug debian-6.1 debian-6.12
+# guests:  um debian-6.1 debian-6.12
 # devices: rxe siw
 # modules: ours
 

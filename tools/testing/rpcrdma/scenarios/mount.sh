@@ -4,6 +4,7 @@
 # devices: rxe siw
 # ends:    1 2
 # skip:    * siw 2 inbox: siw may leave a first message lying, and then the first mount never ends
+# skip:    smp-debug * 2 *: two of the slowest guests take minutes; smp-debug runs this alone
 # skip:    um-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
 
 client() {
