@@ -355,11 +355,17 @@ static void server_free(struct svc_xprt *xprt)
 		service_put(to_service(xprt));
 }
 
-/* Of a Call that was not answered; the core gives it NULL in other cases. */
+/*
+ * Of a Call that is dropped; the core gives it NULL in other cases. Its
+ * requester would wait for the Reply, and keep the credit, as long as there is
+ * this connection: so it is to send the Call again by another.
+ */
 static void server_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
-	if (ctxt)
-		rpcrdma_request_put(ctxt);
+	if (!ctxt)
+		return;
+	rpcrdma_request_put(ctxt);
+	rpcrdma_service_close(to_service(xprt));
 }
 
 /* Whoever sends waits for room by himself. */
