@@ -21,6 +21,7 @@
  * @form: where its parts go
  * @uses_head: the device reads the page that holds the head and the tail
  * @gather: the device reads the page list for the Send
+ * @gathered: octets that it reads there
  *
  * Lives on the stack of xpo_sendto.
  */
@@ -30,6 +31,7 @@ struct reply {
 	struct rpcrdma_reply_form form;
 	bool uses_head;
 	bool gather;
+	u32 gathered;
 };
 
 /**
@@ -178,6 +180,7 @@ static int gather_pages(struct reply *reply, struct rpcrdma_send *send)
 					    tail->iov_len);
 	}
 	reply->gather = true;
+	reply->gathered = res->page_len + tail->iov_len;
 	return ret;
 }
 
@@ -278,8 +281,10 @@ static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
 
 	choose_invalidation(request, send);
 	keep_pages(reply, rqstp);
-	trace_rpcrdma_reply_form(conn, &request->msg, send->len, true);
-	trace_rpcrdma_reply(conn, request->msg.xid, send->len, reply->form.written,
+	trace_rpcrdma_reply_form(conn, &request->msg,
+				 send->len + reply->gathered, true);
+	trace_rpcrdma_reply(conn, request->msg.xid,
+			    send->len + reply->gathered, reply->form.written,
 			    request->num_pages,
 			    request->invalidate ? request->handle : 0);
 

@@ -10,6 +10,7 @@ SIZES="none 1024 4096 16384 65536"
 client() {
 	local mine theirs
 	client_begin
+	head -c 262144 /dev/urandom >/tmp/data
 	need "a directory for long Replies" make_long_directory $LOCAL/long
 	for mine in $SIZES; do
 		for theirs in $SIZES; do
@@ -48,13 +49,21 @@ smaller() {
 	echo $(($1 < $2 ? $1 : $2))
 }
 
-# One block size fits each threshold and not the one before. Large ones are rare, or
-# they would use up the size before each of the others had its turn. In order, as
-# fio cuts off a random block where it meets another.
+# One size fits each threshold and not the one before.
 use_it() {
-	nfs_mount 3 rdma /mnt &&
-		fio_verify --rw=write --direct=1 --size=2m --bssplit=512/25:3k/25:12k/25:48k/20:256k/5 &&
+	local octets
+	nfs_mount 3 rdma /mnt || return
+	for octets in 512 3072 12288 49152 262144; do
+		there_and_back $octets || return
+	done
+	fio_verify --direct=1 --size=2m --bsrange=512-256k --numjobs=2 &&
 		lists_long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
+}
+
+there_and_back() {
+	dd if=/tmp/data of=/mnt/data bs="$1" count=1 oflag=direct status=none &&
+		dd if=/mnt/data of=/tmp/back bs="$1" count=1 iflag=direct status=none &&
+		cmp -n "$1" /tmp/data /tmp/back
 }
 
 # How many ends agreed on what
