@@ -2,6 +2,7 @@
 # shows:   64 MiB of random data (8 on a slow guest) survive the way to the server and back
 # guests:  um um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
+# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
 
 client() {
 	client_begin

@@ -2,6 +2,7 @@
 # shows:   verified I/O of mixed sizes, several jobs at a time, cached and direct
 # guests:  um um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
+# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
 # limit:   90
 
 client() {

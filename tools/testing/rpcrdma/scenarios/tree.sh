@@ -2,6 +2,7 @@
 # shows:   a directory tree of 1,000 files (200 on a slow guest) made, listed, renamed and removed
 # guests:  um um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
+# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
 
 FOLDERS=$((SLOW ? 2 : 10))
 FILES=$((FOLDERS * 100))
