@@ -163,6 +163,20 @@ class Session:
         return BUILD / "logs" / f"{slug}-{self.boots}"
 
     def boot(self, test):
+        """
+        QEMU's TCG now and then lets a CPU run into code that another is patching:
+        an int3 oops of the kernel, before anything of ours runs. So one more try.
+        """
+        try:
+            self.boot_once(test)
+        except GuestFailure as failure:
+            if self.name.startswith("um"):
+                raise
+            test.line(f"# {self.name} did not boot: {failure}; once more")
+            self.kill()
+            self.boot_once(test)
+
+    def boot_once(self, test):
         self.boots += 1
         links = Link.pair(self.name.startswith("um")) if self.ends == 2 else [None]
         for end, link in enumerate(links, 1):
