@@ -244,11 +244,20 @@ static int work_try_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	return err;
 }
 
-/* Once for each post, however long that has to wait */
-static void work_count_full(struct rpcrdma_conn *conn)
+/* A full queue counts once for each post, however long that has to wait. */
+static int work_first_try(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+			  struct ib_send_wr *first, struct ib_send_wr *last,
+			  bool signalled, bool wanted)
 {
-	if (conn->config.sq_full)
+	int err;
+
+	err = work_prepare(conn, work, first, last);
+	if (err)
+		return err;
+	err = work_try_post(conn, work, signalled, wanted);
+	if (err == -EAGAIN && conn->config.sq_full)
 		atomic_long_inc(conn->config.sq_full);
+	return err;
 }
 
 /**
@@ -273,15 +282,7 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 		      struct ib_send_wr *first, struct ib_send_wr *last,
 		      bool signalled)
 {
-	int err;
-
-	err = work_prepare(conn, work, first, last);
-	if (err)
-		return err;
-	err = work_try_post(conn, work, signalled, true);
-	if (err == -EAGAIN)
-		work_count_full(conn);
-	return err;
+	return work_first_try(conn, work, first, last, signalled, true);
 }
 
 /**
@@ -304,13 +305,9 @@ int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 {
 	int err;
 
-	err = work_prepare(conn, work, first, last);
-	if (err)
-		return err;
-	err = work_try_post(conn, work, signalled, false);
+	err = work_first_try(conn, work, first, last, signalled, false);
 	if (err != -EAGAIN)
 		return err;
-	work_count_full(conn);
 	while (!wait_event_timeout(conn->sq_wait,
 				   (err = work_try_post(conn, work, signalled,
 							false)) != -EAGAIN,

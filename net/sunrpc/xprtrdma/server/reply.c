@@ -20,8 +20,7 @@
  * @res: the RPC message
  * @form: where its parts go
  * @uses_head: the device reads the page that holds the head and the tail
- * @gather: the device reads the page list for the Send
- * @gathered: octets that it reads there
+ * @gathered: octets that the device reads from the page list for the Send
  *
  * Lives on the stack of xpo_sendto.
  */
@@ -30,7 +29,6 @@ struct reply {
 	const struct xdr_buf *res;
 	struct rpcrdma_reply_form form;
 	bool uses_head;
-	bool gather;
 	u32 gathered;
 };
 
@@ -179,7 +177,6 @@ static int gather_pages(struct reply *reply, struct rpcrdma_send *send)
 					    offset_in_page(tail->iov_base),
 					    tail->iov_len);
 	}
-	reply->gather = true;
 	reply->gathered = res->page_len + tail->iov_len;
 	return ret;
 }
@@ -220,7 +217,7 @@ static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 	struct rpcrdma_request *request = reply->request;
 	struct page **page = rqstp->rq_respages;
 
-	if (!reply->form.written && !reply->gather) {
+	if (!reply->form.written && !reply->gathered) {
 		/* The head's page is always the thread's own. */
 		if (rqstp->rq_next_page == rqstp->rq_respages + 1)
 			rqstp->rq_next_page = rqstp->rq_respages;
@@ -289,7 +286,7 @@ static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
 			    request->invalidate ? request->handle : 0);
 
 	/* The request waits for the device only if that has its pages. */
-	lasting = reply->form.written || reply->gather;
+	lasting = reply->form.written || reply->gathered;
 	send->private = lasting ? request : NULL;
 	send->work.done = reply_done;
 	ret = rpcrdma_send_post_wait(send,
