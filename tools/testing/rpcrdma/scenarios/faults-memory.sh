@@ -13,7 +13,7 @@
 DEBUGFS=/sys/kernel/debug
 
 client() {
-	local kind room
+	local kind room refused
 	client_begin
 	for kind in failslab fail_page_alloc; do
 		need "$kind can be aimed at rpcrdma" aim $kind
@@ -28,7 +28,9 @@ client() {
 	need "mount" nfs_mount 4.2 rdma /mnt
 	for kind in failslab fail_page_alloc; do
 		survives "one in five $kind for 3 s" starve $kind 5
-		say "$((100000 - $(cat $DEBUGFS/$kind/times))) were refused"
+		refused=$((100000 - $(cat $DEBUGFS/$kind/times)))
+		say "$refused were refused"
+		check "one in five $kind for 3 s: some were refused" [ $refused -gt 0 ]
 	done
 	check "umount" umount /mnt
 }
