@@ -199,7 +199,8 @@ def wire(report):
     make = ["make", "-C", str(LAB / "wire"), f"O={out}"]
     with report.test("wire [user space, ASan, UBSan]") as test:
         done = subprocess.run([*make, "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, check=False)
+                              stderr=subprocess.STDOUT, text=True, check=False,
+                              preexec_fn=host.follow_gently)
         before = test.bad
         for line in done.stdout.splitlines():
             # Suites print their cases indented, and a result of their own.

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """A running guest: boot it, have it run steps, watch its console, end it."""
 
-import ctypes
 import dataclasses
-import os
 import pathlib
 import re
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -16,7 +13,7 @@ import threading
 import time
 
 from . import host, kernels, module, peer
-from .host import LAB
+from .host import LAB, follow_parent
 
 MEMORY_MIB = 3072
 CPUS = {"um": 1, "qemu": 2}
@@ -31,20 +28,8 @@ BAD = re.compile(
     r"|INFO: (?:task|rcu|trying to register)|soft lockup|hung[_ ]task"
     r"|scheduling while atomic|sleeping function called"
     r"|refcount_t:|kmemleak: [1-9]\d* new|list_(?:add|del) corruption"
-    r"|Segmentation fault|segfault at|Out of memory:")
-
-
-# Not in the child: to load a library after fork() may wait for another thread's lock.
-_LIBC = ctypes.CDLL(None)
-_RUNNER = os.getpid()
-
-
-def follow_parent():
-    """In a new guest process: die with the runner, whatever ends it."""
-    pr_set_pdeathsig = 1
-    _LIBC.prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() != _RUNNER:     # it was quicker
-        os._exit(1)
+    r"|Segmentation fault|segfault at|Out of memory:"
+    r"|unregister_netdevice: waiting for")
 
 
 _running = set()

@@ -3,12 +3,14 @@
 
 import concurrent.futures
 import contextlib
+import ctypes
 import fcntl
 import functools
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -48,12 +50,34 @@ def step(what):
     say(f"# {what}: {time.monotonic() - start:.0f} s")
 
 
+# Not in the child: to load a library after fork() may wait for another thread's lock.
+_LIBC = ctypes.CDLL(None)
+_RUNNER = os.getpid()
+
+
+def follow_parent(number=signal.SIGKILL):
+    """
+    In a new process: get a signal when the thread that made it ends, whatever
+    ends that. So whoever starts a process this way has to wait for it.
+    """
+    pr_set_pdeathsig = 1
+    _LIBC.prctl(pr_set_pdeathsig, number)
+    if os.getppid() != _RUNNER:     # it was quicker
+        os._exit(1)
+
+
+def follow_gently():
+    """The same for what has children of its own: make ends those if it may."""
+    follow_parent(signal.SIGTERM)
+
+
 def run(*argv, log=None, **kwargs):
     """Run a command that must succeed; its output is shown only if it does not."""
     argv = [str(arg) for arg in argv]
     done = subprocess.run(argv, stdin=kwargs.pop("stdin", subprocess.DEVNULL),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", check=False, **kwargs)
+                          text=True, errors="replace", check=False,
+                          preexec_fn=follow_gently, **kwargs)
     if log:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(done.stdout)

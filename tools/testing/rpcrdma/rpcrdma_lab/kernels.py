@@ -126,9 +126,9 @@ def make_kernel(tree, out, flavour, what):
             f"-j{host.jobs() + 1}", *flavour.targets]
     log = out / "build.log"
     with open(log, "w", encoding="utf-8") as sink:
-        # pylint: disable-next=consider-using-with
+        # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
         build = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sink,
-                                 stderr=subprocess.STDOUT)
+                                 stderr=subprocess.STDOUT, preexec_fn=host.follow_gently)
         while True:
             try:
                 status = build.wait(timeout=30)

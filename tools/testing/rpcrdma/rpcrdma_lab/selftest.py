@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from . import guest, ktap, scenario
@@ -52,6 +53,7 @@ SPLATS = """
     Unable to handle kernel paging request at virtual address 0000dead
     Out of memory: Killed process 170 (dd)
     dd[170]: segfault at 0 ip 0 sp 0 error 4
+    unregister_netdevice: waiting for lab0 to become free. Usage count = 2
 """
 HEALTH = """
     rpcrdma: loading out-of-tree module taints kernel.
@@ -97,23 +99,31 @@ def wait_until(condition, seconds):
     return True
 
 
-def dies_with_runner(test, number):
-    """A runner in the middle of a scenario gets a signal; nothing of it may be left."""
+# What a runner is in the middle of, how a process of that is known, and the runner.
+GUEST = ("guest", b"lab.share=",
+         [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox", "hang"])
+MAKE = ("make", b"sleep\x0060",
+        [sys.executable, "-c", "from rpcrdma_lab import host; "
+         "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60')"])
+
+
+def dies_with_runner(test, middle, number):
+    """A runner gets a signal; nothing of it may be left."""
+    what, word, argv = middle
     mark = f"{os.getpid()}-{number}"
-    argv = [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox",
-            "hang"]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL,
-                          env=dict(os.environ, RPCRDMA_LAB_TEST=mark)) as runner:
-        booted = wait_until(lambda: processes_of(mark, b"lab.share="), 20)
+                          env=dict(os.environ, PYTHONPATH=str(LAB),
+                                   RPCRDMA_LAB_TEST=mark)) as runner:
+        begun = wait_until(lambda: processes_of(mark, word), 20)
         runner.send_signal(number)
         # Sooner than the guest would be given up for its silence
         gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 2)
         runner.kill()
     for pid in processes_of(mark):
         os.kill(pid, signal.SIGKILL)
-    test.step(booted and gone, f"a runner ended by {signal.Signals(number).name} "
-              "takes its guest along")
+    test.step(begun and gone, f"a runner ended by {signal.Signals(number).name} "
+              f"takes its {what} along")
 
 
 def run(report):
@@ -122,4 +132,5 @@ def run(report):
         told_apart(test)
     with report.test("guests die with their runner") as test:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            dies_with_runner(test, number)
+            dies_with_runner(test, GUEST, number)
+        dies_with_runner(test, MAKE, signal.SIGKILL)
