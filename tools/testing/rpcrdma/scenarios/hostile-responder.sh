@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   whatever a responder sends, our client's tasks end as mount options say, and it unmounts
 # guests:  um um-debug
+# also:    debian-6.1 debian-6.12 smp-debug
 # devices: rxe
 # modules: ours
 # limit:   300
@@ -12,8 +13,13 @@
 PEER_PORT=20050
 TRACE=/sys/kernel/tracing
 # Tenths of a second, twice, for an answer that is not to come
-QUICKLY=3
-[ "$GUEST" != um-debug ] || QUICKLY=8
+case $GUEST in
+um | um-gcov) QUICKLY=3 ;;
+smp-debug) QUICKLY=30 ;;
+*) QUICKLY=8 ;;
+esac
+# Seconds in which a Call has failed that does not wait for its time-out
+AT_ONCE=$((SLOW ? 60 : 20))
 
 client() {
 	client_begin
@@ -28,8 +34,10 @@ client() {
 }
 
 trace_start() {
-	echo 1 >$TRACE/events/rpcrdma/rpcrdma_bad_message/enable &&
-		echo 1 >$TRACE/events/rpcrdma/rpcrdma_dropped_message/enable
+	local event
+	for event in bad_message dropped_message reply_form wc_error; do
+		echo 1 >$TRACE/events/rpcrdma/rpcrdma_$event/enable || return
+	done
 }
 
 trace_stop() {
@@ -40,12 +48,12 @@ event_seen() {
 	grep "$1" $TRACE/trace
 }
 
-# from_peer OPTIONS [COMMAND...]: mount; Calls time out after a second, twice
+# from_peer OPTIONS [COMMAND...]: mount; Calls time out after a minute, twice
 from_peer() {
 	local opts=$1
 	shift
 	mkdir -p /mnt
-	"$@" mount -t nfs -o "vers=3,proto=rdma,port=$PEER_PORT,nolock,noacl,nocto,actimeo=60,mountport=20048,mountproto=tcp,timeo=10,retrans=1,retry=0,$opts" \
+	"$@" mount -t nfs -o "vers=3,proto=rdma,port=$PEER_PORT,nolock,noacl,nocto,actimeo=60,mountport=20048,mountproto=tcp,timeo=600,retrans=1,retry=0,$opts" \
 		"$SERVER4:$EXPORT" /mnt
 }
 
@@ -62,22 +70,33 @@ answer_with() {
 	echo "<0 1 $1 $RDMA_MSG $NO_CHUNKS $(accepted "<0") ${*:2}"
 }
 
-# The mount's first Call, a NULL, is answered badly. What the client makes of
-# it is the name of an event, or none.
+# fails_at_once COMMAND...: it is timeout, and this has nothing to end
+fails_at_once() {
+	local status
+	"$@"
+	status=$?
+	echo "status $status"
+	[ $status -ne 0 ] && [ $status -ne 124 ]
+}
 
-# ignored WHAT EVENT MESSAGE: as if it were not there; the mount times out
-ignored() {
+# The mount's first Call, a NULL, is answered badly: WHAT EVENT MESSAGE MOUNT...
+answered() {
 	echo >$TRACE/trace
-	refuses "$1" "$3"
+	peer_start "listen $SERVER4 $PEER_PORT" "answer $(call_to $NULL) = $3"
+	check "$1: no mount" "${@:4}"
+	peer_stop
+	unmount_all
 	check "$1: event $2" event_seen "$2"
 }
 
-# refuses WHAT MESSAGE
-refuses() {
-	peer_start "listen $SERVER4 $PEER_PORT" "answer $(call_to $NULL) = $2"
-	check "$1: no mount" not from_peer soft,timeo=$QUICKLY timeout 100
-	peer_stop
-	unmount_all
+# ignored WHAT EVENT MESSAGE: nothing comes of it but the event; the Call times out
+ignored() {
+	answered "$@" not from_peer soft,timeo=$QUICKLY timeout 100
+}
+
+# refused WHAT MESSAGE: well-formed, and with the Call's XID, it ends the Call
+refused() {
+	answered "$1" "reply_form: .* received" "$2" fails_at_once from_peer soft timeout $AT_ONCE
 }
 
 mounts_that_fail() {
@@ -103,26 +122,27 @@ mounts_that_fail() {
 		"<0 1 32 $RDMA_MSG $(read_segment 8 "$NOWHERE") $NO_CHUNKS $(accepted "<0")"
 	ignored "RDMA_NOMSG without a chunk" reason=NO_PAYLOAD "<0 1 32 $RDMA_NOMSG $NO_CHUNKS"
 	ignored "a Call" reason=DIRECTION "<0 1 32 $RDMA_MSG $NO_CHUNKS $(null_call "<0")"
+	# That is the end of the connection, each time anew.
+	ignored "Send with Invalidate of a handle that is none" \
+		"wc_error: .*status=REM_INV_REQ_ERR" "!0xdeadbeef $(answer_with 32)"
 
-	refuses "a Write chunk that was not offered" \
+	refused "a Write chunk that was not offered" \
 		"<0 1 32 $RDMA_MSG 0 $(write_chunk "$NOWHERE") 0 0 $(accepted "<0")"
-	refuses "a Reply chunk that was not offered" \
+	refused "a Reply chunk that was not offered" \
 		"<0 1 32 $RDMA_MSG 0 0 $chunk $(accepted "<0")"
-	refuses "a Long Reply in one" "<0 1 32 $RDMA_NOMSG 0 0 $chunk"
-	refuses "ERR_VERS" "<0 1 32 $RDMA_ERROR $ERR_VERS 2 2"
-	refuses "ERR_CHUNK" "<0 1 32 $RDMA_ERROR $ERR_CHUNK"
-	refuses "an RPC message of two words" "<0 1 32 $RDMA_MSG $NO_CHUNKS <0 1"
-	refuses "an RPC message that goes on too long" \
+	refused "a Long Reply in one" "<0 1 32 $RDMA_NOMSG 0 0 $chunk"
+	refused "ERR_VERS" "<0 1 32 $RDMA_ERROR $ERR_VERS 2 2"
+	refused "ERR_CHUNK" "<0 1 32 $RDMA_ERROR $ERR_CHUNK"
+	refused "an RPC message of two words" "<0 1 32 $RDMA_MSG $NO_CHUNKS <0 1"
+	refused "an RPC message that goes on too long" \
 		"$(answer_with 32 "$(repeat 200 0x41414141)") 1"
-	refuses "Send with Invalidate of a handle that is none" \
-		"!0xdeadbeef $(answer_with 32)"
 }
 
 # Nobody answers, and the mount is hard: a signal has to end it.
 mounts_that_hang() {
 	peer_start "listen $SERVER4 $PEER_PORT"
-	check "no answer: kill ends the mount" killed from_peer hard,timeo=600 timeout -s KILL 5
-	check "it leaves nothing behind" wait_for 20 not pgrep -x mount.nfs
+	check "no answer: kill ends the mount" killed from_peer hard timeout -s KILL $((SLOW ? 30 : 5))
+	check "it leaves nothing behind" wait_for $((SLOW ? 60 : 20)) not pgrep -x mount.nfs
 	peer_stop
 }
 
@@ -188,7 +208,7 @@ eight_look() {
 	done
 }
 
-# read_file TIMEOUT-OPTIONS
+# read_file TIMEOUT-OPTIONS, and a time
 read_file() {
 	timeout "$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
 }
@@ -205,7 +225,7 @@ read_fails() {
 	serve_files 32 \
 		"answer $READ_CALL = <0 1 32 ${*:2}"
 	check "$1: mount" from_peer soft
-	check "$1: the READ fails" not read_file 60
+	check "$1: the READ fails, and at once" fails_at_once read_file $AT_ONCE
 	check "$1: it is counted" [ "$(bad_replies)" -gt 0 ]
 	check "$1: other Calls are answered" stat -f /mnt
 	check "$1: umount" umount /mnt
@@ -233,8 +253,8 @@ read_that_hangs() {
 	serve_files 32
 	check "mount" from_peer hard
 	check "kill ends a READ without an answer" \
-		killed read_file -s KILL 5
+		killed read_file -s KILL $((SLOW ? 15 : 5))
 	# Only with force does that end what the kernel still tries to read.
-	check "umount -f" wait_for 20 umount -f /mnt
+	check "umount -f" wait_for $((SLOW ? 60 : 20)) umount -f /mnt
 	peer_stop
 }
