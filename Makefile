@@ -37,14 +37,14 @@ uninstall: ## undo install
 demo: ## boot a guest, mount over RDMA, show that it works
 	@$(LAB) demo
 
-check: ## every check; T=pattern for some, MODULE=inbox for the kernel's own rpcrdma
-	@$(LAB) check $(if $(MODULE),--module $(MODULE)) $(if $(T),'$(T)')
+check: ## every check; T=pattern for some, ALL=1 in every guest, MODULE=inbox
+	@$(LAB) check $(if $(ALL),--all) $(if $(MODULE),--module $(MODULE)) $(if $(T),'$(T)')
 
 coverage: ## which lines of net/ KUnit and the scenarios run: build/coverage.txt
 	@$(LAB) check coverage
 
-scenarios: ## what `make check` runs in guests, a line each
-	@$(LAB) list
+scenarios: ## what `make check` runs in guests, a line each; or ALL=1
+	@$(LAB) list $(if $(ALL),--all)
 
 shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one, MODULE=inbox
 	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE))

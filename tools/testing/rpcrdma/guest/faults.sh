@@ -105,7 +105,7 @@ server_bounce() {
 }
 
 unload() {
-	wait_for 10 modprobe -r rpcrdma && not loaded
+	wait_for $((SLOW ? 60 : 10)) modprobe -r rpcrdma && not loaded
 }
 
 # impair DEV HOW...: what leaves by a network interface, by netem

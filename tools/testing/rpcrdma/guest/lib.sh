@@ -134,7 +134,7 @@ module_up() {
 }
 
 module_down() {
-	check "unload rpcrdma" wait_for 10 modprobe -r rpcrdma
+	check "unload rpcrdma" wait_for $((SLOW ? 60 : 10)) modprobe -r rpcrdma
 	check "rpcrdma is gone" not loaded
 }
 

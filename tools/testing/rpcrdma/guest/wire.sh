@@ -7,14 +7,16 @@
 
 # capture NAME COMMAND...
 capture() {
-	local log=/lab/out/$1.tcpdump pid
-	tcpdump -i "$(netdev)" -w "/lab/out/$1.pcap" -s 2048 -B 65536 --immediate-mode \
+	local log=/lab/out/$1.tcpdump pid linger=0.3
+	[ "$GUEST" = um ] || linger=2
+	# As root, or the file would belong to a user of the guest.
+	tcpdump -Z root -i "$(netdev)" -w "/lab/out/$1.pcap" -s 2048 -B 65536 --immediate-mode \
 		udp port 4791 2>"$log" &
 	pid=$!
-	need "tcpdump captures" wait_for 5 grep -q listening "$log"
+	need "tcpdump captures" wait_for 20 grep -q listening "$log"
 	"${@:2}"
 	# It stops at once, whatever it still has to read.
-	sleep 0.3
+	sleep $linger
 	kill $pid
 	wait $pid
 	check "tcpdump lost nothing" grep -q '^0 packets dropped by kernel' "$log"

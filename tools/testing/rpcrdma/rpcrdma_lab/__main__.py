@@ -6,6 +6,8 @@ targets call:
   lab check [PATTERN]   everything, or what matches: build, kunit, wire, scenarios
   lab run [PATTERN]     scenarios only
   lab list [PATTERN]    name them
+                        These three take --all: on every guest where that makes
+                        sense, and not only where there is time for it every day.
   lab demo              show a person that NFS over RDMA works
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   measure ours beside the kernel's own
@@ -28,8 +30,12 @@ def parse():
         some = commands.add_parser(name, help=what)
         some.add_argument("pattern", nargs="?", default="*")
         some.add_argument("--module", choices=("ours", "inbox"))
-        some.add_argument("--guest", action="append", choices=(*kernels.NAMES, kernels.COVERAGE))
-        some.add_argument("--folder", default="scenarios", help=argparse.SUPPRESS)
+        some.add_argument("--all", action="store_true", help="scenarios on the guests that they "
+                          "name by \"also\" too: some hours instead of half of one")
+        if name != "check":
+            some.add_argument("--guest", action="append",
+                              choices=(*kernels.NAMES, kernels.COVERAGE))
+            some.add_argument("--folder", default="scenarios", help=argparse.SUPPRESS)
     commands.add_parser("demo", help="mount over RDMA in a guest and show it")
     shell = commands.add_parser("shell", help="a shell in a guest")
     shell.add_argument("--guest", default="debian-6.12", choices=kernels.NAMES)
@@ -43,7 +49,7 @@ def parse():
 
 
 def chosen(args):
-    todo = scenario.jobs(scenario.load_all(args.folder), args.guest,
+    todo = scenario.jobs(scenario.load_all(args.folder, args.all), args.guest,
                          (args.module or check.MODULE,), args.pattern)
     if not todo:
         raise host.LabError(f"no scenario matches {args.pattern}")
@@ -68,7 +74,7 @@ def main():
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     args = parse()
     commands = {
-        "check": lambda: check.check(args.pattern, args.module),
+        "check": lambda: check.check(args.pattern, args.module, args.all),
         "run": lambda: run(args),
         "list": lambda: show(args),
         "demo": demo.demo,

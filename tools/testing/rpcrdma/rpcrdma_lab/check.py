@@ -219,8 +219,8 @@ def matches(name, pattern):
     return fnmatch.fnmatch(name, scenario.pattern_for(pattern))
 
 
-def scenarios(report, pattern, under_test, beside):
-    everything = scenario.load_all()
+def scenarios(report, pattern, under_test, everywhere, beside):
+    everything = scenario.load_all(everywhere=everywhere)
     todo = scenario.jobs(everything, modules=(under_test or MODULE,), pattern=pattern)
     if not under_test:
         # Where it is quickest
@@ -230,7 +230,7 @@ def scenarios(report, pattern, under_test, beside):
     if counted:
         coverage.forget()
         todo += coverage.jobs()
-    if pattern == "*":
+    if pattern == "*" and not everywhere:
         # um-gcov is the same kernel: what runs there need not run twice.
         todo = [job for job in todo if not coverage.counts_for(job, todo)]
     scenario.run_jobs(todo, report, beside)
@@ -254,7 +254,7 @@ PARTS = {
 }
 
 
-def check(pattern, under_test):
+def check(pattern, under_test, everywhere):
     report = ktap.Report()
     times = {}
     for name in kernels.NAMES if pattern == "*" else ():
@@ -264,7 +264,7 @@ def check(pattern, under_test):
         timed(report, times, "lab", selftest.run, report)
     beside = [functools.partial(timed, report, times, name, part, report)
               for name, part in PARTS.items() if matches(name, pattern)]
-    timed(report, times, "scenarios", scenarios, report, pattern, under_test, beside)
+    timed(report, times, "scenarios", scenarios, report, pattern, under_test, everywhere, beside)
     if not report.number:
         raise LabError(f"no check matches {pattern}")
     for name, seconds in times.items():     # of the clock: they overlap

@@ -33,6 +33,8 @@ class Scenario:
 
       shows:    what it shows, in a line
       guests:   where it runs
+      also:     where it runs too, if asked to run everywhere: `make check` has
+                half an hour
       devices:  rxe, siw, or none where it needs none   (none)
       ends:     1, 2 or both: client and server in one guest, or in two (1)
       modules:  which rpcrdma it can be run with: ours, inbox (both), kunit; or
@@ -55,7 +57,7 @@ class Scenario:
     skips: tuple
 
     @staticmethod
-    def load(path):
+    def load(path, everywhere=False):
         fields = {}
         skips = []
         for line in path.read_text().splitlines():
@@ -69,8 +71,12 @@ class Scenario:
                 fields[match[1]] = match[2]
         if "shows" not in fields or "guests" not in fields:
             raise LabError(f"{path} does not say what it shows and on which guests it runs")
+        guests, also = fields["guests"].split(), fields.get("also", "").split()
+        unknown = {*guests, *also}.difference(kernels.NAMES, [kernels.COVERAGE])
+        if unknown:
+            raise LabError(f"{path} names guests that there are not: {' '.join(unknown)}")
         return Scenario(
-            path.stem, path, fields["shows"], tuple(fields["guests"].split()),
+            path.stem, path, fields["shows"], tuple(guests + also if everywhere else guests),
             tuple(fields.get("devices", "none").split()),
             tuple(int(n) for n in fields.get("ends", "1").split()),
             tuple(fields.get("modules", "ours inbox").split()),
@@ -123,8 +129,8 @@ class Job:
         return self.scenario.limit * SLOWNESS[self.guest]
 
 
-def load_all(folder="scenarios"):
-    return [Scenario.load(path) for path in sorted((LAB / folder).glob("*.sh"))]
+def load_all(folder="scenarios", everywhere=False):
+    return [Scenario.load(path, everywhere) for path in sorted((LAB / folder).glob("*.sh"))]
 
 
 def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):

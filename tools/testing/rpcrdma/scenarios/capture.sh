@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   someone else's eyes: tshark dissects the traffic between two guests
 # guests:  um
+# also:    debian-6.1 debian-6.12
 # devices: rxe
 # ends:    2
 # host:    dissect

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   each form of a transfer, as tshark sees it on the wire
 # guests:  um
+# also:    debian-6.1 debian-6.12
 # devices: rxe
 # ends:    2
 # modules: ours

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   whatever a requester sends, our server answers as it should, and nobody else notices
 # guests:  um um-debug
+# also:    debian-6.1 debian-6.12 smp-debug
 # devices: rxe
 # modules: ours
 # limit:   120
