@@ -4,6 +4,7 @@
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # ends:    1 2
+# limit:   90
 # skip:    * rxe 1 *: what rxe sends to itself passes no interface that could lose it
 # skip:    um-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
 # skip:    smp-debug * 2 *: two of the slowest guests take minutes
