@@ -302,34 +302,35 @@ def run_jobs(todo, report, beside=()):
 
     Two QEMU guests with two CPUs each, on two CPUs, take longer side by side
     than one after the other: what waits for a lock waits for a CPU that is not
-    running. So one lane begins with QEMU's guests, pairs of them and the longest
-    first, and the next one at the other end, with what needs a single CPU.
+    running. So one lane begins with QEMU's guests, and the next one with what needs
+    a single CPU, both with pairs of guests and with what takes longest; who has
+    nothing left helps the other.
     """
     sessions = {}
     for job in todo:
         sessions.setdefault(job.session, []).append(job)
-    keys = sorted(sessions, key=lambda key: (key[1], weight(sessions[key])))
-    small = [key for key in keys if key[0].startswith("um")]
-    large = [key for key in reversed(keys) if key not in small]
-    queue = collections.deque(functools.partial(run_session, key, sessions[key], report)
-                              for key in large + small)
-    queue.extend(reversed(beside))
+    large, small = collections.deque(), collections.deque(beside)
+    for key in sorted(sessions, key=lambda key: (key[1], weight(sessions[key])), reverse=True):
+        queue = small if key[0].startswith("um") else large
+        queue.append(functools.partial(run_session, key, sessions[key], report))
 
-    def lane(take):
-        while True:
-            try:
-                work = take()
-            except IndexError:
-                return
-            work()
+    def lane(*queues):
+        for queue in queues:
+            while True:
+                try:
+                    work = queue.popleft()
+                except IndexError:
+                    break
+                work()
 
     with concurrent.futures.ThreadPoolExecutor(host.jobs()) as lanes:
-        ends = itertools.cycle((queue.popleft, queue.pop))
-        running = [lanes.submit(lane, next(ends)) for _ in range(host.jobs())]
+        orders = itertools.cycle(((large, small), (small, large)))
+        running = [lanes.submit(lane, *next(orders)) for _ in range(host.jobs())]
         try:
             for done in concurrent.futures.as_completed(running):
                 done.result()
         except BaseException:
-            queue.clear()
+            large.clear()
+            small.clear()
             kill_all()
             raise
