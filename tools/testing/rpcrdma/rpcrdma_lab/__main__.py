@@ -52,7 +52,8 @@ def chosen(args):
     todo = scenario.jobs(scenario.load_all(args.folder, args.all), args.guest,
                          (args.module or check.MODULE,), args.pattern)
     if not todo:
-        raise host.LabError(f"no scenario matches {args.pattern}")
+        raise host.LabError(f"no scenario matches {args.pattern}" +
+                            ("" if args.all else "; with --all there are more"))
     return todo
 
 
