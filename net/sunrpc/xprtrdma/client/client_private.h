@@ -134,6 +134,20 @@ struct rpcrdma_client {
 };
 
 /**
+ * struct rpcrdma_stray - a Reply that matched no Call
+ * @xid: its XID
+ * @invalidated: whether the server invalidated a handle as it sent this
+ * @handle: that handle
+ * @arrived: when
+ */
+struct rpcrdma_stray {
+	__be32 xid;
+	bool invalidated;
+	u32 handle;
+	ktime_t arrived;
+};
+
+/**
  * struct rpcrdma_link - one attempt to be connected, and what comes of it
  * @ref: the client's, the connection's until ->closed, and one for each
  *	request that is on the wire and each backward Call
@@ -148,8 +162,10 @@ struct rpcrdma_client {
  * @credits: credits. A Call whose task was killed keeps its own until the Reply
  *	arrives that the server still owes.
  * @max_mr_pages: pages that one registration can cover
- * @owed_lock: protects @owed
+ * @owed_lock: protects @owed and @stray
  * @owed: requests of killed tasks, which wait for the Reply; by ->list
+ * @stray: the last Reply for which there was neither a task nor an entry in
+ *	@owed: it may have come between the one and the other
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
  */
@@ -166,6 +182,7 @@ struct rpcrdma_link {
 	unsigned int max_mr_pages;
 	spinlock_t owed_lock;		/* see above */
 	struct list_head owed;
+	struct rpcrdma_stray stray;
 	struct rpcrdma_message call;
 	struct rpcrdma_message reply;
 };
@@ -280,6 +297,7 @@ void *rpcrdma_copy_octets(void *to, const struct xdr_buf *from);
 void rpcrdma_reply_received(struct rpcrdma_link *link,
 			    struct rpcrdma_recv *recv);
 void rpcrdma_reply_proceed(struct rpcrdma_request *request);
+void rpcrdma_reply_find_stray(struct rpcrdma_request *request);
 void rpcrdma_rpc_fail(struct rpc_rqst *rqst, int error);
 
 /* callback.c */

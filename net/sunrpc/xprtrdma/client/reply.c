@@ -252,26 +252,59 @@ static bool take_invalidated(struct rpcrdma_request *request, u32 handle)
 	return false;
 }
 
+/* Caller holds owed_lock. */
+static void settle(struct rpcrdma_request *request,
+		   const struct rpcrdma_stray *stray)
+{
+	if (stray->invalidated && !take_invalidated(request, stray->handle))
+		rpcrdma_conn_close(request->link->conn, -EPROTO);
+	clear_and_wake_up_bit(RPCRDMA_OWED, &request->state);
+}
+
 /*
  * A task that was killed is still to be told what its Reply has invalidated:
- * see rpcrdma_request_retire().
+ * see rpcrdma_request_retire(). If it is on its way there, it will ask.
  */
 static void settle_owed(struct rpcrdma_link *link,
 			const struct rpcrdma_recv *recv, __be32 xid)
 {
+	const struct rpcrdma_stray stray = {
+		.xid = xid,
+		.invalidated = recv->invalidated,
+		.handle = recv->inv_handle,
+		.arrived = ktime_get(),
+	};
 	struct rpcrdma_request *request;
 
 	spin_lock(&link->owed_lock);
 	list_for_each_entry(request, &link->owed, list) {
 		if (request->rqst.rq_xid != xid)
 			continue;
-		if (recv->invalidated &&
-		    !take_invalidated(request, recv->inv_handle))
-			rpcrdma_conn_close(link->conn, -EPROTO);
-		clear_and_wake_up_bit(RPCRDMA_OWED, &request->state);
-		break;
+		settle(request, &stray);
+		goto out;
 	}
+	link->stray = stray;
+out:
 	spin_unlock(&link->owed_lock);
+}
+
+/**
+ * rpcrdma_reply_find_stray - end RPCRDMA_OWED if the Reply has come already
+ * @request: on the wire, but no longer found by its XID
+ *
+ * What came before the Call was sent has nothing to do with its handles.
+ *
+ * Context: the link's owed_lock is held.
+ */
+void rpcrdma_reply_find_stray(struct rpcrdma_request *request)
+{
+	const struct rpcrdma_stray *stray = &request->link->stray;
+
+	lockdep_assert_held(&request->link->owed_lock);
+
+	if (stray->xid == request->rqst.rq_xid &&
+	    ktime_after(stray->arrived, request->rqst.rq_xtime))
+		settle(request, stray);
 }
 
 /* Match the Reply */

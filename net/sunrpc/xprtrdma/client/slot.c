@@ -340,22 +340,24 @@ static void retire_wait(struct rpcrdma_request *request, int bit)
  * The server may be about to send the Reply with invalidation of a handle. If
  * that is invalid by then, or even used anew, it costs the connection. So the
  * server gets a moment to send it; the memory is the task's all that time. One
- * that timed out has waited enough.
+ * that timed out has waited enough; but either may have missed it just now.
  */
 static void retire_await_reply(struct rpcrdma_request *request)
 {
 	const struct rpc_task *task = request->rqst.rq_task;
 	struct rpcrdma_link *link = request->link;
 
-	if (!RPC_SIGNALLED(task) || !link->conn->agreement.remote_inv ||
+	if (!link->conn->agreement.remote_inv ||
 	    !rpcrdma_conn_established(link->conn))
 		return;
 	set_bit(RPCRDMA_OWED, &request->state);
 	spin_lock(&link->owed_lock);
 	list_add(&request->list, &link->owed);
+	rpcrdma_reply_find_stray(request);
 	spin_unlock(&link->owed_lock);
-	wait_on_bit_timeout(&request->state, RPCRDMA_OWED,
-			    TASK_UNINTERRUPTIBLE, RPCRDMA_OWED_TIMEOUT);
+	if (RPC_SIGNALLED(task))
+		wait_on_bit_timeout(&request->state, RPCRDMA_OWED,
+				    TASK_UNINTERRUPTIBLE, RPCRDMA_OWED_TIMEOUT);
 	spin_lock(&link->owed_lock);
 	list_del(&request->list);
 	spin_unlock(&link->owed_lock);
