@@ -161,6 +161,8 @@ struct rpcrdma_stray {
  * @closing: the client itself closes it
  * @credits: credits. A Call whose task was killed keeps its own until the Reply
  *	arrives that the server still owes.
+ * @grow_pause: attempts to send until it asks for memory for more Receives
+ *	again; XPRT_LOCKED
  * @max_mr_pages: pages that one registration can cover
  * @owed_lock: protects @owed and @stray
  * @owed: requests of killed tasks, which wait for the Reply; by ->list
@@ -179,6 +181,7 @@ struct rpcrdma_link {
 	int status;
 	bool closing;
 	struct rpcrdma_credits credits;
+	unsigned int grow_pause;
 	unsigned int max_mr_pages;
 	spinlock_t owed_lock;		/* see above */
 	struct list_head owed;

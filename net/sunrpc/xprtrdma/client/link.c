@@ -21,6 +21,9 @@
 
 #define INITIAL_RECONNECT_DELAY		HZ
 
+/* Attempts to send to let pass when there was no memory for Receives */
+#define GROW_PAUSE			64
+
 /* How long a transport that nobody wants any more may go on connecting */
 #define ABANDON_DELAY			HZ
 
@@ -65,9 +68,16 @@ static void link_grow(struct rpcrdma_link *link, u32 requested)
 	struct rpcrdma_credits *credits = &link->credits;
 	u32 posted = rpcrdma_credits_to_post(credits, requested);
 
-	if (posted <= credits->posted ||
-	    rpcrdma_recv_expect(link->conn, posted, 0))
+	if (posted <= credits->posted)
 		return;
+	if (link->grow_pause) {
+		link->grow_pause--;
+		return;
+	}
+	if (rpcrdma_recv_expect(link->conn, posted, 0)) {
+		link->grow_pause = GROW_PAUSE;
+		return;
+	}
 	rpcrdma_credits_posted(credits, posted);
 	rpcrdma_slots_limit(link->client, credits);
 }
