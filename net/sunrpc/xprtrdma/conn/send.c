@@ -213,9 +213,10 @@ out:
 /*
  * siw has TCP take an unsignalled Send of a page or more by reference, and
  * counts it as done while the peer may not have read it: another that is
- * signalled would have its buffer used again too early.
+ * signalled would have its buffer used again too early. What is gathered needs
+ * no look: who wants the pages back has the Send signalled in any case.
  */
-static bool send_wants_signal(const struct rpcrdma_send *send)
+static bool buffer_wants_signal(const struct rpcrdma_send *send)
 {
 	const struct rpcrdma_conn *conn = send->work.conn;
 
@@ -223,17 +224,27 @@ static bool send_wants_signal(const struct rpcrdma_send *send)
 	       rdma_protocol_iwarp(conn_device(conn), conn->port);
 }
 
-static bool send_prepare(struct rpcrdma_send *send)
+static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
+		     bool signalled, bool wait)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
+	int err;
 
 	if (!rpcrdma_owned_enter(conn, &send->owned))
-		return false;
+		return -ENOTCONN;
 	send->sge[0].length = send->len;
 	send->wr.num_sge = send->num_sge;
 	ib_dma_sync_single_for_device(conn_device(conn), send->sge[0].addr,
 				      send->len, DMA_TO_DEVICE);
-	return true;
+	if (!first)
+		first = &send->wr;
+	signalled = signalled || buffer_wants_signal(send);
+	err = wait ? rpcrdma_work_post_wait(conn, &send->work, first, &send->wr,
+					    signalled) :
+		     rpcrdma_work_post(conn, &send->work, first, &send->wr,
+				       signalled);
+	rpcrdma_conn_leave(conn);
+	return err;
 }
 
 /**
@@ -250,16 +261,7 @@ static bool send_prepare(struct rpcrdma_send *send)
 int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 		      bool signalled)
 {
-	struct rpcrdma_conn *conn = send->work.conn;
-	int err;
-
-	if (!send_prepare(send))
-		return -ENOTCONN;
-	err = rpcrdma_work_post(conn, &send->work, first ?: &send->wr,
-				&send->wr,
-				signalled || send_wants_signal(send));
-	rpcrdma_conn_leave(conn);
-	return err;
+	return send_post(send, first, signalled, false);
 }
 
 /**
@@ -274,16 +276,7 @@ int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
 			   bool signalled)
 {
-	struct rpcrdma_conn *conn = send->work.conn;
-	int err;
-
-	if (!send_prepare(send))
-		return -ENOTCONN;
-	err = rpcrdma_work_post_wait(conn, &send->work, first ?: &send->wr,
-				     &send->wr,
-				     signalled || send_wants_signal(send));
-	rpcrdma_conn_leave(conn);
-	return err;
+	return send_post(send, first, signalled, true);
 }
 
 static void send_unmap_pages(struct rpcrdma_send *send)
