@@ -5,12 +5,12 @@
 #ifndef RPCRDMA_OVERLAY_LINUX_SHRINKER_H
 #define RPCRDMA_OVERLAY_LINUX_SHRINKER_H
 
+/* Older ones do not include what they use. */
+#include <linux/slab.h>
 #include_next <linux/shrinker.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-
-#include <linux/slab.h>
 
 static inline struct shrinker *shrinker_alloc(unsigned int flags,
 					      const char *fmt, ...)

@@ -225,6 +225,7 @@ static struct rpcrdma_conn *link_start(struct rpcrdma_client *client,
 		.params.remote_inv	= rpcrdma_remote_invalidation,
 		.silent			= !rpcrdma_private_data,
 		.credits		= xprt->max_reqs,
+		.swapper		= &xprt->swapper,
 		.timeout_ms		= jiffies_to_msecs(xprt->connect_timeout),
 	};
 

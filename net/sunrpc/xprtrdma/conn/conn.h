@@ -110,6 +110,9 @@ struct rpcrdma_conn_ops {
  *	both ends can, up to %RPCRDMA_READS_MAX
  * @sq_full: incremented when a post finds no room in the send queue; may be
  *	NULL
+ * @swapper: while not zero, memory may be short because what it holds has to be
+ *	swapped out by this connection, which then takes from the reserves; may
+ *	be NULL, or has to stay until ->closed
  * @timeout_ms: for the connection to become established; not zero
  */
 struct rpcrdma_conn_config {
@@ -123,6 +126,7 @@ struct rpcrdma_conn_config {
 	unsigned int rw_contexts;
 	unsigned int read_depth;
 	atomic_long_t *sq_full;
+	const atomic_t *swapper;
 	unsigned int timeout_ms;
 };
 

@@ -19,6 +19,7 @@
 #include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -184,6 +185,25 @@ struct rpcrdma_conn {
 };
 
 extern struct workqueue_struct *rpcrdma_wq;
+
+/*
+ * Memory may be short because what it holds has to be written here: what a work
+ * item allocates must not wait for that, and swap may take from the reserves.
+ */
+static inline unsigned int rpcrdma_memalloc_save(const struct rpcrdma_conn *conn)
+{
+	unsigned int flags = current->flags;
+
+	current->flags |= PF_MEMALLOC_NOIO;
+	if (conn->config.swapper && atomic_read(conn->config.swapper))
+		current->flags |= PF_MEMALLOC;
+	return flags;
+}
+
+static inline void rpcrdma_memalloc_restore(unsigned int flags)
+{
+	current_restore_flags(flags, PF_MEMALLOC_NOIO | PF_MEMALLOC);
+}
 
 /* conn.c */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);

@@ -46,15 +46,15 @@ static void conn_established_work(struct work_struct *work)
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
 						 established_work);
 	const struct rpcrdma_agreement *agreement = &conn->agreement;
-	unsigned int noio;
+	unsigned int flags;
 	int err;
 
 	if (!conn->server) {
 		rpcrdma_wire_agree(&conn->config.params, &conn->peer_params,
 				   &conn->agreement);
-		noio = memalloc_noio_save();
+		flags = rpcrdma_memalloc_save(conn);
 		err = rpcrdma_send_create(conn, agreement->call_threshold);
-		memalloc_noio_restore(noio);
+		rpcrdma_memalloc_restore(flags);
 		if (err)
 			rpcrdma_conn_close(conn, err);
 		else
@@ -152,15 +152,13 @@ static void conn_connect_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
 						 connect_work);
-	unsigned int noio;
+	unsigned int flags = rpcrdma_memalloc_save(conn);
 	int err;
 
-	/* Memory may be short because what it holds has to be written here. */
-	noio = memalloc_noio_save();
 	mutex_lock(&conn->setup);
 	err = conn_send_request(conn);
 	mutex_unlock(&conn->setup);
-	memalloc_noio_restore(noio);
+	rpcrdma_memalloc_restore(flags);
 	if (err)
 		rpcrdma_conn_close(conn, err);
 }

@@ -8,7 +8,6 @@
  * short. A registration comes back invalidated, so that any idle one can be
  * used again; on a connection that breaks they all die with the queue pair.
  */
-#include <linux/sched/mm.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 
@@ -129,14 +128,13 @@ static void mr_pool_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(to_delayed_work(work),
 						 struct rpcrdma_conn, mr_work);
-	unsigned int added, removed, noio;
+	unsigned int flags = rpcrdma_memalloc_save(conn);
+	unsigned int added, removed;
 	bool writable;
 
-	/* Memory may be short because what it holds has to be written here. */
-	noio = memalloc_noio_save();
 	removed = mr_pool_shrink(conn);
 	added = mr_pool_grow(conn);
-	memalloc_noio_restore(noio);
+	rpcrdma_memalloc_restore(flags);
 
 	spin_lock_bh(&conn->mr_lock);
 	if (conn->mr_wanted && !added)
