@@ -96,7 +96,10 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 	return 0;
 }
 
-/* Caller has entered the connection. */
+/*
+ * Caller has entered the connection. It may be a task that swaps out and has
+ * the reserves: there are better uses for them than more Sends.
+ */
 static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
 				      unsigned int limit)
 {
@@ -104,7 +107,7 @@ static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
 
 	if (READ_ONCE(conn->num_sends) >= min(limit, conn->depths.sends))
 		return NULL;
-	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN);
+	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!send)
 		return NULL;
 	send->owned.held = true;
