@@ -122,12 +122,14 @@ static unsigned short client_get_srcport(struct rpc_xprt *xprt)
  * A server that has not answered by now may yet do so. A Call must not be sent
  * a second time by a connection that the Reply to the first may use, as both
  * would be for the same memory. sunrpc sends no second one where the protocol
- * forbids it, so the connection stays, unless the Reply may have been discarded.
+ * forbids it, so the connection stays, unless the Reply may have been discarded,
+ * or has been here: RPCSEC_GSS waits for another if it cannot verify that one.
  */
 static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) ||
-	    READ_ONCE(rpcrdma_client_of(xprt)->reply_lost))
+	    READ_ONCE(rpcrdma_client_of(xprt)->reply_lost) ||
+	    !READ_ONCE(rpcrdma_request_of(task->tk_rqstp)->link))
 		xprt_force_disconnect(xprt);
 }
 
