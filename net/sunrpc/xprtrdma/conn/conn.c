@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
 #include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
 
 #include "../trace.h"
 
@@ -13,8 +14,18 @@ struct workqueue_struct *rpcrdma_wq;
 
 static atomic_t conn_last_id;
 
-/* Of servers: those that are neither established nor gone */
-static atomic_t conn_unsettled;
+/*
+ * Of servers: those that are neither established nor gone. While there are as
+ * many, none is added, and none from an address that has its share of them.
+ * Those that are established are the role's to limit. A peer could otherwise
+ * begin or drop connections faster than they are undone, and each has a queue
+ * pair; and one host alone could keep all others out.
+ */
+#define UNSETTLED_MAX	256
+#define UNSETTLED_SHARE	(UNSETTLED_MAX / 8)
+
+static DEFINE_SPINLOCK(unsettled_lock);	/* protects the list */
+static LIST_HEAD(unsettled_conns);
 
 /* Where a connection may go from each state */
 static const u8 conn_next[] = {
@@ -44,6 +55,54 @@ bool rpcrdma_conn_may_go(enum rpcrdma_conn_state from,
 	return conn_next[from] & BIT(to);
 }
 
+/**
+ * rpcrdma_conn_unsettled - a connection of a server is neither established
+ *	nor gone from now on
+ * @conn: the connection; its peer is known and does not change
+ *
+ * Context: any but hard interrupts.
+ */
+void rpcrdma_conn_unsettled(struct rpcrdma_conn *conn)
+{
+	spin_lock_bh(&unsettled_lock);
+	list_add(&conn->unsettled, &unsettled_conns);
+	spin_unlock_bh(&unsettled_lock);
+}
+
+static void conn_settled(struct rpcrdma_conn *conn)
+{
+	spin_lock_bh(&unsettled_lock);
+	list_del_init(&conn->unsettled);
+	spin_unlock_bh(&unsettled_lock);
+}
+
+/**
+ * rpcrdma_conn_crowded - whether there is no room for another connection
+ * @peer: who asks for one, whatever the port
+ *
+ * Established connections that end are in the list, however many: the walk
+ * ends where the answer is known.
+ *
+ * Context: any but hard interrupts.
+ * Return: true if there are too many that are neither established nor gone, of
+ * all listeners together, or of this peer.
+ */
+bool rpcrdma_conn_crowded(const struct sockaddr_storage *peer)
+{
+	unsigned int all = 0, same = 0;
+	struct rpcrdma_conn *conn;
+
+	spin_lock_bh(&unsettled_lock);
+	list_for_each_entry(conn, &unsettled_conns, unsettled) {
+		same += rpc_cmp_addr((const struct sockaddr *)peer,
+				     (struct sockaddr *)&conn->peer_addr);
+		if (++all == UNSETTLED_MAX || same == UNSETTLED_SHARE)
+			break;
+	}
+	spin_unlock_bh(&unsettled_lock);
+	return all == UNSETTLED_MAX || same == UNSETTLED_SHARE;
+}
+
 /* Caller holds post_lock. Return: whether @state was reached just now. */
 static bool conn_go_locked(struct rpcrdma_conn *conn,
 			   enum rpcrdma_conn_state state, int status)
@@ -51,25 +110,14 @@ static bool conn_go_locked(struct rpcrdma_conn *conn,
 	if (!rpcrdma_conn_may_go(conn->state, state))
 		return false;
 	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)
-		atomic_dec(&conn_unsettled);
+		conn_settled(conn);
 	else if (conn->server && conn->state == RPCRDMA_CONN_ESTABLISHED)
-		atomic_inc(&conn_unsettled);
+		rpcrdma_conn_unsettled(conn);
 	conn->status = status;
 	/* For rpcrdma_conn_established(), which takes no lock */
 	smp_store_release(&conn->state, state);
 	trace_rpcrdma_conn_state(conn, state, status);
 	return true;
-}
-
-/**
- * rpcrdma_conn_unsettled - how many connections of servers are on their way
- *
- * Context: any.
- * Return: those that are neither established nor gone, of all listeners.
- */
-unsigned int rpcrdma_conn_unsettled(void)
-{
-	return atomic_read(&conn_unsettled);
 }
 
 /**
@@ -285,7 +333,7 @@ static void conn_teardown_work(struct work_struct *work)
 	conn->ops->closed(conn, conn->status);
 	conn_destroy(conn);
 	if (conn->server)
-		atomic_dec(&conn_unsettled);
+		conn_settled(conn);
 	rpcrdma_conn_put(conn);
 }
 
@@ -335,12 +383,11 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	conn->id = atomic_inc_return(&conn_last_id);
 	conn->ops = &no_role;
 	conn->server = server;
-	if (server)
-		atomic_inc(&conn_unsettled);
 	conn->state = server ? RPCRDMA_CONN_PENDING : RPCRDMA_CONN_RESOLVING;
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);
 	spin_lock_init(&conn->owned_lock);
+	INIT_LIST_HEAD(&conn->unsettled);
 	INIT_WORK(&conn->broken_work, conn_broken_work);
 	INIT_WORK(&conn->teardown_work, conn_teardown_work);
 	rpcrdma_establish_init(conn);

@@ -7,6 +7,7 @@
  *	conn->setup			a mutex, outside of the CM's own
  *	device->lock
  *	  conn->post_lock
+ *	    unsettled_lock (conn.c)
  *	the shrinker's list (mr.c)
  *	  conn->mr_lock
  *	conn->recv_lock, conn->send_lock, conn->owned_lock
@@ -131,6 +132,7 @@ struct rpcrdma_conn {
 	struct work_struct teardown_work;
 	struct list_head device_list;	/* device->conns; device->lock */
 	struct list_head pending_list;	/* the listener's; its lock */
+	struct list_head unsettled;	/* a server's, if it is; unsettled_lock */
 
 	struct rpcrdma_nudge nudge;	/* nudge.c */
 
@@ -207,7 +209,8 @@ static inline void rpcrdma_memalloc_restore(unsigned int flags)
 
 /* conn.c */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);
-unsigned int rpcrdma_conn_unsettled(void);
+void rpcrdma_conn_unsettled(struct rpcrdma_conn *conn);
+bool rpcrdma_conn_crowded(const struct sockaddr_storage *peer);
 bool rpcrdma_conn_may_go(enum rpcrdma_conn_state from,
 			 enum rpcrdma_conn_state to);
 bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,

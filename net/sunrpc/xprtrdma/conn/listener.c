@@ -12,14 +12,6 @@
 /* Requests that the role has not taken yet; more are refused. */
 #define PENDING_MAX	128
 
-/*
- * Connections of all listeners that are neither established nor gone; while
- * there are more, none is added. Those that are established are the role's to
- * limit. A peer could otherwise begin or drop connections faster than they are
- * undone, and each has a queue pair.
- */
-#define UNSETTLED_MAX	256
-
 /* A device that took its address with it may come back. */
 #define RELISTEN_DELAY	(5 * HZ)
 
@@ -61,22 +53,25 @@ static void listener_purge(struct rpcrdma_listener *listener)
 		rpcrdma_conn_put(conn);
 }
 
-static bool listener_is_full(const struct rpcrdma_listener *listener)
+static bool listener_is_full(const struct rpcrdma_listener *listener,
+			     const struct sockaddr_storage *peer)
 {
 	return READ_ONCE(listener->num_pending) >= PENDING_MAX ||
-	       rpcrdma_conn_unsettled() >= UNSETTLED_MAX;
+	       rpcrdma_conn_crowded(peer);
 }
 
 static int listener_on_request(struct rpcrdma_listener *listener,
 			       struct rdma_cm_id *id,
 			       const struct rdma_cm_event *event)
 {
+	const struct sockaddr_storage *peer = &id->route.addr.dst_addr;
 	struct rpcrdma_conn *conn;
 
-	if (listener_is_full(listener))
+	if (listener_is_full(listener, peer))
 		listener_purge(listener);
-	if (listener_is_full(listener)) {
-		pr_warn_ratelimited("too many connection requests\n");
+	if (listener_is_full(listener, peer)) {
+		pr_warn_ratelimited("%pISc: too many connection requests\n",
+				    peer);
 		return -ECONNREFUSED;
 	}
 	conn = rpcrdma_conn_request(id, event);
