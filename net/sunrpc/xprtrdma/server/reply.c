@@ -334,6 +334,7 @@ static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	if (reply.form.written)
 		rpcrdma_count(RPCRDMA_STAT_WRITE);
 	ret = post_reply(&reply, rqstp);
+	/* The core does not try again, so the requester has to. */
 	if (ret) {
 		rpcrdma_request_put(request);
 		rpcrdma_service_close(service);

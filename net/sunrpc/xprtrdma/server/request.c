@@ -3,6 +3,7 @@
  * A received message becomes an svc_rqst.
  */
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/xprt.h>
 
@@ -188,6 +189,24 @@ static bool service_wake(struct rpcrdma_service *service,
 	return true;
 }
 
+/*
+ * There is no memory for a request. To drop the message would cost its
+ * requester a credit, so it is put behind the others, and the thread waits as
+ * long as the RPC server has one wait that finds no pages.
+ */
+static void retry_later(struct rpcrdma_service *service,
+			struct rpcrdma_recv *recv)
+{
+	bool taken;
+
+	memalloc_retry_wait(GFP_KERNEL);
+	spin_lock(&service->lock);
+	taken = service_wake(service, &recv->list, &service->received);
+	spin_unlock(&service->lock);
+	if (!taken)
+		rpcrdma_recv_put(recv);
+}
+
 /**
  * rpcrdma_received - a message arrived
  * @conn: the connection
@@ -319,6 +338,10 @@ static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	if (rpcrdma_pull_refused(request, rqstp)) {
 		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 	} else if (rpcrdma_pull_start(request, rqstp)) {
+		/*
+		 * Pages and perhaps Reads belong to it by now. It is too rare
+		 * to undo that and try again: the requester repeats the Call.
+		 */
 		rpcrdma_request_put(request);
 		rpcrdma_service_close(service);
 	}
@@ -334,9 +357,7 @@ static int take_up_message(struct rpcrdma_service *service,
 	bool backward;
 
 	if (!request) {
-		atomic_dec(&service->here);
-		rpcrdma_recv_put(recv);
-		rpcrdma_service_close(service);
+		retry_later(service, recv);
 		return 0;
 	}
 	request->recv = recv;
