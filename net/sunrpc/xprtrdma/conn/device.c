@@ -48,8 +48,11 @@ static int device_arrives(struct ib_device *ib)
 		return -EOPNOTSUPP;
 	}
 	device = kzalloc(sizeof(*device), GFP_KERNEL);
-	if (!device)
+	if (!device) {
+		/* The core does not offer it again. */
+		pr_err("%s: not usable: no memory\n", ib->name);
 		return -ENOMEM;
+	}
 	device->ib = ib;
 	device_limits(device);
 	kref_init(&device->ref);
