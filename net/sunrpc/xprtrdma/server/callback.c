@@ -20,15 +20,25 @@
  * @in_flight: Calls sent and not answered
  * @granted: Calls that the client lets us have in flight; one until its first
  *	Reply says more
+ * @last_call: when the last one was sent, in jiffies
  *
- * The rpc_xprt's transport_lock protects @in_flight and @granted. The svc_xprt
- * has a reference to it until it is freed itself. There is no reference the
- * other way: whoever sends holds one to the svc_xprt.
+ * The rpc_xprt's transport_lock protects the rest. The svc_xprt has a reference
+ * to it until it is freed itself. There is no reference the other way: whoever
+ * sends holds one to the svc_xprt.
+ *
+ * A Call that is never answered keeps its credit for the life of the connection,
+ * also when nfsd has long given it up: only a Reply tells that the client has a
+ * Receive for another (RFC 8166 section 3.3.1, which goes for both directions).
+ * With the last credit the callback channel is dead. Nobody else would notice:
+ * nfsd reports a fault, for which the client makes a new session, but on the same
+ * connection and with this very rpc_xprt. So the connection is closed then, see
+ * callback_is_stuck(); on the next one nfsd has the client bind a new channel.
  */
 struct rpcrdma_callback {
 	struct rpc_xprt xprt;
 	unsigned int in_flight;
 	unsigned int granted;
+	unsigned long last_call;
 };
 
 static struct rpcrdma_callback *to_callback(struct rpc_xprt *xprt)
@@ -44,12 +54,27 @@ static bool callback_get_credit(struct rpcrdma_callback *callback)
 
 	spin_lock(&xprt->transport_lock);
 	got = callback->in_flight < callback->granted;
-	if (got)
+	if (got) {
 		callback->in_flight++;
-	else
+		callback->last_call = jiffies;
+	} else {
 		xprt_wait_for_buffer_space(xprt);
+	}
 	spin_unlock(&xprt->transport_lock);
 	return got;
+}
+
+/* All credits are with Calls to which the client owes a Reply for long. */
+static bool callback_is_stuck(struct rpcrdma_callback *callback)
+{
+	struct rpc_xprt *xprt = &callback->xprt;
+	bool stuck;
+
+	spin_lock(&xprt->transport_lock);
+	stuck = callback->in_flight >= callback->granted &&
+		time_after(jiffies, callback->last_call + RPCRDMA_PATIENCE);
+	spin_unlock(&xprt->transport_lock);
+	return stuck;
 }
 
 static void callback_put_credit(struct rpcrdma_callback *callback)
@@ -217,12 +242,18 @@ out_lost:
 	return -ENOTCONN;
 }
 
-/* Refuses by itself a Call that would not fit into the client's buffer. */
+/*
+ * Refuses by itself a Call that would not fit into the client's buffer. One that
+ * would only wait for a credit is never tried: what nfsd sends anew for a Call
+ * that timed out is seen here, and nowhere else.
+ */
 static int callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
 	struct svc_xprt *svc_xprt = rqst->rq_xprt->bc_xprt;
 	struct rpcrdma_conn *conn = to_service(svc_xprt)->conn;
 
+	if (callback_is_stuck(to_callback(rqst->rq_xprt)))
+		rpcrdma_conn_close(conn, -ETIMEDOUT);
 	if (rqst->rq_snd_buf.len >
 	    conn->agreement.reply_threshold - RPCRDMA_HEADER_MIN)
 		return -EMSGSIZE;
