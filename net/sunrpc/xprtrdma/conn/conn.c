@@ -407,6 +407,13 @@ int rpcrdma_conn_init(void)
 {
 	int err;
 
+	/*
+	 * To free memory may need a connection that is closed and made here.
+	 * What the works flush therefore is for reclaim, too: this workqueue
+	 * and the iWARP CM's. Completions are waited for, not flushed. The one
+	 * thing of another that a work cancels, in rdma_destroy_id(), is an
+	 * address query; of that the kernel does not warn, as it is running.
+	 */
 	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_wq)
 		return -ENOMEM;
