@@ -32,6 +32,82 @@ static void test_states(struct kunit *test)
 					    "from %u to %u", from, to);
 }
 
+/* Connections that are neither established nor gone */
+
+#define HOSTS		8
+#define HOST_SHARE	32
+
+/* The even have IPv6. */
+static struct sockaddr_storage host_address(u8 host, u16 port)
+{
+	struct sockaddr_storage address = {};
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+
+	if (host % 2) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons(port);
+		v4->sin_addr.s_addr = htonl(0x0a000000 + host);
+	} else {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons(port);
+		v6->sin6_addr.s6_addr[0] = 0xfd;
+		v6->sin6_addr.s6_addr[15] = host;
+	}
+	return address;
+}
+
+static bool host_crowded(u8 host)
+{
+	struct sockaddr_storage address = host_address(host, 1);
+
+	return rpcrdma_conn_crowded(&address);
+}
+
+static struct rpcrdma_conn *begin_conn(struct kunit *test, u8 host, u16 port)
+{
+	struct rpcrdma_conn *conn = kunit_kzalloc(test, sizeof(*conn),
+						  GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	conn->server = true;
+	conn->state = RPCRDMA_CONN_ACCEPTING;
+	conn->peer_addr = host_address(host, port);
+	spin_lock_init(&conn->post_lock);
+	rpcrdma_conn_unsettled(conn);
+	return conn;
+}
+
+static void settle_conn(struct rpcrdma_conn *conn)
+{
+	rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+}
+
+static void test_each_host_has_a_share(struct kunit *test)
+{
+	struct rpcrdma_conn **conns = kunit_kcalloc(test, HOSTS * HOST_SHARE,
+						    sizeof(*conns), GFP_KERNEL);
+	unsigned int host, i, n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, conns);
+	for (host = 0; host < HOSTS; host++) {
+		for (i = 0; i < HOST_SHARE; i++) {
+			KUNIT_EXPECT_FALSE(test, host_crowded(host));
+			conns[n++] = begin_conn(test, host, 1000 + i);
+		}
+		KUNIT_EXPECT_TRUE(test, host_crowded(host));
+	}
+	/* All have their share, so there is none left. */
+	KUNIT_EXPECT_TRUE(test, host_crowded(HOSTS));
+	settle_conn(conns[--n]);
+	KUNIT_EXPECT_FALSE(test, host_crowded(HOSTS));
+	KUNIT_EXPECT_FALSE(test, host_crowded(HOSTS - 1));
+	KUNIT_EXPECT_TRUE(test, host_crowded(0));
+	while (n)
+		settle_conn(conns[--n]);
+	KUNIT_EXPECT_FALSE(test, host_crowded(0));
+}
+
 /* The account of a send queue */
 
 static void test_sq_never_overflows(struct kunit *test)
@@ -211,6 +287,7 @@ static void test_receives_grow(struct kunit *test)
 
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_states),
+	KUNIT_CASE(test_each_host_has_a_share),
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
 	KUNIT_CASE(test_sq_signals_every_so_many),
