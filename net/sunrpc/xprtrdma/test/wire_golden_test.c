@@ -165,12 +165,7 @@ static void (*const golden_builders[GOLDEN_COUNT])(struct rpcrdma_message *) = {
 	[GOLDEN_BACKWARD_REPLY] = build_backward_reply,
 };
 
-static void golden_desc(const struct golden *golden, char *desc)
-{
-	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(golden, rpcrdma_golden_messages, golden_desc);
+KUNIT_ARRAY_PARAM_DESC(golden, rpcrdma_golden_messages, name);
 
 static bool build_golden(struct rpcrdma_message *msg,
 			 const struct golden *golden)

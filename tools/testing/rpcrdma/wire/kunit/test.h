@@ -53,15 +53,15 @@ struct kunit_suite {
 #define KUNIT_CASE_PARAM(test, gen) \
 	{ .run_case = test, .name = #test, .generate_params = gen }
 
-#define KUNIT_ARRAY_PARAM(name, array, get_desc)			\
-	static const void *name##_gen_params(const void *prev, char *desc) \
+#define KUNIT_ARRAY_PARAM_DESC(prefix, array, member)			\
+	static const void *prefix##_gen_params(const void *prev, char *desc) \
 	{								\
 		typeof(&(array)[0]) p = prev;				\
 									\
 		p = p ? p + 1 : (array);				\
 		if (p == (array) + ARRAY_SIZE(array))			\
 			return NULL;					\
-		get_desc(p, desc);					\
+		strscpy(desc, p->member, KUNIT_PARAM_DESC_SIZE);	\
 		return p;						\
 	}
 

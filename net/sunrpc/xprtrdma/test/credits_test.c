@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of client/: how many Calls may be outstanding.
+ */
+#include <kunit/test.h>
+
+#include "../client/credits.h"
+
+#define REQUESTED	32
+
+/* With Receives for @posted Replies */
+static struct rpcrdma_credits start_with(u32 posted)
+{
+	struct rpcrdma_credits credits;
+
+	rpcrdma_credits_init(&credits, posted);
+	return credits;
+}
+
+static struct rpcrdma_credits start(void)
+{
+	return start_with(2 * REQUESTED);
+}
+
+/* Send all Calls that may be sent, and return how many. */
+static unsigned int send_all(struct rpcrdma_credits *credits)
+{
+	unsigned int sent = 0;
+
+	while (rpcrdma_credits_left(credits, REQUESTED)) {
+		rpcrdma_credits_take(credits);
+		sent++;
+	}
+	return sent;
+}
+
+static void receive(struct rpcrdma_credits *credits, u32 granted)
+{
+	rpcrdma_credits_grant(credits, granted);
+	rpcrdma_credits_give(credits);
+}
+
+static void test_credits_before_first_reply(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	receive(&credits, 8);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 8);
+}
+
+static void test_credits_no_more_than_requested(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	receive(&credits, U32_MAX);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
+}
+
+static void test_credits_zero(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	receive(&credits, 0);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+}
+
+static void test_credits_fall_and_rise(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	receive(&credits, 4);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+	receive(&credits, 2);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 0);
+	receive(&credits, 2);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 0);
+	receive(&credits, 2);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	receive(&credits, 5);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+}
+
+/* Only a Reply gives back a credit; the end of a task that waits does not. */
+static void test_credits_killed_task(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	receive(&credits, 3);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 3);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_left(&credits, REQUESTED));
+	receive(&credits, 3);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+}
+
+static void test_credits_unasked_replies(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		receive(&credits, 2);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
+}
+
+/* Messages in words, and whether their discard lets one more Call be sent */
+struct discard_row {
+	const char *name;
+	bool backward;
+	bool frees;
+	u32 len;
+	u32 word[10];
+};
+
+static const struct discard_row discard_rows[] = {
+	{
+		"too short to be anything", true, true,
+		24, { 0xcafe, 1, 64, RPCRDMA_MSG },
+	}, {
+		"a version that nobody knows", true, true,
+		36, { 0xcafe, 7, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"RDMA_MSGP", false, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSGP, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"a Reply with a Write list that does not end", true, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 1, 9, 0xcafe, 1 },
+	}, {
+		"a Reply of another XID than its header", true, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 1 },
+	}, {
+		"RDMA_NOMSG with nothing", true, true,
+		28, { 0xcafe, 1, 64, RPCRDMA_NOMSG },
+	}, {
+		"an RDMA_ERROR that cannot be decoded", true, true,
+		28, { 0xcafe, 1, 64, RPCRDMA_ERROR, 99 },
+	}, {
+		"RDMA_DONE, which answers nothing", true, false,
+		28, { 0xcafe, 1, 64, RPCRDMA_DONE },
+	}, {
+		"a backward Call that nobody expects", false, false,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 0 },
+	}, {
+		"a bad backward Call, which is answered", true, false,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 0 },
+	},
+};
+
+KUNIT_ARRAY_PARAM_DESC(discard, discard_rows, name);
+
+static void test_credits_discarded(struct kunit *test)
+{
+	const struct discard_row *row = test->param_value;
+	struct rpcrdma_credits credits = start();
+	struct rpcrdma_message *msg;
+	enum rpcrdma_verdict verdict;
+	__be32 word[10];
+	unsigned int i;
+
+	msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	for (i = 0; i < ARRAY_SIZE(word); i++)
+		word[i] = cpu_to_be32(row->word[i]);
+	receive(&credits, 4);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+
+	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
+				      row->backward);
+	KUNIT_EXPECT_NE(test, verdict, RPCRDMA_USE);
+	if (rpcrdma_credits_freed_by(verdict, msg->reason))
+		rpcrdma_credits_give(&credits);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), row->frees ? 1 : 0);
+}
+
+/* However many Replies are bad, the window is what it was when one is good. */
+static void test_credits_recover(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+	unsigned int i;
+
+	receive(&credits, 4);
+	for (i = 0; i < 100; i++) {
+		send_all(&credits);
+		rpcrdma_credits_give(&credits);
+	}
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	for (i = 0; i < 4; i++)
+		receive(&credits, 4);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+}
+
+static void test_credits_news(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_grant(&credits, 1));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_grant(&credits, 1));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_grant(&credits, 0));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_grant(&credits, 2));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_grant(&credits, 1));
+}
+
+/* Make more Receives if that is what is short. Return: whether it was. */
+static bool grow(struct rpcrdma_credits *credits)
+{
+	u32 posted = rpcrdma_credits_to_post(credits, REQUESTED);
+
+	if (posted <= credits->posted)
+		return false;
+	rpcrdma_credits_posted(credits, posted);
+	return true;
+}
+
+/* Whatever the server grants, there is a Receive for each Reply it owes. */
+static void test_credits_have_receives(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start_with(4);
+
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	receive(&credits, REQUESTED);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 4);
+	KUNIT_EXPECT_TRUE(test, grow(&credits));
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 8);
+	/* Without memory for more it goes on as before. */
+	receive(&credits, REQUESTED);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+}
+
+/* Receives are made for credits alone, and then for all of them. */
+static void test_receives_follow_credits(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start_with(4);
+	unsigned int steps = 0;
+
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	receive(&credits, 3);
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	receive(&credits, 5);
+	KUNIT_EXPECT_TRUE(test, grow(&credits));
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 5);
+	receive(&credits, U32_MAX);
+	while (grow(&credits))
+		steps++;
+	KUNIT_EXPECT_EQ(test, steps, 3);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), REQUESTED);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
+	/* None is taken back: a Reply may be on its way to it. */
+	receive(&credits, 1);
+	KUNIT_EXPECT_FALSE(test, grow(&credits));
+	receive(&credits, REQUESTED);
+	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), REQUESTED);
+}
+
+static struct kunit_case credits_cases[] = {
+	KUNIT_CASE(test_credits_before_first_reply),
+	KUNIT_CASE(test_credits_no_more_than_requested),
+	KUNIT_CASE(test_credits_zero),
+	KUNIT_CASE(test_credits_fall_and_rise),
+	KUNIT_CASE(test_credits_killed_task),
+	KUNIT_CASE(test_credits_unasked_replies),
+	KUNIT_CASE_PARAM(test_credits_discarded, discard_gen_params),
+	KUNIT_CASE(test_credits_recover),
+	KUNIT_CASE(test_credits_news),
+	KUNIT_CASE(test_credits_have_receives),
+	KUNIT_CASE(test_receives_follow_credits),
+	{}
+};
+
+static struct kunit_suite credits_suite = {
+	.name = "rpcrdma_credits",
+	.test_cases = credits_cases,
+};
+
+kunit_test_suites(&credits_suite);

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of client/: how an RPC travels, by sizes, flags and thresholds.
+ */
+#include <kunit/test.h>
+
+#include "../client/form.h"
+
+/* A COMPOUND around the data of READ or WRITE, and an RPC header */
+#define AROUND		200
+#define MIB		(1024 * 1024)
+#define SENDS(octets)		.call_pages = (octets)
+#define TAKES(octets)		.reply_pages = (octets)
+#define SENDS_DDP(octets)	SENDS(octets), .call_ddp = true
+#define TAKES_DDP(octets)	TAKES(octets), .reply_ddp = true
+
+/* The size of a header with one segment in one chunk */
+#define HEADER		28
+#define HEADER_READ	(HEADER + 24)
+#define HEADER_WRITE	(HEADER + 8 + 16)
+#define HEADER_REPLY	(HEADER + 4 + 16)
+
+/*
+ * What a row leaves out: as many octets in a message as there are in its pages,
+ * and AROUND; 1024 octets inline; one segment for each chunk, three for a whole
+ * message with pages.
+ */
+struct form_row {
+	const char *name;
+	struct rpcrdma_sizes sizes;
+	struct rpcrdma_form form;
+};
+
+static const struct form_row form_rows[] = {
+	{
+		"a small Call and a small Reply",
+		{ .call_len = 120, .reply_max = 120 },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+	}, {
+		"a Call that just fits",
+		{ .call_len = 1024 - HEADER },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER,
+		  1024 - HEADER },
+	}, {
+		"a Call that just does not fit",
+		{ .call_len = 1028 - HEADER, .long_segments = 1 },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER_READ, 0 },
+	}, {
+		"a Reply that just fits",
+		{ .call_len = 120, .reply_max = 1024 - HEADER },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+	}, {
+		"a Reply that just does not fit",
+		{ .call_len = 120, .reply_max = 1028 - HEADER,
+		  .reply_segments = 1 },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER_REPLY, 120 },
+	}, {
+		"a WRITE with little data",
+		{ SENDS_DDP(512) },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER,
+		  AROUND + 512 },
+	}, {
+		"a WRITE",
+		{ SENDS_DDP(4096) },
+		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		  AROUND },
+	}, {
+		"a WRITE that fits a larger threshold",
+		{ SENDS_DDP(4096), .call_threshold = 8192 },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER,
+		  AROUND + 4096 },
+	}, {
+		"the reply threshold is of no concern to a Call",
+		{ SENDS_DDP(4096), .reply_threshold = 8192 },
+		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		  AROUND },
+	}, {
+		"a WRITE with padding, which goes with the data",
+		{ .call_len = AROUND + 4096, .call_pages = 4093,
+		  .call_ddp = true },
+		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		  AROUND },
+	}, {
+		"a WRITE with data that is not DDP-eligible",
+		{ SENDS(4096) },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
+	}, {
+		"a WRITE with much around the data",
+		{ .call_len = 2000 + 4096, .call_pages = 4096,
+		  .call_ddp = true },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
+	}, {
+		"a long Call whose pages are empty, DDP-eligible or not",
+		{ .call_len = 2000, .call_ddp = true, .long_segments = 1 },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER_READ, 0 },
+	}, {
+		"a large WRITE, registered by a device with a small limit",
+		{ SENDS_DDP(MIB), .read_segments = 16 },
+		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE,
+		  HEADER + 16 * 24, AROUND },
+	}, {
+		"a READ of little data",
+		{ .call_len = 120, TAKES_DDP(512) },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+	}, {
+		"a READ",
+		{ .call_len = 120, TAKES_DDP(4096) },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		  120 },
+	}, {
+		"a READ that fits a larger threshold",
+		{ .call_len = 120, TAKES_DDP(4096), .reply_threshold = 8192 },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+	}, {
+		"the call threshold is of no concern to a Reply",
+		{ .call_len = 120, TAKES_DDP(4096), .call_threshold = 8192 },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		  120 },
+	}, {
+		"a READ of data that is not DDP-eligible",
+		{ .call_len = 120, TAKES(4096) },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER + 4 + 3 * 16,
+		  120 },
+	}, {
+		"a Reply without pages to put data in, DDP-eligible or not",
+		{ .call_len = 120, .reply_max = 2000, .reply_ddp = true,
+		  .reply_segments = 1 },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER_REPLY, 120 },
+	}, {
+		"a READ with as much around the data as fits",
+		{ .call_len = 120, .reply_max = 1024 - HEADER_WRITE + 4096,
+		  .reply_pages = 4096, .reply_ddp = true },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		  120 },
+	}, {
+		"a READ with more around the data than fits",
+		{ .call_len = 120, .reply_max = 1028 - HEADER_WRITE + 4096,
+		  .reply_pages = 4096, .reply_ddp = true },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER + 4 + 3 * 16,
+		  120 },
+	}, {
+		"a Write chunk takes room that the Call would have needed",
+		{ .call_len = 1024 - HEADER, TAKES_DDP(4096),
+		  .long_segments = 1 },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_WRITE_CHUNK,
+		  HEADER_WRITE + 24, 0 },
+	}, {
+		"a Call that just fits beside a Write chunk",
+		{ .call_len = 1024 - HEADER_WRITE, TAKES_DDP(4096) },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		  1024 - HEADER_WRITE },
+	}, {
+		"data both ways",
+		{ SENDS_DDP(4096), TAKES_DDP(8192) },
+		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_WRITE_CHUNK,
+		  HEADER_WRITE + 24, AROUND },
+	}, {
+		"data both ways, not DDP-eligible",
+		{ SENDS(4096), TAKES(8192) },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_CHUNK,
+		  HEADER + 3 * 24 + 4 + 3 * 16, 0 },
+	},
+};
+
+KUNIT_ARRAY_PARAM_DESC(form, form_rows, name);
+
+static struct rpcrdma_sizes fill_in(const struct rpcrdma_sizes *from)
+{
+	struct rpcrdma_sizes sizes = *from;
+
+	if (sizes.call_pages && !sizes.call_len)
+		sizes.call_len = AROUND + sizes.call_pages;
+	if (sizes.reply_pages && !sizes.reply_max)
+		sizes.reply_max = AROUND + sizes.reply_pages;
+	sizes.call_threshold = sizes.call_threshold ?: 1024;
+	sizes.reply_threshold = sizes.reply_threshold ?: 1024;
+	sizes.read_segments = sizes.read_segments ?: 1;
+	sizes.write_segments = sizes.write_segments ?: 1;
+	sizes.long_segments = sizes.long_segments ?: 3;
+	sizes.reply_segments = sizes.reply_segments ?: 3;
+	return sizes;
+}
+
+static void test_form(struct kunit *test)
+{
+	const struct form_row *row = test->param_value;
+	struct rpcrdma_sizes sizes = fill_in(&row->sizes);
+	struct rpcrdma_form form;
+
+	KUNIT_ASSERT_EQ(test, rpcrdma_form_choose(&form, &sizes), 0);
+	KUNIT_EXPECT_EQ(test, form.call, row->form.call);
+	KUNIT_EXPECT_EQ(test, form.reply, row->form.reply);
+	KUNIT_EXPECT_EQ(test, form.header_len, row->form.header_len);
+	KUNIT_EXPECT_EQ(test, form.inline_len, row->form.inline_len);
+}
+
+/* The length of the header is what the codec makes of the same chunks. */
+static void add_segments(struct kunit *test, struct rpcrdma_message *msg,
+			 struct rpcrdma_chunk *chunk, u32 count)
+{
+	while (count--)
+		KUNIT_ASSERT_EQ(test, 0,
+				rpcrdma_wire_add_segment(msg, chunk, 1, 1, 0));
+}
+
+static void test_form_header_len(struct kunit *test)
+{
+	const struct form_row *row = test->param_value;
+	struct rpcrdma_sizes sizes = fill_in(&row->sizes);
+	struct rpcrdma_message *msg;
+	struct rpcrdma_form form;
+
+	msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	KUNIT_ASSERT_EQ(test, rpcrdma_form_choose(&form, &sizes), 0);
+
+	rpcrdma_wire_init_call(msg, 0, 1);
+	if (form.call == RPCRDMA_CALL_READ_CHUNK)
+		add_segments(test, msg, rpcrdma_wire_add_read(msg, 64),
+			     sizes.read_segments);
+	else if (form.call == RPCRDMA_CALL_LONG)
+		add_segments(test, msg, rpcrdma_wire_add_read(msg, 0),
+			     sizes.long_segments);
+	if (form.reply == RPCRDMA_REPLY_WRITE_CHUNK)
+		add_segments(test, msg, rpcrdma_wire_add_write(msg),
+			     sizes.write_segments);
+	else if (form.reply == RPCRDMA_REPLY_CHUNK)
+		add_segments(test, msg, rpcrdma_wire_add_reply(msg),
+			     sizes.reply_segments);
+	KUNIT_EXPECT_EQ(test, form.header_len, rpcrdma_wire_header_len(msg));
+	KUNIT_EXPECT_LE(test, form.header_len + form.inline_len,
+			sizes.call_threshold);
+}
+
+static void expect_forms(struct kunit *test, struct rpcrdma_sizes sizes,
+			 enum rpcrdma_call_form call,
+			 enum rpcrdma_reply_form reply)
+{
+	struct rpcrdma_form form;
+
+	sizes = fill_in(&sizes);
+	KUNIT_ASSERT_EQ(test, rpcrdma_form_choose(&form, &sizes), 0);
+	KUNIT_EXPECT_EQ(test, form.call, call);
+	KUNIT_EXPECT_EQ(test, form.reply, reply);
+	KUNIT_EXPECT_LE(test, form.header_len + form.inline_len,
+			sizes.call_threshold);
+}
+
+/* WRITE and READ at the edge: the last that is inline, the first that is not */
+static void expect_edges(struct kunit *test, u32 call_threshold,
+			 u32 reply_threshold, bool ddp)
+{
+	struct rpcrdma_sizes out = {
+		.call_pages = call_threshold - HEADER - AROUND,
+		.call_ddp = ddp,
+		.reply_max = 120,
+		.call_threshold = call_threshold,
+		.reply_threshold = reply_threshold,
+	};
+	struct rpcrdma_sizes in = {
+		.call_len = 120,
+		.reply_pages = reply_threshold - HEADER - AROUND,
+		.reply_ddp = ddp,
+		.call_threshold = call_threshold,
+		.reply_threshold = reply_threshold,
+	};
+
+	expect_forms(test, out, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+	out.call_pages += 4;
+	expect_forms(test, out,
+		     ddp ? RPCRDMA_CALL_READ_CHUNK : RPCRDMA_CALL_LONG,
+		     RPCRDMA_REPLY_INLINE);
+	expect_forms(test, in, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+	in.reply_pages++;
+	expect_forms(test, in, RPCRDMA_CALL_INLINE,
+		     ddp ? RPCRDMA_REPLY_WRITE_CHUNK : RPCRDMA_REPLY_CHUNK);
+}
+
+static void test_form_thresholds(struct kunit *test)
+{
+	static const u32 thresholds[] = { 1024, 4096, 16384, 65536,
+					  RPCRDMA_INLINE_MAX };
+	unsigned int call, reply;
+
+	for (call = 0; call < ARRAY_SIZE(thresholds); call++) {
+		for (reply = 0; reply < ARRAY_SIZE(thresholds); reply++) {
+			expect_edges(test, thresholds[call],
+				     thresholds[reply], true);
+			expect_edges(test, thresholds[call],
+				     thresholds[reply], false);
+		}
+	}
+}
+
+static void expect_no_form(struct kunit *test, struct rpcrdma_sizes sizes)
+{
+	struct rpcrdma_form form;
+
+	sizes = fill_in(&sizes);
+	KUNIT_EXPECT_EQ(test, rpcrdma_form_choose(&form, &sizes), -EMSGSIZE);
+}
+
+static void test_form_too_long(struct kunit *test)
+{
+	/* The header alone does not fit. */
+	expect_no_form(test, (struct rpcrdma_sizes){
+		SENDS_DDP(MIB), .read_segments = 64, .long_segments = 64,
+	});
+	expect_no_form(test, (struct rpcrdma_sizes){
+		.call_len = 120, TAKES(MIB), .reply_segments = 64,
+	});
+	/* A message cannot have as many segments. */
+	expect_no_form(test, (struct rpcrdma_sizes){
+		SENDS(MIB), .long_segments = RPCRDMA_MAX_SEGMENTS + 1,
+		.call_threshold = RPCRDMA_INLINE_MAX,
+	});
+	/* Nothing of this may wrap around. */
+	expect_no_form(test, (struct rpcrdma_sizes){
+		.call_len = U32_MAX, .call_pages = U32_MAX - 3,
+		.call_ddp = true, .read_segments = U32_MAX,
+		.long_segments = U32_MAX,
+	});
+	expect_no_form(test, (struct rpcrdma_sizes){
+		.reply_max = U32_MAX, .reply_segments = U32_MAX,
+	});
+}
+
+static struct kunit_case form_cases[] = {
+	KUNIT_CASE_PARAM(test_form, form_gen_params),
+	KUNIT_CASE_PARAM(test_form_header_len, form_gen_params),
+	KUNIT_CASE(test_form_thresholds),
+	KUNIT_CASE(test_form_too_long),
+	{}
+};
+
+static struct kunit_suite form_suite = {
+	.name = "rpcrdma_form",
+	.test_cases = form_cases,
+};
+
+kunit_test_suites(&form_suite);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of server/: how many credits a connection is granted.
+ */
+#include <kunit/test.h>
+
+#include "../server/grant.h"
+
+#define FIRST	4
+
+/* So many Calls, @here of them at a time; return what is wanted then. */
+static unsigned int calls(struct rpcrdma_grant *grant, unsigned int count,
+			  unsigned int here, unsigned long now)
+{
+	while (count--)
+		rpcrdma_grant_call(grant, here, now);
+	return grant->wanted;
+}
+
+static struct rpcrdma_grant granted(unsigned int credits)
+{
+	struct rpcrdma_grant grant;
+
+	rpcrdma_grant_init(&grant, credits);
+	grant.since = 0;
+	return grant;
+}
+
+static void test_grant_rises_when_used(struct kunit *test)
+{
+	struct rpcrdma_grant grant = granted(FIRST);
+
+	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, 1), FIRST);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 2 * FIRST);
+	/* Not granted before there are Receives */
+	KUNIT_EXPECT_EQ(test, grant.granted, FIRST);
+	rpcrdma_grant_raise(&grant, 2 * FIRST);
+	KUNIT_EXPECT_EQ(test, grant.granted, 2 * FIRST);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 2 * FIRST, 2, 1), 2 * FIRST);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 4 * FIRST);
+}
+
+/* However long the RPC server takes for each */
+static void test_grant_rises_when_used_up(struct kunit *test)
+{
+	struct rpcrdma_grant grant = granted(FIRST);
+
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST - 1, 1), FIRST);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST,
+				    100 * RPCRDMA_GRANT_WINDOW), 2 * FIRST);
+}
+
+static void test_grant_stays_for_one_by_one(struct kunit *test)
+{
+	struct rpcrdma_grant grant = granted(FIRST);
+
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, 1), FIRST);
+}
+
+static void test_grant_stays_for_the_slow(struct kunit *test)
+{
+	struct rpcrdma_grant grant = granted(FIRST);
+	unsigned int i;
+
+	for (i = 1; i < 1000; i++)
+		KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST - 1,
+					    i * RPCRDMA_GRANT_WINDOW), FIRST);
+	/* What was long ago does not count. */
+	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
+				    i * RPCRDMA_GRANT_WINDOW), FIRST);
+}
+
+static void test_grant_without_memory(struct kunit *test)
+{
+	struct rpcrdma_grant grant = granted(FIRST);
+
+	calls(&grant, FIRST + 1, 2, 1);
+	rpcrdma_grant_raise(&grant, 0);
+	KUNIT_EXPECT_EQ(test, grant.granted, FIRST);
+	KUNIT_EXPECT_EQ(test, grant.wanted, FIRST);
+	/* It is asked for again, but not at once. */
+	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, 1), FIRST);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 2 * FIRST);
+}
+
+static void test_grant_never_falls(struct kunit *test)
+{
+	struct rpcrdma_grant grant = granted(FIRST);
+
+	rpcrdma_grant_raise(&grant, 64);
+	rpcrdma_grant_raise(&grant, 8);
+	KUNIT_EXPECT_EQ(test, grant.granted, 64);
+}
+
+static struct kunit_case grant_cases[] = {
+	KUNIT_CASE(test_grant_rises_when_used),
+	KUNIT_CASE(test_grant_rises_when_used_up),
+	KUNIT_CASE(test_grant_stays_for_one_by_one),
+	KUNIT_CASE(test_grant_stays_for_the_slow),
+	KUNIT_CASE(test_grant_without_memory),
+	KUNIT_CASE(test_grant_never_falls),
+	{}
+};
+
+static struct kunit_suite grant_suite = {
+	.name = "rpcrdma_grant",
+	.test_cases = grant_cases,
+};
+
+kunit_test_suites(&grant_suite);
