@@ -60,13 +60,11 @@ static void test_returned_too_much(struct kunit *test)
 /* A received Call becomes its Reply: all chunks of the requester, unused. */
 static void test_reply_to_received_call(struct kunit *test)
 {
-	const struct golden *golden = &rpcrdma_golden_messages[GOLDEN_EVERYTHING];
 	struct wire *w = test->priv;
 	unsigned int i;
 	int len;
 
-	memcpy(w->word, golden->octets, golden->len);
-	w->words = golden->len / 4;
+	put_golden(w, GOLDEN_EVERYTHING);
 	expect_usable_call(w);
 	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 5);
 	len = rpcrdma_wire_encode(w->msg, w->word, sizeof(w->word));

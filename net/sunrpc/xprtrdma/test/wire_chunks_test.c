@@ -11,14 +11,12 @@ static void test_discriminators(struct kunit *test)
 {
 	static const u32 values[] = { 2, 0x100, 0x80000001, U32_MAX };
 	static const u8 zero_or_one[] = { 4, 10, 11, 17, 27, 28 };
-	const struct golden *golden = &rpcrdma_golden_messages[GOLDEN_EVERYTHING];
 	struct wire *w = test->priv;
 	unsigned int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(zero_or_one); i++) {
 		for (j = 0; j < ARRAY_SIZE(values); j++) {
-			memcpy(w->word, golden->octets, golden->len);
-			w->words = golden->len / 4;
+			put_golden(w, GOLDEN_EVERYTHING);
 			w->word[zero_or_one[i]] = cpu_to_be32(values[j]);
 			expect_err_chunk(w, RPCRDMA_BAD_DISCRIMINATOR);
 		}
@@ -55,16 +53,10 @@ static void test_read_list_limits(struct kunit *test)
 
 static void put_many_writes(struct wire *w, u32 chunks, u32 segments)
 {
-	u32 i, j;
-
 	put_fixed(w, RPCRDMA_MSG);
 	put(w, 0);
-	for (i = 0; i < chunks; i++) {
-		put(w, 1);
-		put(w, segments);
-		for (j = 0; j < segments; j++)
-			put_segment(w, j, 1, 0);
-	}
+	while (chunks--)
+		put_chunk(w, segments);
 	put_zeros(w, 2);
 	put_rpc(w, RPCRDMA_CALL, CALL_LEN);
 }
@@ -107,9 +99,8 @@ static void test_huge_segment_counts(struct kunit *test)
 
 		put_fixed(w, RPCRDMA_NOMSG);
 		put_zeros(w, 2);
-		put(w, 1);
-		put(w, counts[i]);
-		put_segment(w, 1, 4096, 0);
+		put_chunk(w, 1);
+		w->word[7] = cpu_to_be32(counts[i]);
 		expect_err_chunk(w, RPCRDMA_BAD_SEGMENT_COUNT);
 	}
 }
@@ -138,10 +129,9 @@ static void test_present_but_empty(struct kunit *test)
 
 	put_fixed(w, RPCRDMA_MSG);
 	put(w, 0);
-	put(w, 1);
-	put_zeros(w, 2);
-	put(w, 1);
+	put_chunk(w, 0);
 	put(w, 0);
+	put_chunk(w, 0);
 	put_rpc(w, RPCRDMA_CALL, CALL_LEN);
 	expect_usable_call(w);
 	KUNIT_EXPECT_EQ(test, w->msg->num_writes, 1);
@@ -368,11 +358,9 @@ static void test_position_in_long_call(struct kunit *test)
 /* What a requester is told was written into its chunks */
 static void test_received_lengths(struct kunit *test)
 {
-	const struct golden *golden = &rpcrdma_golden_messages[GOLDEN_REPLY_WRITE_LIST];
 	struct wire *w = test->priv;
 
-	memcpy(w->word, golden->octets, golden->len);
-	w->words = golden->len / 4;
+	put_golden(w, GOLDEN_REPLY_WRITE_LIST);
 	KUNIT_ASSERT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->write[0].written, 4196);

@@ -96,6 +96,17 @@ static inline void put_zeros(struct wire *w, u32 count)
 		put(w, 0);
 }
 
+/* In the Write list, or the Reply chunk */
+static inline void put_chunk(struct wire *w, u32 segments)
+{
+	u32 i;
+
+	put(w, 1);
+	put(w, segments);
+	for (i = 0; i < segments; i++)
+		put_segment(w, i, 4096, 0);
+}
+
 static inline void put_rpc(struct wire *w, u32 msg_type, u32 octets)
 {
 	put(w, XID);
@@ -108,6 +119,14 @@ static inline void put_rest_of_call(struct wire *w, u32 octets)
 {
 	put_zeros(w, 3);
 	put_rpc(w, RPCRDMA_CALL, octets);
+}
+
+static inline void put_golden(struct wire *w, enum golden_id id)
+{
+	const struct golden *golden = &rpcrdma_golden_messages[id];
+
+	memcpy(w->word, golden->octets, golden->len);
+	w->words = golden->len / 4;
 }
 
 static inline enum rpcrdma_verdict receive(struct wire *w,

@@ -239,18 +239,14 @@ static void test_nomsg_without_payload(struct kunit *test)
 
 	put_fixed(w, RPCRDMA_NOMSG);
 	put(w, 0);
-	put(w, 1);
-	put(w, 1);
-	put_segment(w, 1, 4096, 0);
+	put_chunk(w, 1);
 	put_zeros(w, 2);
 	expect_err_chunk(w, RPCRDMA_BAD_NO_PAYLOAD);
 
 	put_fixed(w, RPCRDMA_NOMSG);
 	put_read(w, 8, 1, 4096);
 	put_zeros(w, 2);
-	put(w, 1);
-	put(w, 1);
-	put_segment(w, 1, 4096, 0);
+	put_chunk(w, 1);
 	expect_err_chunk(w, RPCRDMA_BAD_NO_PAYLOAD);
 }
 
@@ -267,8 +263,7 @@ static void test_nomsg_payload_too_short(struct kunit *test)
 
 	put_fixed(w, RPCRDMA_NOMSG);
 	put_zeros(w, 2);
-	put(w, 1);
-	put(w, 0);
+	put_chunk(w, 0);
 	expect_err_chunk(w, RPCRDMA_BAD_PAYLOAD_SHORT);
 }
 
@@ -279,9 +274,7 @@ static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
 
 	put_fixed(w, RPCRDMA_NOMSG);
 	put_zeros(w, 2);
-	put(w, 1);
-	put(w, 1);
-	put_segment(w, 1, 4096, 0);
+	put_chunk(w, 1);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
