@@ -85,6 +85,17 @@ static const struct form_row form_rows[] = {
 		{ SENDS(4096) },
 		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
 	}, {
+		"a WRITE with as much around the data as fits",
+		{ .call_len = 1024 - HEADER_READ + 4096, .call_pages = 4096,
+		  .call_ddp = true },
+		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		  1024 - HEADER_READ },
+	}, {
+		"a WRITE with more around the data than fits",
+		{ .call_len = 1028 - HEADER_READ + 4096, .call_pages = 4096,
+		  .call_ddp = true },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
+	}, {
 		"a WRITE with much around the data",
 		{ .call_len = 2000 + 4096, .call_pages = 4096,
 		  .call_ddp = true },
@@ -107,6 +118,11 @@ static const struct form_row form_rows[] = {
 		{ .call_len = 120, TAKES_DDP(4096) },
 		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
 		  120 },
+	}, {
+		"a large READ, registered by a device with a small limit",
+		{ .call_len = 120, TAKES_DDP(MIB), .write_segments = 16 },
+		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK,
+		  HEADER + 8 + 16 * 16, 120 },
 	}, {
 		"a READ that fits a larger threshold",
 		{ .call_len = 120, TAKES_DDP(4096), .reply_threshold = 8192 },
@@ -159,6 +175,11 @@ static const struct form_row form_rows[] = {
 		{ SENDS(4096), TAKES(8192) },
 		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_CHUNK,
 		  HEADER + 3 * 24 + 4 + 3 * 16, 0 },
+	}, {
+		"a header that just fits",
+		{ SENDS(MIB), TAKES(4096), .long_segments = 40,
+		  .reply_segments = 2 },
+		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_CHUNK, 1024, 0 },
 	},
 };
 
@@ -309,10 +330,9 @@ static void test_form_too_long(struct kunit *test)
 	expect_no_form(test, (struct rpcrdma_sizes){
 		.call_len = 120, TAKES(MIB), .reply_segments = 64,
 	});
-	/* A message cannot have as many segments. */
 	expect_no_form(test, (struct rpcrdma_sizes){
-		SENDS(MIB), .long_segments = RPCRDMA_MAX_SEGMENTS + 1,
-		.call_threshold = RPCRDMA_INLINE_MAX,
+		SENDS(MIB), TAKES(4096), .long_segments = 40,
+		.reply_segments = 3,
 	});
 	/* Nothing of this may wrap around. */
 	expect_no_form(test, (struct rpcrdma_sizes){
@@ -325,11 +345,37 @@ static void test_form_too_long(struct kunit *test)
 	});
 }
 
+/* All chunks together have as many segments as a message can have, or more. */
+static void test_form_segments(struct kunit *test)
+{
+	struct rpcrdma_sizes data = {
+		SENDS_DDP(MIB), .read_segments = RPCRDMA_MAX_SEGMENTS / 2,
+		TAKES_DDP(MIB), .write_segments = RPCRDMA_MAX_SEGMENTS / 2,
+		.call_threshold = RPCRDMA_INLINE_MAX,
+		.reply_threshold = RPCRDMA_INLINE_MAX,
+	};
+	struct rpcrdma_sizes whole = {
+		SENDS(MIB), .long_segments = RPCRDMA_MAX_SEGMENTS / 2,
+		TAKES(MIB), .reply_segments = RPCRDMA_MAX_SEGMENTS / 2,
+		.call_threshold = RPCRDMA_INLINE_MAX,
+		.reply_threshold = RPCRDMA_INLINE_MAX,
+	};
+
+	expect_forms(test, data, RPCRDMA_CALL_READ_CHUNK,
+		     RPCRDMA_REPLY_WRITE_CHUNK);
+	data.read_segments++;
+	expect_no_form(test, data);
+	expect_forms(test, whole, RPCRDMA_CALL_LONG, RPCRDMA_REPLY_CHUNK);
+	whole.reply_segments++;
+	expect_no_form(test, whole);
+}
+
 static struct kunit_case form_cases[] = {
 	KUNIT_CASE_PARAM(test_form, form_gen_params),
 	KUNIT_CASE_PARAM(test_form_header_len, form_gen_params),
 	KUNIT_CASE(test_form_thresholds),
 	KUNIT_CASE(test_form_too_long),
+	KUNIT_CASE(test_form_segments),
 	{}
 };
 

@@ -55,6 +55,11 @@ static void test_grant_stays_for_one_by_one(struct kunit *test)
 	struct rpcrdma_grant grant = granted(FIRST);
 
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, 1), FIRST);
+	/* That some came together long ago does not count. */
+	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, RPCRDMA_GRANT_WINDOW + 1),
+			FIRST);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, RPCRDMA_GRANT_WINDOW + 2),
+			FIRST);
 }
 
 static void test_grant_stays_for_the_slow(struct kunit *test)
@@ -68,6 +73,9 @@ static void test_grant_stays_for_the_slow(struct kunit *test)
 	/* What was long ago does not count. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
 				    i * RPCRDMA_GRANT_WINDOW), FIRST);
+	/* What is now does. */
+	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
+				    i * RPCRDMA_GRANT_WINDOW + 1), 2 * FIRST);
 }
 
 static void test_grant_without_memory(struct kunit *test)

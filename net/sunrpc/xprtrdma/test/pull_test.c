@@ -45,8 +45,8 @@ static const struct pull_row pull_rows[] = {
 		"a whole Call of odd length", 0, { READ_AT(0, 30, 15) }, 45,
 		"h1+0@0:30 h2+0@30:15 "
 	}, {
-		"a whole Call around a chunk", 0, { READ_AT(0, 60, 40), READ_AT(80, 9) },
-		112, "h1+0@0:60 h2+0@60:20 h3+0@80:9 0@89:3 h2+20@92:20 "
+		"a whole Call around a chunk", 0, { READ_AT(0, 60, 40, 8), READ_AT(80, 9) },
+		120, "h1+0@0:60 h2+0@60:20 h4+0@80:9 0@89:3 h2+20@92:20 h3+0@112:8 "
 	}, {
 		"a whole Call around chunks", 0,
 		{ READ_AT(0, 100), READ_AT(40, 8, 8), READ_AT(60, 4), READ_AT(64, 4) }, 124,
