@@ -43,19 +43,6 @@ static const u8 conn_next[] = {
 };
 
 /**
- * rpcrdma_conn_may_go - the table of states
- * @from: a state
- * @to: another
- *
- * Return: whether a connection may go from one to the other.
- */
-bool rpcrdma_conn_may_go(enum rpcrdma_conn_state from,
-			 enum rpcrdma_conn_state to)
-{
-	return conn_next[from] & BIT(to);
-}
-
-/**
  * rpcrdma_conn_unsettled - a connection of a server is neither established
  *	nor gone from now on
  * @conn: the connection; its peer is known and does not change
@@ -107,7 +94,7 @@ bool rpcrdma_conn_crowded(const struct sockaddr_storage *peer)
 static bool conn_go_locked(struct rpcrdma_conn *conn,
 			   enum rpcrdma_conn_state state, int status)
 {
-	if (!rpcrdma_conn_may_go(conn->state, state))
+	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
 	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)
 		conn_settled(conn);

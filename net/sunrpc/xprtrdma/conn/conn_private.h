@@ -211,8 +211,6 @@ static inline void rpcrdma_memalloc_restore(unsigned int flags)
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);
 void rpcrdma_conn_unsettled(struct rpcrdma_conn *conn);
 bool rpcrdma_conn_crowded(const struct sockaddr_storage *peer);
-bool rpcrdma_conn_may_go(enum rpcrdma_conn_state from,
-			 enum rpcrdma_conn_state to);
 bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
 		     struct work_struct *work);
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);

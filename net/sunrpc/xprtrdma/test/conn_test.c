@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: what can be told without a device.
+ * KUnit suite of conn/: the life of a connection, and how deep its queues are.
  */
 #include <kunit/test.h>
 
@@ -8,7 +8,34 @@
 
 #define ANY_LIMIT	32768
 
-/* States */
+/* Life */
+
+struct role {
+	unsigned int closed;
+	int status;
+};
+
+static void role_closed(struct rpcrdma_conn *conn, int status)
+{
+	struct role *role = conn->role;
+
+	role->closed++;
+	role->status = status;
+}
+
+static const struct rpcrdma_conn_ops role_ops = { .closed = role_closed };
+
+static struct rpcrdma_conn *conn_make(struct kunit *test, bool server,
+				      struct role *role)
+{
+	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(server);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
+	conn->ops = &role_ops;
+	conn->role = role;
+	return conn;
+}
 
 static void test_states(struct kunit *test)
 {
@@ -22,14 +49,52 @@ static void test_states(struct kunit *test)
 		[RPCRDMA_CONN_CLOSING] =	"......x",
 		[RPCRDMA_CONN_CLOSED] =		".......",
 	};
+	struct role role = {};
+	struct rpcrdma_conn *conn = conn_make(test, false, &role);
 	unsigned int from, to;
 
-	for (from = 0; from < ARRAY_SIZE(table); from++)
-		for (to = 0; to < ARRAY_SIZE(table); to++)
+	for (from = 0; from < ARRAY_SIZE(table); from++) {
+		for (to = 0; to < ARRAY_SIZE(table); to++) {
+			bool may = table[from][to] != '.';
+
+			conn->state = from;
 			KUNIT_EXPECT_EQ_MSG(test,
-					    rpcrdma_conn_may_go(from, to),
-					    table[from][to] != '.',
-					    "from %u to %u", from, to);
+					    rpcrdma_conn_go(conn, to, NULL),
+					    may, "from %u to %u", from, to);
+			KUNIT_EXPECT_EQ(test, conn->state, may ? to : from);
+		}
+	}
+	conn->state = RPCRDMA_CONN_RESOLVING;
+	rpcrdma_conn_close(conn, -ECANCELED);
+	flush_workqueue(rpcrdma_wq);
+	rpcrdma_conn_put(conn);
+}
+
+/* For the first of all causes; and a server's is counted in between. */
+static void test_closes_once(struct kunit *test)
+{
+	struct role role = {};
+	struct rpcrdma_conn *conn = conn_make(test, true, &role);
+
+	rpcrdma_conn_unsettled(conn);
+	rpcrdma_conn_go(conn, RPCRDMA_CONN_ACCEPTING, NULL);
+	rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->unsettled));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conn));
+	rpcrdma_conn_leave(conn);
+
+	rpcrdma_conn_close(conn, -ECONNRESET);
+	rpcrdma_conn_close(conn, -EIO);
+	flush_workqueue(rpcrdma_wq);
+	KUNIT_EXPECT_EQ(test, role.closed, 1);
+	KUNIT_EXPECT_EQ(test, role.status, -ECONNRESET);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_enter(conn));
+	KUNIT_EXPECT_TRUE(test, list_empty(&conn->unsettled));
+	rpcrdma_conn_close(conn, -EIO);
+	flush_workqueue(rpcrdma_wq);
+	KUNIT_EXPECT_EQ(test, role.closed, 1);
+	rpcrdma_conn_put(conn);
 }
 
 /* Connections that are neither established nor gone */
@@ -106,99 +171,6 @@ static void test_each_host_has_a_share(struct kunit *test)
 	while (n)
 		settle_conn(conns[--n]);
 	KUNIT_EXPECT_FALSE(test, host_crowded(0));
-}
-
-/* The account of a send queue */
-
-static void test_sq_never_overflows(struct kunit *test)
-{
-	struct rpcrdma_sq sq;
-
-	rpcrdma_sq_init(&sq, 10);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 7));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 4));
-	KUNIT_EXPECT_EQ(test, sq.free, 3);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 3));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 1));
-}
-
-static void test_sq_signals_when_wanted(struct kunit *test)
-{
-	struct rpcrdma_sq sq;
-
-	rpcrdma_sq_init(&sq, 100);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 1, false, 8));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 8));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 1, false, 8));
-}
-
-static void test_sq_signals_every_so_many(struct kunit *test)
-{
-	struct rpcrdma_sq sq;
-	unsigned int i;
-
-	rpcrdma_sq_init(&sq, 1000);
-	for (i = 1; i <= 30; i++)
-		KUNIT_EXPECT_EQ(test, rpcrdma_sq_signal(&sq, 1, false, 9),
-				i % 10 == 0);
-}
-
-static void test_sq_signals_in_time(struct kunit *test)
-{
-	struct rpcrdma_sq sq;
-
-	rpcrdma_sq_init(&sq, 99);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, false, 1000));
-	/* What was signalled, for whatever reason, does not count any more. */
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 1000));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
-	/* A chain that is long by itself */
-	rpcrdma_sq_init(&sq, 99);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 34, false, 1000));
-}
-
-static void test_sq_takes_all_there_is(struct kunit *test)
-{
-	struct rpcrdma_sq sq;
-
-	rpcrdma_sq_init(&sq, 1);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 1));
-	/* What did not fit has taken nothing. */
-	sq.free += 1;
-	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 2));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
-}
-
-/*
- * Chains of any lengths up to half the queue, none of them signalled for its
- * own sake: there is always room in the end, as long as what is signalled
- * completes.
- */
-static void test_sq_never_gets_stuck(struct kunit *test)
-{
-	unsigned int size, wrs, step, posted, uncredited;
-	struct rpcrdma_sq sq;
-
-	for (size = 2; size < 80; size++) {
-		for (step = 1; step < 12; step++) {
-			rpcrdma_sq_init(&sq, size);
-			uncredited = 0;
-			posted = 0;
-			for (wrs = 1; posted < 500; posted++) {
-				wrs = 1 + (wrs + step) % (size / 2);
-				KUNIT_ASSERT_TRUE(test,
-						  rpcrdma_sq_take(&sq, wrs));
-				uncredited += wrs;
-				if (!rpcrdma_sq_signal(&sq, wrs, false, 1000))
-					continue;
-				sq.free += uncredited;
-				uncredited = 0;
-			}
-		}
-	}
 }
 
 /* Depths */
@@ -287,13 +259,8 @@ static void test_receives_grow(struct kunit *test)
 
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_states),
+	KUNIT_CASE(test_closes_once),
 	KUNIT_CASE(test_each_host_has_a_share),
-	KUNIT_CASE(test_sq_never_overflows),
-	KUNIT_CASE(test_sq_signals_when_wanted),
-	KUNIT_CASE(test_sq_signals_every_so_many),
-	KUNIT_CASE(test_sq_signals_in_time),
-	KUNIT_CASE(test_sq_takes_all_there_is),
-	KUNIT_CASE(test_sq_never_gets_stuck),
 	KUNIT_CASE(test_depths),
 	KUNIT_CASE(test_depths_keep_credits),
 	KUNIT_CASE(test_receives_grow),

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of conn/: the account of a send queue, and the order in which
+ * chains are posted and done.
+ */
+#include <kunit/test.h>
+#include <linux/ctype.h>
+
+#include "../conn/conn.h"
+
+/* The account of a send queue */
+
+static void test_sq_never_overflows(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 10);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 7));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 4));
+	KUNIT_EXPECT_EQ(test, sq.free, 3);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 3));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 1));
+}
+
+static void test_sq_signals_when_wanted(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 100);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 1, false, 8));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 8));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 1, false, 8));
+}
+
+static void test_sq_signals_every_so_many(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+	unsigned int i;
+
+	rpcrdma_sq_init(&sq, 1000);
+	for (i = 1; i <= 30; i++)
+		KUNIT_EXPECT_EQ(test, rpcrdma_sq_signal(&sq, 1, false, 9),
+				i % 10 == 0);
+}
+
+static void test_sq_signals_in_time(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 99);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, false, 1000));
+	/* What was signalled, for whatever reason, does not count any more. */
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 1000));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
+	/* A chain that is long by itself */
+	rpcrdma_sq_init(&sq, 99);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 34, false, 1000));
+}
+
+static void test_sq_takes_all_there_is(struct kunit *test)
+{
+	struct rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 1);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 1));
+	/* What did not fit has taken nothing. */
+	sq.free += 1;
+	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 2));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
+}
+
+/*
+ * Chains of any lengths up to half the queue, none of them signalled for its
+ * own sake: there is always room in the end, as long as what is signalled
+ * completes.
+ */
+static void test_sq_never_gets_stuck(struct kunit *test)
+{
+	unsigned int size, wrs, step, posted, uncredited;
+	struct rpcrdma_sq sq;
+
+	for (size = 2; size < 80; size++) {
+		for (step = 1; step < 12; step++) {
+			rpcrdma_sq_init(&sq, size);
+			uncredited = 0;
+			posted = 0;
+			for (wrs = 1; posted < 500; posted++) {
+				wrs = 1 + (wrs + step) % (size / 2);
+				KUNIT_ASSERT_TRUE(test,
+						  rpcrdma_sq_take(&sq, wrs));
+				uncredited += wrs;
+				if (!rpcrdma_sq_signal(&sq, wrs, false, 1000))
+					continue;
+				sq.free += uncredited;
+				uncredited = 0;
+			}
+		}
+	}
+}
+
+/* Chains */
+
+#define SQ_SIZE		9
+#define CHAIN_MAX	8
+#define BATCH		2	/* chains that need not be signalled */
+#define CHAINS		3
+
+struct queue;
+
+struct chain {
+	struct rpcrdma_work work;
+	struct ib_send_wr wr[CHAIN_MAX + 1];
+	struct queue *queue;
+	int due;		/* calls of work.done */
+};
+
+/* A connection with a queue pair that does nothing until it is told to */
+struct queue {
+	struct ib_device device;
+	struct ib_qp qp;
+	struct rpcrdma_conn *conn;
+	struct chain chain[CHAINS];
+	atomic_long_t full;
+	unsigned int writable;
+	char log[64];
+};
+
+static void note(struct queue *queue, char what)
+{
+	size_t len = strlen(queue->log);
+
+	if (len < sizeof(queue->log) - 1)
+		queue->log[len] = what;
+}
+
+static char name_of(const struct chain *chain)
+{
+	return 'a' + (chain - chain->queue->chain);
+}
+
+static int queue_post(struct ib_qp *qp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad)
+{
+	struct queue *queue = container_of(qp, struct queue, qp);
+	unsigned int wrs = 1;
+	struct chain *chain;
+
+	for (; wr->next; wr = wr->next) {
+		if (!wr->wr_cqe || wr->send_flags & IB_SEND_SIGNALED)
+			note(queue, '?');
+		wrs++;
+	}
+	chain = container_of(wr->wr_cqe, struct chain, work.cqe);
+	if (wrs != chain->work.wrs)
+		note(queue, '?');
+	note(queue, wr->send_flags & IB_SEND_SIGNALED ?
+		    toupper(name_of(chain)) : name_of(chain));
+	return 0;
+}
+
+static void queue_writable(struct rpcrdma_conn *conn)
+{
+	struct queue *queue = conn->role;
+
+	queue->writable++;
+}
+
+static void queue_closed(struct rpcrdma_conn *conn, int status)
+{
+}
+
+static const struct rpcrdma_conn_ops queue_ops = {
+	.writable = queue_writable,
+	.closed = queue_closed,
+};
+
+static void chain_done(struct rpcrdma_work *work, int status)
+{
+	struct chain *chain = container_of(work, struct chain, work);
+
+	note(chain->queue, status ? '~' : '.');
+	note(chain->queue, name_of(chain));
+	chain->due--;
+}
+
+static struct queue *queue_make(struct kunit *test)
+{
+	struct queue *queue = kunit_kzalloc(test, sizeof(*queue), GFP_KERNEL);
+	struct rpcrdma_conn *conn;
+
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	conn = rpcrdma_conn_alloc(false);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	queue->conn = conn;
+	queue->device.ops.post_send = queue_post;
+	queue->qp.device = &queue->device;
+	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
+	conn->ops = &queue_ops;
+	conn->role = queue;
+	conn->config.sq_full = &queue->full;
+	conn->qp = &queue->qp;
+	conn->depths.batch = BATCH;
+	conn->max_chain = CHAIN_MAX;
+	return queue;
+}
+
+static void queue_end(struct queue *queue)
+{
+	/* For the teardown there has never been a queue pair. */
+	queue->conn->qp = NULL;
+	queue->conn->state = RPCRDMA_CONN_RESOLVING;
+	rpcrdma_conn_close(queue->conn, -ECANCELED);
+	flush_workqueue(rpcrdma_wq);
+	rpcrdma_conn_put(queue->conn);
+}
+
+/*
+ * What is done: "b2" posts chain b of two work requests, "B2" one that is to be
+ * signalled, ">b2" one as soon as there is room; "*b" completes it; "~" ends the
+ * connection. What comes of it: "b" is posted, "B" signalled; "-": there is no
+ * room; "!": it is refused; ".b" is done, "~b" never will be.
+ */
+struct work_row {
+	const char *name;
+	const char *steps;
+	const char *log;
+	unsigned int free;	/* work requests */
+	unsigned int full;	/* posts without room */
+	unsigned int writable;	/* calls */
+	unsigned int sends;	/* that there are; zero: many */
+};
+
+static const struct work_row work_rows[] = {
+	{ "one completion for all before it", "a1b1C1*c", "abC.a.b.c", 9 },
+	{ "none for those behind it", "a1B1c1*b", "aBc.a.b", 8 },
+	{ "one that gets its own is left to it", "A2B1*b", "AB.b", 7 },
+	{ "which may come later", "A2b1C1*c*a", "AbC.b.c.a", 9 },
+	{ "so many not signalled in a row", "a1b1c1*c", "abC.a.b.c", 9 },
+	{ "half of the Sends not signalled", "a1b1*b", "aB.a.b", 9, .sends = 2 },
+	{ "a third of the queue not signalled", "a3b1*b", "aB.a.b", 9 },
+	{ "a full queue", "A6B3C1", "AB-", 0, 1 },
+	{ "room again", "A6B3C1*aC1*b", "AB-.aC.b", 8, 1, 1 },
+	{ "not enough room yet", "A6B3C8*aC8*bC8", "AB-.a-.bC", 1, 2, 2 },
+	{ "nobody waits for room", "A6B3*a", "AB.a", 6 },
+	{ "what waits goes before what fits", "A8>b2C1*a", "A-B.a", 7, 1, 1 },
+	{ "what waits goes in its order", "A8>b3>c1*a", "ABC.a", 5 },
+	{ "what need not wait does not", ">b8", "B", 1 },
+	{ "the longest chain", "a8*a", "A.a", 9 },
+	{ "a chain too long", "a9>b9", "!!", 9 },
+	{ "the connection ends", "a8>b2~c1>c1", "A~a~b!!", 1 },
+};
+
+static void queue_reset(struct queue *queue, const struct work_row *row)
+{
+	struct rpcrdma_conn *conn = queue->conn;
+
+	memset(queue->chain, 0, sizeof(queue->chain));
+	memset(queue->log, 0, sizeof(queue->log));
+	atomic_long_set(&queue->full, 0);
+	queue->writable = 0;
+	conn->sq_wanted = false;
+	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->num_sends = row->sends ?: 100;
+	rpcrdma_sq_init(&conn->sq, SQ_SIZE);
+}
+
+static void post(struct queue *queue, bool later, const char *step)
+{
+	struct chain *chain = &queue->chain[tolower(step[0]) - 'a'];
+	struct ib_send_wr *last = &chain->wr[step[1] - '1'];
+	struct ib_send_wr *wr;
+	int err;
+
+	for (wr = chain->wr; wr <= last; wr++)
+		*wr = (struct ib_send_wr){ .next = wr + 1 };
+	/* As its last use may have left it */
+	last->send_flags = IB_SEND_SIGNALED;
+	chain->queue = queue;
+	chain->work.done = chain_done;
+	if (later)
+		err = rpcrdma_work_post_later(queue->conn, &chain->work,
+					      chain->wr, last);
+	else
+		err = rpcrdma_work_post(queue->conn, &chain->work, chain->wr,
+					last, isupper(step[0]));
+	if (err)
+		note(queue, err == -EAGAIN ? '-' : '!');
+	else
+		chain->due++;
+}
+
+static void complete_work(struct rpcrdma_work *work)
+{
+	struct ib_wc wc = { .wr_cqe = &work->cqe, .status = IB_WC_SUCCESS };
+
+	work->cqe.done(NULL, &wc);
+	flush_workqueue(rpcrdma_wq);
+}
+
+static void take_steps(struct queue *queue, const char *step)
+{
+	while (*step) {
+		switch (*step) {
+		case '*':
+			complete_work(&queue->chain[step[1] - 'a'].work);
+			step += 2;
+			break;
+		case '~':
+			queue->conn->state = RPCRDMA_CONN_CLOSING;
+			rpcrdma_work_flush(queue->conn);
+			step++;
+			break;
+		case '>':
+			post(queue, true, step + 1);
+			step += 3;
+			break;
+		default:
+			post(queue, false, step);
+			step += 2;
+		}
+	}
+}
+
+static void test_chains(struct kunit *test)
+{
+	struct queue *queue = queue_make(test);
+	const struct work_row *row;
+	unsigned int i;
+
+	for (row = work_rows; row < work_rows + ARRAY_SIZE(work_rows); row++) {
+		queue_reset(queue, row);
+		take_steps(queue, row->steps);
+		KUNIT_EXPECT_STREQ_MSG(test, queue->log, row->log, "%s",
+				       row->name);
+		KUNIT_EXPECT_EQ_MSG(test, queue->conn->sq.free, row->free, "%s",
+				    row->name);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_long_read(&queue->full),
+				    row->full, "%s", row->name);
+		KUNIT_EXPECT_EQ_MSG(test, queue->writable, row->writable, "%s",
+				    row->name);
+		rpcrdma_work_flush(queue->conn);
+		for (i = 0; i < CHAINS; i++)
+			KUNIT_EXPECT_EQ_MSG(test, queue->chain[i].due, 0, "%s",
+					    row->name);
+	}
+	queue_end(queue);
+}
+
+static struct kunit_case work_cases[] = {
+	KUNIT_CASE(test_sq_never_overflows),
+	KUNIT_CASE(test_sq_signals_when_wanted),
+	KUNIT_CASE(test_sq_signals_every_so_many),
+	KUNIT_CASE(test_sq_signals_in_time),
+	KUNIT_CASE(test_sq_takes_all_there_is),
+	KUNIT_CASE(test_sq_never_gets_stuck),
+	KUNIT_CASE(test_chains),
+	{}
+};
+
+static struct kunit_suite work_suite = {
+	.name = "rpcrdma_work",
+	.test_cases = work_cases,
+};
+
+kunit_test_suites(&work_suite);
