@@ -133,10 +133,10 @@ static int finish_mr(struct builder *b)
 					mr->segment.offset);
 }
 
-static int offer_piece(void *context, struct page *page, unsigned int offset,
-		       unsigned int len)
+/* Make @len octets of @pages, @offset octets into the first, part of the chunk. */
+static int offer_pages(struct builder *b, struct page **pages,
+		       unsigned int offset, unsigned int len)
 {
-	struct builder *b = context;
 	unsigned int taken;
 	bool empty;
 	int ret;
@@ -150,18 +150,26 @@ static int offer_piece(void *context, struct page *page, unsigned int offset,
 			list_add_tail(&b->mr->list,
 				      &b->request->invalidation.mrs);
 		}
-		taken = rpcrdma_mr_add(b->mr, page, offset, len);
-		offset += taken;
-		len -= taken;
-		if (taken)
-			continue;
-		if (empty)
+		taken = rpcrdma_mr_add(b->mr, pages, offset, len);
+		if (taken == len)
+			break;
+		if (empty && !taken)
 			return -EIO;
 		ret = finish_mr(b);
 		if (ret)
 			return ret;
+		offset += taken;
+		pages += offset >> PAGE_SHIFT;
+		offset = offset_in_page(offset);
+		len -= taken;
 	}
 	return 0;
+}
+
+static int offer_piece(void *context, struct page *page, unsigned int offset,
+		       unsigned int len)
+{
+	return offer_pages(context, &page, offset, len);
 }
 
 /* A chunk of everything in @buf, or of its pages alone */
@@ -176,7 +184,8 @@ static int fill_chunk(struct builder *b, struct rpcrdma_chunk *chunk,
 	if (whole)
 		ret = rpcrdma_kvec_pieces(&buf->head[0], offer_piece, b);
 	if (!ret)
-		ret = rpcrdma_page_pieces(buf, buf->page_len, offer_piece, b);
+		ret = offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
+				  offset_in_page(buf->page_base), buf->page_len);
 	if (!ret && whole)
 		ret = rpcrdma_kvec_pieces(&buf->tail[0], offer_piece, b);
 	if (!ret && b->mr)

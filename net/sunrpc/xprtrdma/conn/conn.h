@@ -261,7 +261,7 @@ struct rpcrdma_invalidation {
 };
 
 struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn);
-unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page *page,
+unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 			    unsigned int offset, unsigned int len);
 int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction);
 int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,

@@ -212,26 +212,36 @@ static bool mr_has_gap(const struct rpcrdma_mr *mr, unsigned int offset)
 /**
  * rpcrdma_mr_add - append memory to a registration that is not yet mapped
  * @mr: the registration
- * @page: where the memory is
- * @offset: octets into @page, less than a page
- * @len: octets, which may go beyond @page
+ * @pages: where the memory is
+ * @offset: octets into the first of @pages, less than a page
+ * @len: octets, over as many pages as that takes
  *
  * Unless the device can do better, only the first piece may begin and only the
  * last may end within a page.
  *
  * Context: any.
- * Return: how many octets it took, at most to the end of the page; zero: no
- * more fit into this registration.
+ * Return: how many octets it took; if not all, no more fit into this
+ * registration.
  */
-unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page *page,
+unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 			    unsigned int offset, unsigned int len)
 {
-	if (mr->num_sg == mr->max_sg || mr_has_gap(mr, offset))
+	struct scatterlist *sg = &mr->sgl[mr->num_sg];
+	const struct scatterlist *end = &mr->sgl[mr->max_sg];
+	unsigned int left = len;
+
+	if (mr_has_gap(mr, offset))
 		return 0;
-	len = min_t(unsigned int, len, PAGE_SIZE - offset);
-	if (len)
-		sg_set_page(&mr->sgl[mr->num_sg++], page, len, offset);
-	return len;
+	for (; left && sg < end; sg++) {
+		unsigned int part = min_t(unsigned int, left,
+					  PAGE_SIZE - offset);
+
+		sg_set_page(sg, *pages++, part, offset);
+		offset = 0;
+		left -= part;
+	}
+	mr->num_sg = sg - mr->sgl;
+	return len - left;
 }
 
 static void mr_fill_wr(struct rpcrdma_mr *mr)

@@ -172,28 +172,35 @@ static int burst_flush(struct rpcrdma_request *request)
 	return 0;
 }
 
-/* Where octet @at of @buf is, and how many follow it without a gap. */
-static u32 fragment_at(const struct xdr_buf *buf, u32 at, struct page **page,
-		       unsigned int *offset)
+/* Memory in one row: octets of @pages, from @offset in the first on */
+struct row {
+	struct page **pages;
+	struct page *page;	/* what @pages is, if there is only one */
+	unsigned int offset;
+	u32 len;
+};
+
+/* What follows without a gap from octet @at of @buf on */
+static void row_at(struct row *row, const struct xdr_buf *buf, u32 at)
 {
 	const struct kvec *vec = &buf->head[0];
 
 	if (at >= vec->iov_len) {
 		at -= vec->iov_len;
 		if (at < buf->page_len) {
-			u32 left = buf->page_len - at;
-
+			row->len = buf->page_len - at;
 			at += buf->page_base;
-			*page = buf->pages[at >> PAGE_SHIFT];
-			*offset = offset_in_page(at);
-			return min_t(u32, left, PAGE_SIZE - *offset);
+			row->pages = &buf->pages[at >> PAGE_SHIFT];
+			row->offset = offset_in_page(at);
+			return;
 		}
 		at -= buf->page_len;
 		vec = &buf->tail[0];
 	}
-	*page = virt_to_page(vec->iov_base + at);
-	*offset = offset_in_page(vec->iov_base + at);
-	return min_t(u32, vec->iov_len - at, PAGE_SIZE - *offset);
+	row->page = virt_to_page(vec->iov_base + at);
+	row->pages = &row->page;
+	row->offset = offset_in_page(vec->iov_base + at);
+	row->len = min_t(u32, vec->iov_len - at, PAGE_SIZE - row->offset);
 }
 
 /*
@@ -215,19 +222,42 @@ static unsigned int transfer_max_sg(const struct rpcrdma_conn *conn,
 	return max(conn->max_chain / 4, 1U) * max(each, 1U);
 }
 
+#define NO_PAGE		ULONG_MAX
+
 /*
- * Pages are often neighbours: the fewer elements, the less to do for each. Not
- * for Reads, where the core may need registrations, and takes the number of
- * elements for that of pages.
+ * The elements of a transfer as they are filled. Pages are often neighbours: the
+ * fewer elements, the less to do for each. Not for Reads, where the core may need
+ * registrations, and takes the number of elements for that of pages.
  */
-static bool sg_extend(const struct rpcrdma_burst *burst, struct scatterlist *sg,
-		      struct page *page, unsigned int offset, u32 len)
+struct fill {
+	struct scatterlist *sg;		/* the first that is free */
+	const struct scatterlist *end;
+	unsigned long neighbour;	/* what the last can be made longer by */
+	bool merge;
+};
+
+/* Return: how many octets the elements had room for. */
+static u32 fill_row(struct fill *fill, const struct row *row, u32 len)
 {
-	if (!sg || offset || burst->direction != DMA_TO_DEVICE ||
-	    page_to_phys(page) != sg_phys(sg) + sg->length)
-		return false;
-	sg->length += len;
-	return true;
+	struct page **page = row->pages;
+	unsigned int offset = row->offset;
+	u32 part, left;
+
+	for (left = len; left; left -= part, offset = 0, page++) {
+		unsigned long pfn = page_to_pfn(*page);
+
+		part = min_t(u32, left, PAGE_SIZE - offset);
+		if (pfn == fill->neighbour && !offset) {
+			fill->sg[-1].length += part;
+		} else {
+			if (fill->sg == fill->end)
+				break;
+			sg_set_page(fill->sg++, *page, part, offset);
+		}
+		fill->neighbour = fill->merge && offset + part == PAGE_SIZE ?
+				  pfn + 1 : NO_PAGE;
+	}
+	return len - left;
 }
 
 /* Describe up to @octets at @at of @local; return how many. */
@@ -235,27 +265,25 @@ static u32 fill_sgl(struct rpcrdma_burst *burst,
 		    struct rpcrdma_transfer *transfer, unsigned int max_sg,
 		    const struct xdr_buf *local, u32 at, u32 octets)
 {
-	struct scatterlist *sg = NULL;
-	u32 filled = 0;
+	struct fill fill = {
+		.sg	   = &burst->sgl[burst->num_sg],
+		.end	   = &burst->sgl[burst->num_sg + max_sg],
+		.neighbour = NO_PAGE,
+		.merge	   = burst->direction == DMA_TO_DEVICE,
+	};
+	u32 filled = 0, got, len;
+	struct row row;
 
-	transfer->sgl = &burst->sgl[burst->num_sg];
-	transfer->num_sg = 0;
+	transfer->sgl = fill.sg;
 	sg_init_table(transfer->sgl, max_sg);
-	while (filled < octets) {
-		unsigned int offset;
-		struct page *page;
-		u32 len = fragment_at(local, at + filled, &page, &offset);
-
-		len = min(len, octets - filled);
-		if (!sg_extend(burst, sg, page, offset, len)) {
-			if (transfer->num_sg == max_sg)
-				break;
-			sg = &transfer->sgl[transfer->num_sg++];
-			sg_set_page(sg, page, len, offset);
-		}
-		filled += len;
-	}
-	sg_mark_end(sg);
+	do {
+		row_at(&row, local, at + filled);
+		len = min(row.len, octets - filled);
+		got = fill_row(&fill, &row, len);
+		filled += got;
+	} while (got == len && filled < octets);
+	transfer->num_sg = fill.sg - transfer->sgl;
+	sg_mark_end(fill.sg - 1);
 	return filled;
 }
 
