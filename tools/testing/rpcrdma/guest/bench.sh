@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   what the module under test costs; rpcrdma_lab/bench.py compares
-# guests:  um
-# steps:   up job traced_job memory down
+# guests:  um debian-6.12
+# steps:   up job traced_job counted_job memory down
 #
 # Figures are printed as lines of NAME=NUMBER. A job is described by
 #
@@ -14,12 +14,14 @@
 TRACING=/sys/kernel/tracing
 CONNECTIONS=16
 
-# Both modules are in this guest: load one of them by its file.
+# Both modules are in this guest: load one of them by its file, which leaves
+# what it depends on to us.
 module_up() {
 	local where=updates
 	[ "$MODULE" = ours ] || where=kernel
+	modprobe -qa sunrpc rdma_cm
 	need "load rpcrdma of $MODULE" \
-		insmod "$(find "/lib/modules/$(uname -r)/$where" -name rpcrdma.ko)"
+		insmod "$(find "/lib/modules/$(uname -r)/$where" -name 'rpcrdma.ko*')"
 }
 
 up() {
@@ -28,8 +30,9 @@ up() {
 	need "mount" nfs_mount 3 rdma /mnt
 	need "v3 over rdma is what is mounted" mounted_as /mnt 3 rdma
 	grep ' /mnt nfs ' /proc/mounts | grep -o '[rw]size=[0-9]*'
-	echo "text=$(cat /sys/module/rpcrdma/sections/.text)" \
-		"text_size=$(awk '$1 == "rpcrdma" { print $2 }' /proc/modules)"
+	# What /proc/modules has for a size is not of code alone.
+	awk '/\[rpcrdma\]/ && $2 ~ /[tT]/ { print $1 }' /proc/kallsyms | sort |
+		sed -n '1s/^/text=0x/p; $s/^/last_symbol=0x/p'
 }
 
 # 64 MiB for one job, or 8 MiB for each of eight
@@ -132,6 +135,15 @@ count_events() {
 				"completions=" completions + 0, "allocations=" allocations + 0,
 				"works=" works + 0
 		}'
+}
+
+# A job once more, with its instructions counted: /lab/counted marks where fio
+# begins and where it ends, for the plugin of this guest's QEMU.
+counted_job() {
+	fio() {
+		/lab/counted fio "$@"
+	}
+	job
 }
 
 # What connections cost in memory, brought up and used once: KiB for all of them

@@ -15,9 +15,10 @@ import subprocess
 import time
 import typing
 
-from . import scenario
+from . import kernels, scenario
 from .guest import Guest, GuestFailure, follow_parent
 from .host import BUILD, LabError, say
+from .instructions import PAGE, CountingGuest
 
 MODULES = ("inbox", "ours")
 DEVICES = ("siw", "rxe")
@@ -34,6 +35,8 @@ TRACED_IOS = {4: 1000, 8: 1000, 64: 1000, 1024: 250}
 EVENT = "instructions:u"
 PERIOD = 100003
 PERF_MS = 2000
+# Where perf cannot, TCG counts, which is slow.
+EMULATED_IOS = {4: 1000, 8: 1000, 64: 400, 1024: 100}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Bench:
         self.perf = perf_counts(self.perf_data)
         self.timed = collections.defaultdict(list)      # (job, module): samples
         self.counted = {}                               # (job, module): samples
-        self.instructions = {}                          # likewise, or empty
+        self.instructions = {}                          # likewise
         self.memory = {}                                # (device, module): a sample
         self.sizes = {}                                 # likewise
 
@@ -202,14 +205,25 @@ class Bench:
 
     def sample(self, job, module, facts):
         """A job's instructions, without those of starting and ending fio."""
-        text = range(facts["text"], facts["text"] + facts["text_size"])
         samples = []
-        for ios in (1, 0):
+        for ios in (job.processes, 0):
             with sampling(self.guest.process.pid, self.perf_data):
                 sample = self.job("job", job, module, ios, PERF_MS)
-            samples.append(sample | sampled_instructions(self.perf_data, text))
-        little, much = samples
-        return {key: much[key] - little[key] for key in much}
+            samples.append(sample | sampled_instructions(self.perf_data, text_of(facts)))
+        return difference(samples)
+
+    def emulate(self):
+        """Count the instructions of the jobs in a guest that QEMU emulates."""
+        self.guest.kill()
+        self.guest = CountingGuest(BUILD / "logs/bench-instructions")
+        self.guest.boot()
+        for _, module, jobs, facts in self.sessions("instructions", MODULES):
+            # Programs and files are looked for once, which is no job's business.
+            self.job("job", jobs[-1], module, jobs[-1].processes)
+            for job in jobs:
+                self.instructions[job, module] = [difference([
+                    self.job("counted_job", job, module, ios) | self.guest.counted(text_of(facts))
+                    for ios in (job.processes, EMULATED_IOS[job.kib])])]
 
     # Reporting
 
@@ -236,13 +250,14 @@ class Bench:
                     worse.append(f"{job.name}: {figure.title} {ratio:.2f}")
             rows.append(cells)
         titles = [f"{figure.title}: inbox | ours | ours/inbox".split(" | ")
-                  for figure in TIMED + (INSTRUCTIONS if self.perf else ())]
+                  for figure in TIMED + INSTRUCTIONS]
         say(f"Medians of {self.rounds} rounds, ours/inbox is the median of the rounds' ratios "
             "(least to most).")
         say("IOPS: more is better. Context switches of the guest, and what else is here: "
             "less is better.")
-        if not self.perf:
-            say("Instructions are left out: perf cannot count them on this machine.")
+        say("Instructions: " + ("of the guest's process, as perf samples them." if self.perf else
+                                "of a guest's kernel, Debian's 6.12, as QEMU's TCG counts them "
+                                "(perf cannot count any on this machine)."))
         say()
         say(markdown(["device, job", *sum(titles, [])], rows))
         say()
@@ -269,8 +284,6 @@ class Bench:
     def compared(self):
         """The rows of the first table."""
         timed = self.compare(self.timed, TIMED)
-        if not self.perf:
-            return timed
         instructions = self.compare(self.instructions, INSTRUCTIONS)
         return ((job, row + more) for (job, row), (_, more) in zip(timed, instructions))
 
@@ -280,6 +293,19 @@ class Bench:
             yield [device, *(f"{inbox[key] / inbox['connections']:,.0f} → "
                              f"{ours[key] / ours['connections']:,.0f}"
                              for key in ("free", "slab", "lost"))]
+
+
+def text_of(facts):
+    """
+    The module's text. Behind its last symbol it may reach into one more page;
+    behind its end no address is in use for a page.
+    """
+    return range(facts["text"] & -PAGE, facts["last_symbol"] + PAGE)
+
+
+def difference(samples):
+    little, much = samples
+    return {key: much[key] - little[key] for key in much}
 
 
 def figures(lines):
@@ -320,12 +346,14 @@ def bench(rounds, pattern):
         run.guest.boot()
         run.time()
         run.count()
+        if not run.perf:
+            run.emulate()
     except GuestFailure as failure:
         say("\n".join(run.guest.last_lines()))
         raise LabError(f"the guest failed: {failure}; console: {run.guest.console}") from failure
     finally:
         run.guest.kill()
-    say(f"# kernel {run.guest.kernel.release} in User-Mode Linux, "
+    say(f"# kernel {kernels.kernel('um').release} in User-Mode Linux, "
         f"{time.monotonic() - start:.0f} s")
     say()
     run.report()

@@ -18,6 +18,7 @@ from .host import LAB, follow_parent
 MEMORY_MIB = 3072
 CPUS = {"um": 1, "qemu": 2}
 BOOT_SECONDS = {"um": 20, "qemu": 90}
+TCG = ["-accel", "tcg,thread=multi", "-cpu", "max"]
 
 # What a kernel prints when something is wrong with it.
 BAD = re.compile(
@@ -68,7 +69,7 @@ class Guest:
     shares with the guest (lab/) and, in lab/out, what the guest leaves there.
     """
 
-    def __init__(self, name, directory, under_test="inbox", link=None, end=1):
+    def __init__(self, name, directory, under_test="inbox", link=None, end=1, plugin=None):
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -79,6 +80,7 @@ class Guest:
         self.module = under_test
         self.link = link
         self.end = end
+        self.plugin = plugin    # of QEMU's TCG: its file and arguments
         self.process = None
         self.channel = None
         self.seen = 0           # how much of the console has been judged
@@ -127,8 +129,9 @@ class Guest:
         start = time.monotonic()
         kind = "um" if self.uml else "qemu"
         match = self._read_until(re.compile(r"# ready (\d+)"), BOOT_SECONDS[kind], "boot")
-        if int(match[1]) != CPUS[kind]:
-            raise GuestFailure(f"boot: {match[1]} CPUs instead of {CPUS[kind]}")
+        cpus = 1 if self.plugin else CPUS[kind]
+        if int(match[1]) != cpus:
+            raise GuestFailure(f"boot: {match[1]} CPUs instead of {cpus}")
         self._judge((self.out / "boot.log").read_text(errors="replace"), "boot.log")
         return time.monotonic() - start
 
@@ -152,7 +155,7 @@ class Guest:
 
     def _qemu(self):
         def argv(fd, channel):
-            args = qemu_base(self.kernel, self.directory, self.share)
+            args = qemu_base(self.kernel, self.directory, self.share, self.plugin)
             args += ["-append", "console=ttyS0 mitigations=off "
                      + self._command_line(channel, "/dev/vda")]
             args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
@@ -244,8 +247,10 @@ class Guest:
         subprocess.run(argv, check=False, preexec_fn=follow_parent)
 
 
-def qemu_base(kernel, directory, share):
-    return ["qemu-system-x86_64", *accelerator(), "-smp", str(CPUS["qemu"]), "-m", f"{MEMORY_MIB}M",
+def qemu_base(kernel, directory, share, plugin=None):
+    machine = ([*TCG, "-smp", "1", "-plugin", plugin] if plugin
+               else [*accelerator(), "-smp", str(CPUS["qemu"])])
+    return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(kernels.initrd(kernel, directory)),
             # Nobody writes to it, and User-Mode Linux locks what it reads.
@@ -263,7 +268,7 @@ def accelerator():
         host.say("# QEMU uses KVM")
         return ["-accel", "kvm", "-cpu", "host"]
     host.say(f"# QEMU uses TCG, which is slow: {why}")
-    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    return TCG
 
 
 def why_not_kvm():

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A plugin for QEMU's TCG: how many instructions a guest's kernel executes
+ * between two marks in user code, for each page of kernel code.
+ *
+ *	qemu-system-x86_64 -smp 1 -plugin FILE,path=OUTPUT
+ *
+ * TCG translates code in blocks. Each block adds its length to the counter of
+ * the page that it begins in, by an instruction in the translated code: so the
+ * guest stays quick, and with the one CPU that it must have no count gets lost.
+ * A block that an exception ends early counts as a whole.
+ *
+ * At the second mark OUTPUT gets a line "ADDRESS COUNT" for each page.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mark.h"
+#include "qemu.h"
+
+#define PAGE_SIZE	4096ULL
+#define PAGES		65536		/* far more than any kernel has code in */
+
+/* Translated code points to the counters: a page stays where it is. */
+struct page {
+	u64 address;			/* 0: not in use */
+	u64 count;
+};
+
+int qemu_plugin_version = 1;
+
+static struct page pages[PAGES];
+static char *path;
+
+static bool is_kernel(u64 address)
+{
+	return address >> 63;
+}
+
+static struct page *page_of(u64 address)
+{
+	u64 page = address & -PAGE_SIZE;
+	size_t at = page / PAGE_SIZE % PAGES;
+
+	while (pages[at].address && pages[at].address != page)
+		at = (at + 1) % PAGES;
+	pages[at].address = page;
+	return &pages[at];
+}
+
+static void begin(unsigned int cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	for (struct page *page = pages; page < pages + PAGES; page++)
+		page->count = 0;
+}
+
+static void end(unsigned int cpu, void *data)
+{
+	FILE *file = fopen(path, "w");
+
+	(void)cpu;
+	(void)data;
+	if (!file) {
+		perror(path);
+		return;
+	}
+	for (struct page *page = pages; page < pages + PAGES; page++)
+		if (page->count)
+			fprintf(file, "%#llx %llu\n", page->address, page->count);
+	fclose(file);
+}
+
+static void look_for_mark(struct qemu_plugin_insn *insn)
+{
+	u32 words[2];
+
+	if (qemu_plugin_insn_size(insn) != sizeof(words))
+		return;
+	memcpy(words, qemu_plugin_insn_data(insn), sizeof(words));
+	if (words[0] != MARK_OPCODE)
+		return;
+	if (words[1] == MARK_BEGIN)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, begin, QEMU_PLUGIN_CB_NO_REGS, NULL);
+	if (words[1] == MARK_END)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, end, QEMU_PLUGIN_CB_NO_REGS, NULL);
+}
+
+static bool is_repeated_string(const struct qemu_plugin_insn *insn)
+{
+	const u8 *byte = qemu_plugin_insn_data(insn);
+	const u8 *last = byte + qemu_plugin_insn_size(insn) - 1;
+	bool repeated = false;
+
+	/* rep and repne, size of operands and addresses, REX */
+	for (; byte < last; byte++) {
+		if (*byte == 0xf2 || *byte == 0xf3)
+			repeated = true;
+		else if (*byte != 0x66 && *byte != 0x67 && *byte >> 4 != 4)
+			break;
+	}
+	/* movs and cmps; stos, lods and scas */
+	return repeated && ((*byte >= 0xa4 && *byte <= 0xa7) || (*byte >= 0xaa && *byte <= 0xaf));
+}
+
+/*
+ * A repeated string instruction goes its first round in the block before and
+ * the others in one of its own. For a processor all of it is one instruction.
+ */
+static void count(struct qemu_plugin_tb *tb)
+{
+	struct page *page = page_of(qemu_plugin_tb_vaddr(tb));
+
+	if (!is_repeated_string(qemu_plugin_tb_get_insn(tb, 0)))
+		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64,
+							 &page->count, qemu_plugin_tb_n_insns(tb));
+}
+
+static void translated(u64 id, struct qemu_plugin_tb *tb)
+{
+	(void)id;
+	if (is_kernel(qemu_plugin_tb_vaddr(tb))) {
+		count(tb);
+		return;
+	}
+	for (size_t n = 0; n < qemu_plugin_tb_n_insns(tb); n++)
+		look_for_mark(qemu_plugin_tb_get_insn(tb, n));
+}
+
+int qemu_plugin_install(u64 id, const void *info, int argc, char **argv)
+{
+	(void)info;
+	if (argc != 1 || strncmp(argv[0], "path=", 5)) {
+		fputs("the plugin that counts instructions wants path=OUTPUT\n", stderr);
+		return -1;
+	}
+	path = strdup(argv[0] + 5);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+	return 0;
+}
