@@ -92,6 +92,20 @@ link_bounce() {
 	ip link set $dev down && sleep 1 && ip link set $dev up && net_up && wait_for 5 gid_ready
 }
 
+# A bridge has the carrier of its port. The interface between two guests itself
+# is not for setting down: User-Mode Linux closes its socket for good.
+bridge_up() {
+	net_up && modprobe -q bridge
+	ip addr flush dev "$(cable)" &&
+		ip link add lab0 address "02:17:00:00:00:0$END" type bridge &&
+		ip link set "$(cable)" master lab0
+}
+
+# RoCE gives up a Send meanwhile.
+cable_bounce() {
+	ip link set "$(cable)" nomaster && sleep 6 && ip link set "$(cable)" master lab0
+}
+
 device_bounce() {
 	rdma link delete "${DEVICE}0" && sleep 1 && rdma_up
 }

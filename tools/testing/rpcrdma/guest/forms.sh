@@ -52,3 +52,18 @@ reply_chunk() {
 	drop_caches
 	is 300 "$(getfacl -cnp /mnt/acl | grep -c '^user:1[0-9]*:r-x')"
 }
+
+# travelled WHAT CALLS REPLIES: the forms other than inline ones, if there are
+# any, that what was traced last took
+travelled() {
+	check "$1: Calls, as sent: $2" is "$2" "$(forms call sent)"
+	check "$1: Calls, as received: $2" is "$2" "$(forms call received)"
+	check "$1: Replies, as sent: $3" is "$3" "$(forms reply sent)"
+	check "$1: Replies, as received: $3" is "$3" "$(forms reply received)"
+}
+
+forms() {
+	sed -n "s/.*rpcrdma_$1_form: .* $2 RDMA_N*O*MSG form=\([^ ]*\) .*/\1/p" /tmp/trace | sort -u |
+		awk '$1 != "inline" { others = others " " $1 }
+		     END { if (NR) print others ? substr(others, 2) : "inline" }'
+}

@@ -73,11 +73,16 @@ wait_for() {
 # Network and RDMA device
 
 netdev() {
-	if [ "$ENDS" = 1 ]; then
+	if [ "$ENDS" = 1 ] || [ -e /sys/class/net/lab0 ]; then
 		echo lab0
 	else
-		basename "$(ls -d /sys/class/net/{vec,eth,ens,enp}[0-9]* 2>/dev/null | head -n 1)"
+		cable
 	fi
+}
+
+# The interface that joins two guests
+cable() {
+	basename "$(ls -d /sys/class/net/{vec,eth,ens,enp}[0-9]* 2>/dev/null | head -n 1)"
 }
 
 net_up() {

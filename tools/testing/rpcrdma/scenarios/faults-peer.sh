@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   each of two guests loses its device, its module or its peer, and I/O goes on
+# shows:   each of two guests loses its link, its device, its module or its peer, and I/O goes on
 # guests:  um
+# also:    debian-6.12
 # devices: rxe
 # ends:    2
 # limit:   90
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# The interface between the guests is not for setting down: User-Mode Linux
-# closes its socket for good.
-
 server() {
+	need "a bridge" bridge_up
 	server_begin
 	take_orders &
 	echo $! >/tmp/orders.pid
 }
 
 client() {
+	need "a bridge" bridge_up
 	client_begin
 	# NFSv3: a server that was started anew does not wait for its clients.
 	need "mount" nfs_mount 3 rdma /mnt lookupcache=none
+	survives "the client's link goes down and comes up" cable_bounce
+	survives "the server's link goes down and comes up" order cable_bounce
 	survives "the client's device is deleted and added again" device_bounce
 	survives "the server's device is deleted and added again" order device_bounce
 	survives "the server's module is unloaded and loaded again" order reload

@@ -32,17 +32,8 @@ form() {
 	counters >/tmp/before
 	check "$1: the data is right" traced "$1"
 	counters >/tmp/after
-	check "$1: Calls, as sent: $2" is "$2" "$(forms call sent)"
-	check "$1: Calls, as received: $2" is "$2" "$(forms call received)"
-	check "$1: Replies, as sent: $3" is "$3" "$(forms reply sent)"
-	check "$1: Replies, as received: $3" is "$3" "$(forms reply received)"
+	travelled "$1" "$2" "$3"
 	check "$1: counters that move: ${4:-none}" is "$4" "$(moved)"
-}
-
-forms() {
-	sed -n "s/.*rpcrdma_$1_form: .* $2 RDMA_N*O*MSG form=\([^ ]*\) .*/\1/p" /tmp/trace | sort -u |
-		awk '$1 != "inline" { others = others " " $1 }
-		     END { if (NR) print others ? substr(others, 2) : "inline" }'
 }
 
 counters() {
