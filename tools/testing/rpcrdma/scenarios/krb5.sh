@@ -67,14 +67,16 @@ use() {
 	: >$LOCAL/file
 	check "$what: mount" nfs_mount "$1" rdma /mnt "sec=$2" || return
 	check "$what over rdma is what is mounted" mounted_as /mnt "$1" rdma
-	check "$what is how" grep -q " /mnt nfs.*,sec=$2," /proc/mounts
+	check "$what: that is in force" grep -q " /mnt nfs.*,sec=$2," /proc/mounts
 	check "$what: copy in" traced copy_in
 	[ "$MODULE" = inbox ] || travelled "$what: copy in" $call inline
 	check "$what: copy out" traced copy_out
 	[ "$MODULE" = inbox ] || travelled "$what: copy out" $reply $reply
-	check "$what: a long directory" long_directory /mnt/long
-	check "$what: verified I/O, 512 B to 1 MiB" \
-		fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=2m
+	if [ "$2" != krb5 ]; then
+		check "$what: a long directory" long_directory /mnt/long
+		check "$what: verified I/O, 512 B to 1 MiB" \
+			fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=2m
+	fi
 	check "$what: umount" umount /mnt
 }
 
@@ -95,5 +97,5 @@ server_done() {
 realm_down() {
 	pkill -x 'rpc.gssd|rpc.svcgssd|krb5kdc'
 	wait_for 5 not pgrep -x 'rpc.gssd|rpc.svcgssd|krb5kdc' && kdb5_util destroy -f &&
-		rm /etc/krb5.keytab && pkill -x syslogd
+		rm /etc/krb5.keytab && kill "$(cat /run/syslogd.pid)"
 }
