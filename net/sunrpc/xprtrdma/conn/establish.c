@@ -21,6 +21,12 @@
 #define RETRY_COUNT	6
 #define RNR_RETRY_COUNT	6
 
+/*
+ * ARP and neighbour discovery ask three times in three seconds. Once they have
+ * failed nobody asks again before this is over, be the network back or not.
+ */
+#define RESOLVE_TIMEOUT_MS	5000U
+
 /* The teardown cancels what was queued before: nothing is to follow later. */
 static void conn_queue(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
 		       struct work_struct *work)
@@ -305,7 +311,8 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 	conn->cm_id = id;
 	trace_rpcrdma_conn_state(conn, conn->state, 0);
 	err = rdma_resolve_addr(id, (struct sockaddr *)src, dst,
-				conn->config.timeout_ms);
+				min(conn->config.timeout_ms,
+				    RESOLVE_TIMEOUT_MS));
 	if (err)
 		return err;
 	conn->role = conn->config.role;
