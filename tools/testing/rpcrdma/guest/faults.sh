@@ -92,8 +92,8 @@ link_bounce() {
 	ip link set $dev down && sleep 1 && ip link set $dev up && net_up && wait_for 5 gid_ready
 }
 
-# A bridge has the carrier of its port. The interface between two guests itself
-# is not for setting down: User-Mode Linux closes its socket for good.
+# A bridge has the carrier of its port. To set an interface down is more than rxe
+# survives, or User-Mode Linux, which closes its socket for good.
 bridge_up() {
 	net_up && modprobe -q bridge
 	ip addr flush dev "$(cable)" &&

@@ -15,7 +15,7 @@ client() {
 	need "mount v4.2" nfs_mount 4.2 rdma /mnt
 	if [ "$DEVICE" = rxe ]; then
 		skip "v4.2: the network goes down and comes up" \
-			"afterwards rxe connects no more within one guest, with the kernel's own module neither"
+			"afterwards rxe connects no more, with the kernel's own module neither"
 	else
 		survives "v4.2: the network goes down and comes up" link_bounce
 	fi
