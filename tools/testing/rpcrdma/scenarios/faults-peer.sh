@@ -4,7 +4,7 @@
 # also:    debian-6.12
 # devices: rxe
 # ends:    2
-# limit:   90
+# limit:   120
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
