@@ -64,12 +64,18 @@ static bool callback_get_credit(struct rpcrdma_callback *callback)
 	return got;
 }
 
-/* All credits are with Calls to which the client owes a Reply for long. */
+/*
+ * All credits are with Calls to which the client owes a Reply for long. While
+ * there are messages that no thread has found time for, it may be among them.
+ */
 static bool callback_is_stuck(struct rpcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 	bool stuck;
 
+	/* Without the lock: this is looked at again with the next Call. */
+	if (!list_empty(&to_service(xprt->bc_xprt)->received))
+		return false;
 	spin_lock(&xprt->transport_lock);
 	stuck = callback->in_flight >= callback->granted &&
 		time_after(jiffies, callback->last_call + RPCRDMA_PATIENCE);
