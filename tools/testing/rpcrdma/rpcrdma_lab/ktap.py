@@ -13,8 +13,8 @@ RESULT = re.compile(r"\s*(not ok|ok) \d+(?: -)? ?(.*?)(?: # SKIP ?(.*))?$")
 class Report:
     """
     The top level of one run. A test is a leaf: whatever prints a result of
-    its own. Tests may run side by side: each is printed when it has ended. The
-    lab's own tests read a report instead of printing it.
+    its own. Tests may run side by side: each is named when it begins, and printed
+    when it has ended. The lab's own tests read a report instead of printing it.
     """
 
     def __init__(self, out=say):
@@ -28,6 +28,10 @@ class Report:
 
     def test(self, name):
         return Test(self, name)
+
+    def note(self, text):
+        with self.lock:
+            self.out(f"# {text}")
 
     def skip(self, name, reason):
         with self.lock:
@@ -55,6 +59,7 @@ class Test:
         self.start = time.monotonic()
 
     def __enter__(self):
+        self.report.note(f"{self.name} ...")
         return self
 
     def out(self, text):

@@ -273,8 +273,8 @@ class Session:
 def run_session(key, group, report):
     """Jobs that share a session, in one boot as far as they let it."""
     session = Session(key)
-    host.say(f"# {' '.join(str(part) for part in key)}: "
-             f"{', '.join(dict.fromkeys(job.scenario.name for job in group))}")
+    report.note(f"{' '.join(str(part) for part in key)}: "
+                f"{', '.join(dict.fromkeys(job.scenario.name for job in group))}")
     try:
         for job in group:
             why = job.scenario.why_skipped(job)
