@@ -133,7 +133,7 @@ def load_all(folder="scenarios", everywhere=False):
     return [Scenario.load(path, everywhere) for path in sorted((LAB / folder).glob("*.sh"))]
 
 
-def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
+def jobs(scenarios, guests=None, modules=("inbox",), pattern="*"):
     """Every place where the scenarios run that the arguments leave, in running order."""
     found = []
     for scenario in scenarios:
@@ -142,7 +142,7 @@ def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", devices=None):
         for guest, device, ends, mod in itertools.product(
                 places, scenario.devices, scenario.ends, scenario.modules):
             job = Job(scenario, guest, device, ends, mod)
-            if (guest in (guests or kernels.NAMES) and (not devices or device in devices)
+            if (guest in (guests or kernels.NAMES)
                     and (set(mod.split("+")) & set(modules) or mod == "kunit")
                     and fnmatch.fnmatch(job.name, pattern_for(pattern))):
                 found.append(job)
@@ -202,17 +202,17 @@ class Session:
 
     def run(self, job, test):
         """Run one job; afterwards the guests are either as clean as before or gone."""
+        before = test.bad
         try:
             if not self.guests:
                 self.boot(test)
-            for function, end in job.functions():
-                if not self.step(job, test, function, end):
-                    self.kill()
-                    return
-            if job.scenario.host:
+            done = all(self.step(job, test, *where) for where in job.functions())
+            if done and job.scenario.host:
                 self.host_step(job, test)
         except (GuestFailure, LabError, OSError, subprocess.SubprocessError) as failure:
-            self.report(test, failure)
+            fail(test, failure)
+        if test.bad > before:
+            self.last_words(test)
             self.kill()
 
     def step(self, job, test, function, end):
@@ -259,15 +259,21 @@ class Session:
                 guest.check_console()
             except GuestFailure as failure:
                 with report.test(f"console [{self.name} {self.module}]") as test:
-                    self.report(test, failure)
+                    fail(test, failure)
+                    self.last_words(test)
 
-    def report(self, test, failure):
-        details = []
+    def last_words(self, test):
+        """What the guests of a failed test said last, and where all of it is."""
         for guest in self.guests:
-            details.append(f"last lines of {guest.console}:")
-            details += [f"  {line}" for line in guest.last_lines()]
-        first, *rest = (str(failure) or repr(failure)).splitlines()
-        test.fail(first, *details, *rest)
+            if guest.console.exists():      # it got as far as that
+                test.line(f"# last lines of {guest.console}:")
+                for line in guest.last_lines():
+                    test.line(f"#   {line}")
+
+
+def fail(test, failure):
+    first, *rest = (str(failure) or repr(failure)).splitlines()
+    test.fail(first, *rest)
 
 
 def run_session(key, group, report):

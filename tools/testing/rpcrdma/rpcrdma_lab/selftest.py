@@ -13,16 +13,20 @@ from .host import LAB
 
 
 def planted(test):
-    """Each scenario in selftest/ must fail in the way that its "expect:" line says."""
+    """
+    Each scenario in selftest/ must fail in the way that its "expect:" line says,
+    and the console must be printed, with the path of the log.
+    """
     for plant in scenario.load_all("selftest"):
-        expect = re.search(r"^# expect: +(.*)$", plant.path.read_text(), re.M)[1]
+        expect = [re.search(r"^# expect: +(.*)$", plant.path.read_text(), re.M)[1],
+                  r"# last lines of /.*/console\.log:"]
         lines = []
         report = ktap.Report(out=lines.append)
         todo = scenario.jobs([plant])
         scenario.run_jobs(todo, report)
         failed = not report.close()
-        seen = any(re.search(expect, line) for line in lines)
-        details = [] if failed and seen else lines[-20:]
+        seen = all(any(re.search(wanted, line) for line in lines) for wanted in expect)
+        details = [] if failed and seen else lines
         for line in details:
             test.line(f"# {line}")
         test.step(failed and seen, f"{plant.name}: {plant.shows}")
