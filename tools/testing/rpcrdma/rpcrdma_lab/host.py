@@ -98,7 +98,7 @@ def missing_packages():
 def require_packages():
     """Install what the lab builds with, or name it in one line."""
     if not shutil.which("dpkg-query"):
-        raise LabError("the lab needs a Debian 12 machine: its guests are made from Debian packages")
+        raise LabError("the lab needs a Debian 12 machine: its guests are made of its packages")
     missing = missing_packages()
     if not missing:
         return
