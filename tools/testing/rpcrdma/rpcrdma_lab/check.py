@@ -161,9 +161,10 @@ def kernel_doc():
 def spdx():
     """Every file but data names its licence in its first lines."""
     wanted = sources(("net", "include", "tools", "scripts", "Documentation", ".ci"), "*")
-    wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "README.md")]
+    wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "README.md",
+                                       "COPYING", ".clang-format", ".gitignore")]
     return [f"{path.relative_to(TOP)}: no SPDX line" for path in wanted
-            if path.parent.name != "corpus" and path.name != ".gitignore"
+            if path.parent.name != "corpus"
             and "SPDX-License-Identifier" not in path.read_text(errors="replace")[:200]]
 
 
