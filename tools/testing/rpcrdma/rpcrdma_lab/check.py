@@ -225,8 +225,9 @@ def scenarios(report, pattern, under_test, everywhere, beside):
     everything = scenario.load_all(everywhere=everywhere)
     todo = scenario.jobs(everything, modules=(under_test or MODULE,), pattern=pattern)
     if not under_test:
-        # Where it is quickest
-        todo += [job for job in scenario.jobs(everything, ["um"], ("inbox",), pattern)
+        # Where it is quickest, and if there is time where people have it
+        where = ["um", *(kernels.STOCK if everywhere else ())]
+        todo += [job for job in scenario.jobs(everything, where, ("inbox",), pattern)
                  if job not in todo and job.scenario.name in TRUTH]
     counted = matches("coverage", pattern) and under_test != "inbox"
     if counted:
