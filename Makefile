@@ -43,7 +43,7 @@ check: ## every check; T=pattern for some, ALL=1 in every guest, MODULE=inbox
 coverage: ## which lines of net/ KUnit and the scenarios run: build/coverage.txt
 	@$(LAB) check coverage
 
-scenarios: ## what `make check` runs in guests, a line each; or ALL=1
+scenarios: ## name the scenarios, a line for each place where they run; or ALL=1
 	@$(LAB) list $(if $(ALL),--all)
 
 shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one, MODULE=inbox
