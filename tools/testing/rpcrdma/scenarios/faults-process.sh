@@ -10,15 +10,13 @@
 MIB=$((SLOW ? 16 : 64))
 
 client() {
+	local vers
 	client_begin
-	kill_with 3 intr
-	kill_with 4.2 hard
-}
-
-kill_with() {
-	need "v$1, $2: mount" nfs_mount "$1" rdma /mnt "$2"
-	survives "v$1, $2: readers and writers are killed" kill_some
-	check "v$1, $2: umount" umount /mnt
+	for vers in 3 4.2; do
+		need "mount v$vers" nfs_mount $vers rdma /mnt
+		survives "v$vers: readers and writers are killed" kill_some
+		check "umount v$vers" umount /mnt
+	done
 }
 
 # Whoever has ended by itself does not count.
