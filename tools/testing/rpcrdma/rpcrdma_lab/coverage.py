@@ -29,9 +29,9 @@ def jobs():
             if job.ends == 1 and job.module == "ours" and job.scenario.name not in LEFT_OUT]
 
 
-def counts_for(job, jobs):
-    """Whether one of the jobs runs in um-gcov what this one runs in um."""
-    return job.guest == "um" and dataclasses.replace(job, guest=kernels.COVERAGE) in jobs
+def counts_for(job, todo):
+    """Whether one of those to do runs in um-gcov what this one runs in um."""
+    return job.guest == "um" and dataclasses.replace(job, guest=kernels.COVERAGE) in todo
 
 
 def forget():
