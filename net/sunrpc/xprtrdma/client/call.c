@@ -40,11 +40,16 @@ struct builder {
 
 /* Sizes */
 
-/* With integrity or privacy the data is part of what is computed over. */
+/*
+ * With integrity or privacy the data is part of what is computed over. For krb5
+ * without either, RPCSEC_GSS leaves the flag as it finds it in fresh memory.
+ */
 static bool ddp_allowed(const struct rpc_rqst *rqst)
 {
-	return !test_bit(RPCAUTH_AUTH_DATATOUCH,
-			 &rqst->rq_cred->cr_auth->au_flags);
+	const struct rpc_auth *auth = rqst->rq_cred->cr_auth;
+
+	return auth->au_flavor == RPC_AUTH_GSS_KRB5 ||
+	       !test_bit(RPCAUTH_AUTH_DATATOUCH, &auth->au_flags);
 }
 
 static u32 span_segments(const struct rpcrdma_link *link, unsigned int offset,
