@@ -55,7 +55,6 @@
 #include <fcntl.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +64,6 @@
 #include "peer.h"
 
 #define SLOTS		64
-#define WORDS_MAX	16384
 #define PRIVATE_MAX	56
 #define RESOLVE_MS	5000
 #define READS_MAX	8
@@ -106,23 +104,6 @@ static u8 private_data[PRIVATE_MAX];
 static size_t private_len;
 static unsigned int receives = SLOTS;
 static double patience = 10;
-static unsigned int line;
-
-/**
- * fail - the script does not come true
- * @format: why
- */
-noreturn void fail(const char *format, ...)
-{
-	va_list args;
-
-	fprintf(stderr, "peer: line %u: ", line);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
 
 /* What happens by itself */
 
@@ -655,11 +636,7 @@ static void do_sleep(char **words)
 	patience = before;
 }
 
-static const struct command {
-	const char *name;
-	unsigned int words;	/* at least as many */
-	void (*run)(char **words);
-} commands[] = {
+static const struct command commands[] = {
 	{ "private", 0, do_private },
 	{ "receives", 1, do_receives },
 	{ "patience", 1, do_patience },
@@ -680,42 +657,9 @@ static const struct command {
 	{ NULL, 0, NULL },
 };
 
-static void run(char **words, unsigned int count)
-{
-	const struct command *command;
-
-	for (command = commands; command->name; command++) {
-		if (strcmp(command->name, words[0]))
-			continue;
-		if (count <= command->words)
-			fail("%s needs more", words[0]);
-		command->run(words + 1);
-		return;
-	}
-	fail("there is no command %s", words[0]);
-}
-
-static void run_line(char *text)
-{
-	static char *words[WORDS_MAX + 1];
-	unsigned int count = 0;
-	char *word;
-
-	for (word = strtok(text, " \t\n"); word; word = strtok(NULL, " \t\n")) {
-		if (count == WORDS_MAX)
-			fail("too long");
-		words[count++] = word;
-	}
-	words[count] = NULL;
-	if (count && *words[0] != '#')
-		run(words, count);
-}
-
 int main(void)
 {
-	char *text = NULL;
 	sigset_t end_signals;
-	size_t size = 0;
 
 	sigemptyset(&end_signals);
 	sigaddset(&end_signals, SIGTERM);
@@ -724,10 +668,7 @@ int main(void)
 	if (!channel || fcntl(channel->fd, F_SETFL, O_NONBLOCK))
 		fail("no RDMA connection manager: %s", strerror(errno));
 
-	while (getline(&text, &size, stdin) > 0) {
-		line++;
-		run_line(text);
-	}
+	run_script(commands);
 	patience = LEFT_SECONDS;
 	if (conn)
 		wait_until(has_message);

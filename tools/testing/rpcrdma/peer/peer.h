@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the two halves of the peer share: peer.c does what a script says,
- * message.c makes messages and patterns of its words.
+ * What the parts of the peer share: script.c reads a script, peer.c does what it
+ * says, message.c makes messages and patterns of its words.
  */
 #ifndef RPCRDMA_PEER_H
 #define RPCRDMA_PEER_H
@@ -33,11 +33,19 @@ struct message {
 	u8 data[];
 };
 
+/* What a line of a script may begin with */
+struct command {
+	const char *name;
+	unsigned int words;	/* at least as many */
+	void (*run)(char **words);
+};
+
 /* All that there are, and the message that was received last, or NULL */
 extern struct buffer *buffers;
 extern struct message *last;
 
 noreturn void fail(const char *format, ...);
+void run_script(const struct command *commands);
 
 u32 parse_u32(const char *word);
 struct buffer *buffer_find(const char *name);
