@@ -62,10 +62,11 @@ LINK_READ="$FILE_FOUND $OP_READLINK 0 $SHORT"
 
 # nfsd knows the place of but one READ's data.
 two_results() {
-	local call
+	local call written
 	call=$(compound 8 "$(read_file long)" "$(find_file link) $OP_READLINK")
+	written=$(replies_that_wrote)
 
-	our_peer "COMPOUND with READ and READLINK, a Write chunk for each" \
+	traced our_peer "COMPOUND with READ and READLINK, a Write chunk for each" \
 		"send $(start $XID $RDMA_MSG) 0 \
 			$(write_chunk @a) $(write_chunk @b+0,2048 @b+2048,2048) 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG 0 \
@@ -74,6 +75,12 @@ two_results() {
 			$(compounded 8 "$(file_read $LONG)" "$LINK_READ")" \
 		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..." \
 		"holds b 0 $(octets /tmp/link) :eeee $UNTOUCHED ..."
+	check "the server sees a Call with two Write chunks, and no other" \
+		is "received RDMA_MSG form=write reads=0 writes=2 segments=3" "$(seen call)"
+	check "its Reply has written to them" \
+		is "sent RDMA_MSG form=write reads=0 writes=2 segments=3" "$(seen reply)"
+	check "all of both results" grep "rpcrdma_reply: .* written=$((LONG + SHORT)) " /tmp/trace
+	check "that counts as one Reply" is $((written + 1)) "$(replies_that_wrote)"
 
 	our_peer "an empty Write chunk has its result stay inline" \
 		"send $(start $XID $RDMA_MSG) 0 \
@@ -95,6 +102,15 @@ two_results() {
 		"send $(start $XID $RDMA_MSG) 0 \
 			$(write_chunk @a) $(write_chunk "@b+0,$((SHORT - 1))") 0 0 $call" \
 		"expect $(err_chunk $XID)" "holds b 0 $UNTOUCHED ..."
+}
+
+# What the server's tracepoints told of each Call, or Reply
+seen() {
+	sed -n "s/.*rpcrdma_$1_form: .* xid=$XID \(.*\) len=.* \(reads=.*\)/\1 \2/p" /tmp/trace
+}
+
+replies_that_wrote() {
+	cat /proc/sys/sunrpc/svc_rdma/rdma_stat_write
 }
 
 one_read() {
