@@ -69,6 +69,9 @@
 #define READS_MAX	8
 #define LEFT_SECONDS	0.05
 
+/* siw accepts a connection first, and only then hears what comes by it. */
+#define ACCEPTED_USEC	50000
+
 #define NOTHING		(-1)
 
 /* What a wr_id has beside the slot */
@@ -438,12 +441,17 @@ static void post_send(char **words)
 	if (*words && **words == '!') {
 		wr.opcode = IBV_WR_SEND_WITH_INV;
 		wr.invalidate_rkey = parse_u32(*words++ + 1);
+		/* where libsiw looks for it */
+		wr.wr.rdma.rkey = wr.invalidate_rkey;
 	}
 	sge.length = build(words, slots[0][slot]);
 	wr.num_sge = sge.length ? 1 : 0;
-	if (ibv_post_send(conn->qp, &wr, &bad))
+	if (!sent && conn->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		usleep(ACCEPTED_USEC);
+	if (!ibv_post_send(conn->qp, &wr, &bad))
+		sent++;
+	else if (!wait_until(is_closed))	/* siw knows before we are told. */
 		fail("a Send cannot be posted");
-	sent++;
 }
 
 /* That the connection breaks is for what follows to find right or wrong. */

@@ -2,7 +2,7 @@
 # shows:   whatever a responder sends, our client's tasks end as mount options say, and it unmounts
 # guests:  um um-debug
 # also:    debian-6.1 debian-6.12 smp-debug
-# devices: rxe
+# devices: rxe siw
 # modules: ours
 # limit:   300
 
