@@ -2,7 +2,7 @@
 # shows:   without a server a soft mount fails, and a hard one can be unmounted by force
 # guests:  um debian-6.12
 # also:    um-debug debian-6.1 smp-debug
-# devices: rxe
+# devices: rxe siw
 # limit:   90
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
