@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   sec=krb5, krb5i and krb5p; what is protected has no Read or Write chunk of its own
-# guests:  um debian-6.12
+# guests:  um
+# also:    debian-6.12
 # devices: rxe siw
 # skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
 
