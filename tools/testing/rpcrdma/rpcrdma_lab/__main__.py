@@ -31,7 +31,7 @@ def parse():
         some.add_argument("pattern", nargs="?", default="*")
         some.add_argument("--module", choices=("ours", "inbox"))
         some.add_argument("--all", action="store_true", help="scenarios on the guests that they "
-                          "name by \"also\" too: some hours instead of half of one")
+                          "name by \"also\" too: more than twice as long")
         if name != "check":
             some.add_argument("--guest", action="append",
                               choices=(*kernels.NAMES, kernels.COVERAGE))

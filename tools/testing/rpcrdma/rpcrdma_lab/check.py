@@ -136,7 +136,8 @@ def checkpatch():
 EXEMPT = {
     "net/sunrpc/xprtrdma/trace.h": {"PARENTHESIS_ALIGNMENT", "OPEN_ENDED_LINE", "COMPLEX_MACRO",
                                     "TRAILING_SEMICOLON", "MACRO_ARG_REUSE"},
-    "include/": {"LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "COMPLEX_MACRO", "MACRO_ARG_REUSE"},
+    "include/": {"LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "COMPLEX_MACRO", "MACRO_ARG_REUSE",
+                 "MACRO_ARG_PRECEDENCE", "SPACING"},
     "tools/testing/rpcrdma/wire/fuzz.c": {"CAMELCASE"},
     "tools/testing/rpcrdma/wire/kunit/test.h": {"MACRO_ARG_REUSE", "MACRO_ARG_PRECEDENCE",
                                                 "PREFER_DEFINED_ATTRIBUTE_MACRO"},
