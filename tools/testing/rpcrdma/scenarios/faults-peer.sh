@@ -35,9 +35,11 @@ reload() {
 }
 
 # What the server says is lost: the client gives up its connection and asks for
-# a new one, which the server accepts, and so on.
+# a new one, which the server accepts, and so on. It is lost behind the bridge:
+# while an interface gets another qdisc it refuses packets, which a queue pair of
+# rxe does not survive.
 reload_half_made() {
-	impair "$(netdev)" loss 100% && sleep 7 && reload && impair_no_more "$(netdev)"
+	impair "$(cable)" loss 100% && sleep 7 && reload && impair_no_more "$(cable)"
 }
 
 # The server does not get to know that this client is gone.
