@@ -177,6 +177,7 @@ struct rpcrdma_work {
 	struct ib_send_wr *first;
 	struct ib_send_wr *last;
 	struct list_head list;
+	unsigned long since;		/* posted; if signalled */
 	u16 wrs;
 	bool signalled;
 };

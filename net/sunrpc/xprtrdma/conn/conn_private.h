@@ -151,6 +151,7 @@ struct rpcrdma_conn {
 	struct list_head waiting;	/* to be posted first when there is room */
 	wait_queue_head_t sq_wait;
 	struct work_struct writable_work;
+	struct delayed_work watch;	/* of the oldest signalled in @fifo */
 
 	/* send.c: @send_lock protects these */
 	spinlock_t send_lock;

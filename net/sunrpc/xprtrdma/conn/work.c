@@ -9,6 +9,15 @@
  */
 #include "../trace.h"
 
+/*
+ * How long a signalled work may go without its completion. Queue pairs give up
+ * by themselves: within seconds on RoCE, minutes on a large fabric. A few never
+ * do: rxe of 6.1 is stuck if it fails a registration while it repeats a Send.
+ * Nothing else tells, as NFSv4 waits for as long as there is a connection. NFS
+ * over TCP has the same limit on octets that are not acknowledged.
+ */
+#define STUCK_LIMIT	(180 * HZ)
+
 /**
  * rpcrdma_sq_init - account for an empty send queue
  * @sq: the account
@@ -79,10 +88,15 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 	signalled = rpcrdma_sq_signal(&conn->sq, work->wrs, signalled,
 				      max_unsignalled(conn));
 	work->signalled = signalled;
-	if (signalled)
+	if (signalled) {
 		work->last->send_flags |= IB_SEND_SIGNALED;
-	else
+		work->since = jiffies;
+		if (!delayed_work_pending(&conn->watch))
+			queue_delayed_work(rpcrdma_wq, &conn->watch,
+					   STUCK_LIMIT);
+	} else {
 		work->last->send_flags &= ~IB_SEND_SIGNALED;
+	}
 	list_add_tail(&work->list, &conn->fifo);
 	trace_rpcrdma_post(conn, work->wrs, signalled, work->last->opcode);
 
@@ -182,6 +196,32 @@ static void writable_work(struct work_struct *work)
 		conn->ops->writable(conn);
 }
 
+/*
+ * Runs again when the oldest would be overdue. If there is none, the next to be
+ * posted starts it.
+ */
+static void watch_work(struct work_struct *watch)
+{
+	struct rpcrdma_conn *conn = container_of(to_delayed_work(watch),
+						 struct rpcrdma_conn, watch);
+	struct rpcrdma_work *work;
+	unsigned long age;
+
+	spin_lock_bh(&conn->post_lock);
+	list_for_each_entry(work, &conn->fifo, list) {
+		if (!work->signalled)
+			continue;
+		age = jiffies - work->since;
+		if (age >= STUCK_LIMIT)
+			rpcrdma_conn_close_locked(conn, -ETIMEDOUT);
+		else if (conn->state == RPCRDMA_CONN_ESTABLISHED)
+			queue_delayed_work(rpcrdma_wq, &conn->watch,
+					   STUCK_LIMIT - age);
+		break;
+	}
+	spin_unlock_bh(&conn->post_lock);
+}
+
 /**
  * rpcrdma_work_init - before the first work
  * @conn: the connection
@@ -193,6 +233,7 @@ void rpcrdma_work_init(struct rpcrdma_conn *conn)
 	INIT_LIST_HEAD(&conn->waiting);
 	init_waitqueue_head(&conn->sq_wait);
 	INIT_WORK(&conn->writable_work, writable_work);
+	INIT_DELAYED_WORK(&conn->watch, watch_work);
 	conn->error_cqe.done = error_wc;
 }
 
@@ -362,6 +403,8 @@ void rpcrdma_work_flush(struct rpcrdma_conn *conn)
 	struct rpcrdma_work *work, *next;
 	LIST_HEAD(flushed);
 
+	/* Nobody posts any more. */
+	cancel_delayed_work_sync(&conn->watch);
 	spin_lock_bh(&conn->post_lock);
 	list_splice_tail_init(&conn->fifo, &flushed);
 	list_splice_tail_init(&conn->waiting, &flushed);
