@@ -349,6 +349,36 @@ static void test_chains(struct kunit *test)
 	queue_end(queue);
 }
 
+static void watch(struct rpcrdma_conn *conn)
+{
+	conn->watch.work.func(&conn->watch.work);
+}
+
+/* Only a signalled work has to be reported as done within three minutes. */
+static void test_no_completion(struct kunit *test)
+{
+	struct queue *queue = queue_make(test);
+	struct rpcrdma_conn *conn = queue->conn;
+
+	queue_reset(queue, &work_rows[0]);
+	take_steps(queue, "a1B1");
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->watch));
+	queue->chain[0].work.since = jiffies - 200 * HZ;
+	queue->chain[1].work.since = jiffies - 170 * HZ;
+	watch(conn);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+
+	/* For the teardown there has never been a queue pair. */
+	conn->qp = NULL;
+	queue->chain[1].work.since = jiffies - 180 * HZ;
+	watch(conn);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
+	KUNIT_EXPECT_EQ(test, conn->status, -ETIMEDOUT);
+	flush_workqueue(rpcrdma_wq);
+	rpcrdma_work_flush(conn);
+	rpcrdma_conn_put(conn);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
@@ -357,6 +387,7 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_takes_all_there_is),
 	KUNIT_CASE(test_sq_never_gets_stuck),
 	KUNIT_CASE(test_chains),
+	KUNIT_CASE(test_no_completion),
 	{}
 };
 
