@@ -4,6 +4,7 @@
 # also:    debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # modules: ours
+# skip:    um-debug siw * *: minutes, for what um shows with siw and um-debug with rxe
 # limit:   300
 
 . /lab/guest/peer.sh
