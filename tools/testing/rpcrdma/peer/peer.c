@@ -67,6 +67,7 @@
 #define PRIVATE_MAX	56
 #define RESOLVE_MS	5000
 #define READS_MAX	8
+#define PORTS		5	/* to try */
 #define LEFT_SECONDS	0.05
 
 /* siw accepts a connection first, and only then hears what comes by it. */
@@ -289,8 +290,12 @@ static void make_queues(void)
 		post_receive(i);
 }
 
-/* Either end gives up a Send that finds no Receive; seven would mean never. */
-static void establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
+/*
+ * Either end gives up a Send that finds no Receive; seven would mean never.
+ * Returns whether the port is free: that which the CM has chosen for iWARP may be
+ * one that TCP remembers from an earlier connection.
+ */
+static bool establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
 		      unsigned int reads)
 {
 	struct rdma_conn_param param = {
@@ -301,9 +306,13 @@ static void establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
 		.rnr_retry_count = 6,
 	};
 
-	if (how(conn, &param))
+	if (how(conn, &param)) {
+		if (errno == EADDRINUSE)
+			return false;
 		fail("no connection: %s", strerror(errno));
+	}
 	await(RDMA_CM_EVENT_ESTABLISHED);
+	return true;
 }
 
 static struct sockaddr_in address(char **words)
@@ -324,21 +333,46 @@ static void need_no_connection(void)
 		fail("there is a connection already");
 }
 
-static void do_connect(char **words)
+static void end_connection(void)
 {
-	struct sockaddr_in addr = address(words);
+	struct ibv_wc wc;
 
-	need_no_connection();
+	if (!conn)
+		return;
+	closed = true;
+	rdma_disconnect(conn);
+	rdma_destroy_qp(conn);
+	while (ibv_poll_cq(cq, 1, &wc) > 0)
+		completed(&wc);
+	rdma_destroy_id(conn);
+	conn = NULL;
+}
+
+static bool connect_to(struct sockaddr_in *addr)
+{
 	happened = NOTHING;
 	if (rdma_create_id(channel, &conn, NULL, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(conn, NULL, (struct sockaddr *)&addr, RESOLVE_MS))
+	    rdma_resolve_addr(conn, NULL, (struct sockaddr *)addr, RESOLVE_MS))
 		fail("no address: %s", strerror(errno));
 	await(RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (rdma_resolve_route(conn, RESOLVE_MS))
 		fail("no route: %s", strerror(errno));
 	await(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	make_queues();
-	establish(rdma_connect, READS_MAX);
+	return establish(rdma_connect, READS_MAX);
+}
+
+static void do_connect(char **words)
+{
+	struct sockaddr_in addr = address(words);
+	unsigned int ports = PORTS;
+
+	need_no_connection();
+	while (!connect_to(&addr)) {
+		end_connection();
+		if (!--ports)
+			fail("no port is free");
+	}
 }
 
 static void do_listen(char **words)
@@ -364,7 +398,8 @@ static void accept_request(void)
 	happened = NOTHING;
 	make_queues();
 	/* A responder serves no RDMA Reads. */
-	establish(rdma_accept, 1);
+	if (!establish(rdma_accept, 1))
+		fail("no port is free");
 }
 
 static void do_accept(char **words)
@@ -374,21 +409,6 @@ static void do_accept(char **words)
 	if (!wait_until(is_requested))
 		fail("nobody connects");
 	accept_request();
-}
-
-static void end_connection(void)
-{
-	struct ibv_wc wc;
-
-	if (!conn)
-		return;
-	closed = true;
-	rdma_disconnect(conn);
-	rdma_destroy_qp(conn);
-	while (ibv_poll_cq(cq, 1, &wc) > 0)
-		completed(&wc);
-	rdma_destroy_id(conn);
-	conn = NULL;
 }
 
 /* Whoever leaves does not care for what else has arrived. */
