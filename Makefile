@@ -49,7 +49,7 @@ scenarios: ## name the scenarios, a line for each place where they run; or ALL=1
 shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one, MODULE=inbox
 	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE))
 
-bench: ## measure ours beside the kernel's own, 9 minutes; ROUNDS=3, T=pattern for some jobs
+bench: ## measure ours beside the kernel's own, minutes; ROUNDS=3, T=pattern for some jobs
 	@$(LAB) bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(T),'$(T)')
 
 fuzz: ## fuzz the wire format for FUZZ_SECONDS=600

@@ -119,7 +119,7 @@ server_bounce() {
 }
 
 unload() {
-	wait_for $((SLOW ? 60 : 10)) modprobe -r rpcrdma && not loaded
+	module_goes && not loaded
 }
 
 # impair DEV HOW...: what leaves by a network interface, by netem

@@ -138,8 +138,12 @@ module_up() {
 	need "load rpcrdma" modprobe rpcrdma
 }
 
+module_goes() {
+	wait_for $((SLOW ? 60 : 10)) modprobe -r rpcrdma
+}
+
 module_down() {
-	check "unload rpcrdma" wait_for $((SLOW ? 60 : 10)) modprobe -r rpcrdma
+	check "unload rpcrdma" module_goes
 	check "rpcrdma is gone" not loaded
 }
 

@@ -31,7 +31,7 @@ def parse():
         some.add_argument("pattern", nargs="?", default="*")
         some.add_argument("--module", choices=("ours", "inbox"))
         some.add_argument("--all", action="store_true", help="scenarios on the guests that they "
-                          "name by \"also\" too: more than twice as long")
+                          "name by \"also\" too, which takes longer")
         if name != "check":
             some.add_argument("--guest", action="append",
                               choices=(*kernels.NAMES, kernels.COVERAGE))
