@@ -189,6 +189,18 @@ static bool service_wake(struct rpcrdma_service *service,
 	return true;
 }
 
+/* The same for who does not hold the lock. */
+static bool service_hand_over(struct rpcrdma_service *service,
+			      struct list_head *entry, struct list_head *list)
+{
+	bool taken;
+
+	spin_lock(&service->lock);
+	taken = service_wake(service, entry, list);
+	spin_unlock(&service->lock);
+	return taken;
+}
+
 /*
  * There is no memory for a request. To drop the message would cost its
  * requester a credit, so it is put behind the others, and the thread waits as
@@ -197,13 +209,8 @@ static bool service_wake(struct rpcrdma_service *service,
 static void retry_later(struct rpcrdma_service *service,
 			struct rpcrdma_recv *recv)
 {
-	bool taken;
-
 	memalloc_retry_wait(GFP_KERNEL);
-	spin_lock(&service->lock);
-	taken = service_wake(service, &recv->list, &service->received);
-	spin_unlock(&service->lock);
-	if (!taken)
+	if (!service_hand_over(service, &recv->list, &service->received))
 		rpcrdma_recv_put(recv);
 }
 
@@ -239,12 +246,8 @@ void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 void rpcrdma_request_pulled(struct rpcrdma_request *request)
 {
 	struct rpcrdma_service *service = request->service;
-	bool taken;
 
-	spin_lock(&service->lock);
-	taken = service_wake(service, &request->list, &service->pulled);
-	spin_unlock(&service->lock);
-	if (!taken)
+	if (!service_hand_over(service, &request->list, &service->pulled))
 		rpcrdma_request_put(request);
 }
 
