@@ -95,12 +95,15 @@ static int choose_form(const struct rpcrdma_link *link,
 		.reply_ddp	 = ddp && reply->flags & XDRBUF_READ,
 		.call_threshold	 = link->conn->agreement.call_threshold,
 		.reply_threshold = link->conn->agreement.reply_threshold,
-		.read_segments	 = page_segments(link, call),
-		.long_segments	 = whole_segments(link, call),
-		.write_segments	 = page_segments(link, reply),
-		.reply_segments	 = whole_segments(link, reply),
 	};
 
+	/* Most RPCs, for which nobody has to count segments */
+	if (rpcrdma_form_inline(&request->form, &sizes))
+		return 0;
+	sizes.read_segments = page_segments(link, call);
+	sizes.long_segments = whole_segments(link, call);
+	sizes.write_segments = page_segments(link, reply);
+	sizes.reply_segments = whole_segments(link, reply);
 	return rpcrdma_form_choose(&request->form, &sizes);
 }
 
@@ -110,10 +113,8 @@ static int choose_form(const struct rpcrdma_link *link,
  * The device may be short of mappings now, and have some later. Nothing tells
  * that from memory that it can never map.
  */
-static int mapping_failed(struct rpcrdma_request *request, int error)
+static int mapping_failed(struct rpcrdma_request *request)
 {
-	if (error == -ENOTCONN)
-		return error;
 	if (!request->mapping_since)
 		request->mapping_since = jiffies ?: 1;
 	return time_before(jiffies, request->mapping_since + MAPPING_PATIENCE) ?
@@ -128,7 +129,7 @@ static int finish_mr(struct builder *b)
 	b->mr = NULL;
 	ret = rpcrdma_mr_map(mr, b->direction);
 	if (ret)
-		return mapping_failed(b->request, ret);
+		return mapping_failed(b->request);
 	*b->next = &mr->reg_wr.wr;
 	b->next = &mr->reg_wr.wr.next;
 	b->link->client->stats.registrations++;
@@ -316,7 +317,7 @@ static int gather_pages(struct builder *b, const struct xdr_buf *buf)
 
 	if (!ret)
 		ret = rpcrdma_kvec_pieces(&buf->tail[0], gather_piece, b->send);
-	return ret ? mapping_failed(b->request, ret) : 0;
+	return ret ? mapping_failed(b->request) : 0;
 }
 
 static int build_payload(struct builder *b, u32 header_len, bool gather)
@@ -519,8 +520,11 @@ int rpcrdma_call_send(struct rpc_rqst *rqst)
 	/* No second copy of a Call by a connection that is to be closed */
 	if (!link || test_bit(XPRT_CLOSE_WAIT, &xprt->state))
 		return ret;
-	if (rpcrdma_conn_established(link->conn))
+	if (rpcrdma_conn_established(link->conn) &&
+	    rpcrdma_conn_enter(link->conn)) {
 		ret = send_or_park(link, rqst);
+		rpcrdma_conn_leave(link->conn);
+	}
 	switch (ret) {
 	case 0:
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;

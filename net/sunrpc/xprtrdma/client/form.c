@@ -27,15 +27,20 @@ static u64 reply_chunk_len(const struct rpcrdma_sizes *sizes)
 
 /*
  * A Reply that fits is received inline, whatever it carries: copying what is
- * smaller than a threshold costs less than a registration. The Write chunk
- * takes room in the Reply, too, where it is returned.
+ * smaller than a threshold costs less than a registration.
  */
+static bool reply_fits(const struct rpcrdma_sizes *sizes)
+{
+	return (u64)RPCRDMA_HEADER_MIN + sizes->reply_max <=
+	       sizes->reply_threshold;
+}
+
+/* The Write chunk takes room in the Reply, too, where it is returned. */
 static enum rpcrdma_reply_form choose_reply(const struct rpcrdma_sizes *sizes)
 {
 	u64 beside_data;
 
-	if ((u64)RPCRDMA_HEADER_MIN + sizes->reply_max <=
-	    sizes->reply_threshold)
+	if (reply_fits(sizes))
 		return RPCRDMA_REPLY_INLINE;
 	if (!sizes->reply_ddp)
 		return RPCRDMA_REPLY_CHUNK;
@@ -45,6 +50,29 @@ static enum rpcrdma_reply_form choose_reply(const struct rpcrdma_sizes *sizes)
 	    sizes->reply_threshold)
 		return RPCRDMA_REPLY_WRITE_CHUNK;
 	return RPCRDMA_REPLY_CHUNK;
+}
+
+/**
+ * rpcrdma_form_inline - whether an RPC travels without chunks
+ * @form: set, if so
+ * @sizes: what it depends on; nothing need be known of segments
+ *
+ * Context: any.
+ * Return: true if both ends can send inline.
+ */
+bool rpcrdma_form_inline(struct rpcrdma_form *form,
+			 const struct rpcrdma_sizes *sizes)
+{
+	if (!reply_fits(sizes) ||
+	    (u64)RPCRDMA_HEADER_MIN + sizes->call_len > sizes->call_threshold)
+		return false;
+	*form = (struct rpcrdma_form){
+		.call = RPCRDMA_CALL_INLINE,
+		.reply = RPCRDMA_REPLY_INLINE,
+		.header_len = RPCRDMA_HEADER_MIN,
+		.inline_len = sizes->call_len,
+	};
+	return true;
 }
 
 /**

@@ -64,6 +64,8 @@ struct rpcrdma_form {
 	u32 inline_len;
 };
 
+bool rpcrdma_form_inline(struct rpcrdma_form *form,
+			 const struct rpcrdma_sizes *sizes);
 int rpcrdma_form_choose(struct rpcrdma_form *form,
 			const struct rpcrdma_sizes *sizes);
 

@@ -26,8 +26,10 @@
  * ->received and ->done of one connection never run at the same time as
  * themselves or each other.
  *
- * A message, a Send or a registration that a role owns may be given back at any
- * time, also after ->closed and after the last rpcrdma_conn_put(): then that
+ * "Entered" says that a function may be called between rpcrdma_conn_enter() and
+ * rpcrdma_conn_leave() only. A Send is taken, posted and given back so, or in a
+ * callback. A message or a registration that a role owns may be given back at
+ * any time, also after ->closed and after the last rpcrdma_conn_put(): then that
  * frees it and touches nothing else.
  */
 #ifndef RPCRDMA_CONN_CONN_H
@@ -210,7 +212,6 @@ struct rpcrdma_send {
 	void *private;
 	struct list_head list;
 	/* private: send.c's; the elements after the first are DMA-mapped pages */
-	struct rpcrdma_owned owned;
 	unsigned int num_sge;
 	struct ib_sge sge[];
 };

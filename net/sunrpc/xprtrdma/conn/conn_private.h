@@ -155,9 +155,8 @@ struct rpcrdma_conn {
 
 	/* send.c: @send_lock protects these */
 	spinlock_t send_lock;
-	struct list_head sends;		/* all, by owned.all */
 	struct list_head sends_free;	/* idle, by list */
-	unsigned int num_sends;
+	unsigned int num_sends;		/* all */
 	u32 send_size;			/* constant while there are any */
 	bool send_wanted;		/* rpcrdma_send_get() found none */
 

@@ -165,7 +165,7 @@ void rpcrdma_mr_create(struct rpcrdma_conn *conn)
  *
  * The caller owns it until rpcrdma_mr_put().
  *
- * Context: any but hard interrupts.
+ * Context: entered; any but hard interrupts.
  * Return: the registration, empty; or NULL if the connection is not
  * established, or if there is none, and then ->writable follows when some have
  * been made.
@@ -175,7 +175,7 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 	struct rpcrdma_mr *mr;
 	bool low;
 
-	if (!rpcrdma_conn_established(conn) || !rpcrdma_conn_enter(conn))
+	if (!rpcrdma_conn_established(conn))
 		return NULL;
 	spin_lock_bh(&conn->mr_lock);
 	mr = list_first_entry_or_null(&conn->mrs_free, struct rpcrdma_mr, list);
@@ -190,7 +190,6 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&conn->mr_lock);
 	if (low)
 		queue_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
-	rpcrdma_conn_leave(conn);
 	if (!mr)
 		return NULL;
 
@@ -265,12 +264,24 @@ static void mr_fill_wr(struct rpcrdma_mr *mr)
 	};
 }
 
-/* Caller has entered the connection. */
-static int mr_do_map(struct rpcrdma_mr *mr)
+/**
+ * rpcrdma_mr_map - prepare a registration for the peer
+ * @mr: the registration, with memory in it
+ * @direction: DMA_TO_DEVICE if the peer will read, DMA_FROM_DEVICE if it will
+ *	write
+ *
+ * Afterwards @mr->segment may be offered in a message, behind @mr->reg_wr. If
+ * that is never posted, the registration needs no invalidation.
+ *
+ * Context: entered; may sleep.
+ * Return: 0 or a negative errno: the memory cannot be mapped.
+ */
+int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 {
 	struct ib_device *device = mr->conn->device->ib;
 	int mapped, n;
 
+	mr->direction = direction;
 	mapped = ib_dma_map_sg(device, mr->sgl, mr->num_sg, mr->direction);
 	if (!mapped)
 		return -EIO;
@@ -285,30 +296,6 @@ static int mr_do_map(struct rpcrdma_mr *mr)
 	mr_fill_wr(mr);
 	trace_rpcrdma_mr_map(mr->conn, mr);
 	return 0;
-}
-
-/**
- * rpcrdma_mr_map - prepare a registration for the peer
- * @mr: the registration, with memory in it
- * @direction: DMA_TO_DEVICE if the peer will read, DMA_FROM_DEVICE if it will
- *	write
- *
- * Afterwards @mr->segment may be offered in a message, behind @mr->reg_wr. If
- * that is never posted, the registration needs no invalidation.
- *
- * Context: may sleep.
- * Return: 0, -ENOTCONN, or another negative errno: the memory cannot be mapped.
- */
-int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
-{
-	int err;
-
-	if (!rpcrdma_owned_enter(mr->conn, &mr->owned))
-		return -ENOTCONN;
-	mr->direction = direction;
-	err = mr_do_map(mr);
-	rpcrdma_conn_leave(mr->conn);
-	return err;
 }
 
 /**

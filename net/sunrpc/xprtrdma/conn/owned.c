@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a role may own when its connection goes: messages, Sends and
- * registrations.
+ * What a role may own when its connection goes: messages and registrations.
  *
  * A device that is being removed cannot wait for a role, so the teardown takes
  * the hardware's part of each of these (mappings, keys) away, owned or not,

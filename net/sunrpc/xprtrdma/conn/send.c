@@ -20,11 +20,8 @@ static struct ib_device *conn_device(const struct rpcrdma_conn *conn)
 	return conn->device->ib;
 }
 
-static void send_release(struct rpcrdma_owned *owned)
+static void send_free(struct rpcrdma_send *send)
 {
-	struct rpcrdma_send *send = container_of(owned, struct rpcrdma_send,
-						 owned);
-
 	kfree(send->data);
 	kfree(send);
 }
@@ -54,7 +51,7 @@ static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	return send;
 
 err_free:
-	send_release(&send->owned);
+	send_free(send);
 	return NULL;
 }
 
@@ -65,7 +62,6 @@ err_free:
 void rpcrdma_send_init(struct rpcrdma_conn *conn)
 {
 	spin_lock_init(&conn->send_lock);
-	INIT_LIST_HEAD(&conn->sends);
 	INIT_LIST_HEAD(&conn->sends_free);
 }
 
@@ -88,7 +84,6 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 		if (!send)
 			return -ENOMEM;
 		spin_lock_bh(&conn->send_lock);
-		list_add(&send->owned.all, &conn->sends);
 		list_add(&send->list, &conn->sends_free);
 		conn->num_sends++;
 		spin_unlock_bh(&conn->send_lock);
@@ -110,9 +105,7 @@ static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!send)
 		return NULL;
-	send->owned.held = true;
 	spin_lock_bh(&conn->send_lock);
-	list_add(&send->owned.all, &conn->sends);
 	WRITE_ONCE(conn->num_sends, conn->num_sends + 1);
 	spin_unlock_bh(&conn->send_lock);
 	return send;
@@ -126,12 +119,10 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 	spin_lock_bh(&conn->send_lock);
 	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send,
 					list);
-	if (send) {
-		list_del_init(&send->list);
-		send->owned.held = true;
-	} else if (wanted) {
+	if (send)
+		list_del(&send->list);
+	else if (wanted)
 		conn->send_wanted = true;
-	}
 	spin_unlock_bh(&conn->send_lock);
 	return send;
 }
@@ -143,7 +134,7 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
  * The caller owns the Send until rpcrdma_send_put(). It fills in @data, @len,
  * @work.done and @private.
  *
- * Context: any but hard interrupts.
+ * Context: entered, or a callback; any but hard interrupts.
  * Return: the Send; or NULL if the connection is not established, or if all
  * are in use, and then ->writable follows when one comes back.
  */
@@ -151,7 +142,7 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_send *send;
 
-	if (!rpcrdma_conn_established(conn) || !rpcrdma_conn_enter(conn))
+	if (!rpcrdma_conn_established(conn))
 		return NULL;
 	send = send_make(conn, SENDS_ENOUGH);
 	if (!send)
@@ -160,7 +151,6 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 		send = send_make(conn, conn->depths.sends);
 	if (!send)
 		send = send_take(conn, true);
-	rpcrdma_conn_leave(conn);
 	if (!send)
 		return NULL;
 
@@ -180,37 +170,29 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
  *	it is part of a larger folio
  * @len: octets; none is fine, too
  *
- * Context: any but hard interrupts.
+ * Context: as rpcrdma_send_get().
  * Return: 0; -ENOSPC: the Send has all elements that the device allows;
- * -EIO: the page could not be mapped; -ENOTCONN.
+ * -EIO: the page could not be mapped.
  */
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
 	struct ib_sge *sge;
-	int err = -EIO;
 
 	if (!len)
 		return 0;
-	if (!rpcrdma_owned_enter(conn, &send->owned))
-		return -ENOTCONN;
-	if (send->num_sge > conn->send_sges) {
-		err = -ENOSPC;
-		goto out;
-	}
+	if (send->num_sge > conn->send_sges)
+		return -ENOSPC;
 	sge = &send->sge[send->num_sge];
 	sge->addr = ib_dma_map_page(conn_device(conn), page, offset, len,
 				    DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(conn_device(conn), sge->addr))
-		goto out;
+		return -EIO;
 	sge->length = len;
 	sge->lkey = conn->pd->local_dma_lkey;
 	send->num_sge++;
-	err = 0;
-out:
-	rpcrdma_conn_leave(conn);
-	return err;
+	return 0;
 }
 
 /*
@@ -231,10 +213,7 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 		     bool signalled, bool wait)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
-	int err;
 
-	if (!rpcrdma_owned_enter(conn, &send->owned))
-		return -ENOTCONN;
 	send->sge[0].length = send->len;
 	send->wr.num_sge = send->num_sge;
 	ib_dma_sync_single_for_device(conn_device(conn), send->sge[0].addr,
@@ -242,12 +221,10 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 	if (!first)
 		first = &send->wr;
 	signalled = signalled || buffer_wants_signal(send);
-	err = wait ? rpcrdma_work_post_wait(conn, &send->work, first, &send->wr,
-					    signalled) :
-		     rpcrdma_work_post(conn, &send->work, first, &send->wr,
-				       signalled);
-	rpcrdma_conn_leave(conn);
-	return err;
+	return wait ? rpcrdma_work_post_wait(conn, &send->work, first,
+					     &send->wr, signalled) :
+		      rpcrdma_work_post(conn, &send->work, first, &send->wr,
+					signalled);
 }
 
 /**
@@ -257,7 +234,7 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
  *	referring to &@send->wr; NULL if there are none
  * @signalled: ask the device to report when it is done
  *
- * Context: any but hard interrupts.
+ * Context: as rpcrdma_send_get().
  * Return: as rpcrdma_work_post(). When it is not 0, the caller still owns
  * @send and may try again.
  */
@@ -273,7 +250,7 @@ int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
  * @first: ""
  * @signalled: ""
  *
- * Context: may sleep. Not in a callback.
+ * Context: entered; may sleep. Not in a callback.
  * Return: as rpcrdma_work_post_wait().
  */
 int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
@@ -298,44 +275,39 @@ static void send_unmap_pages(struct rpcrdma_send *send)
  * rpcrdma_send_put - give back a Send that is done or was never posted
  * @send: the Send
  *
- * Context: any but hard interrupts.
+ * Context: as rpcrdma_send_get(): one that was never posted goes back before
+ * its owner leaves, the others in @work.done.
  */
 void rpcrdma_send_put(struct rpcrdma_send *send)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
 	bool wanted;
 
-	if (!rpcrdma_owned_enter(conn, &send->owned)) {
-		if (rpcrdma_owned_drop(conn, &send->owned, NULL))
-			send_release(&send->owned);
-		return;
-	}
 	send_unmap_pages(send);
 	spin_lock_bh(&conn->send_lock);
-	send->owned.held = false;
 	list_add(&send->list, &conn->sends_free);
 	wanted = conn->send_wanted;
 	conn->send_wanted = false;
 	spin_unlock_bh(&conn->send_lock);
 	if (wanted)
 		queue_work(rpcrdma_wq, &conn->writable_work);
-	rpcrdma_conn_leave(conn);
 }
 
 /**
- * rpcrdma_send_destroy - unmap all Sends, free those that nobody owns
- * @conn: the connection; nobody can enter it any more
+ * rpcrdma_send_destroy - unmap and free all Sends
+ * @conn: the connection; nobody can enter it any more, so all have come back
  *
  * Context: process, the teardown's.
  */
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 {
-	struct rpcrdma_send *send;
+	struct rpcrdma_send *send, *next;
 
-	list_for_each_entry(send, &conn->sends, owned.all) {
-		send_unmap_pages(send);
+	list_for_each_entry_safe(send, next, &conn->sends_free, list) {
 		ib_dma_unmap_single(conn_device(conn), send->sge[0].addr,
 				    send->size, DMA_TO_DEVICE);
+		send_free(send);
+		conn->num_sends--;
 	}
-	rpcrdma_owned_abandon(conn, &conn->sends, send_release);
+	WARN_ON_ONCE(conn->num_sends);
 }

@@ -215,6 +215,7 @@ static void choose_invalidation(const struct rpcrdma_request *request,
 static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 {
 	struct rpcrdma_request *request = reply->request;
+	unsigned int num_pages = request->num_pages;
 	struct page **page = rqstp->rq_respages;
 
 	if (!reply->form.written && !reply->gathered) {
@@ -228,9 +229,10 @@ static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 		page++;
 	for (; page < rqstp->rq_next_page; page++) {
 		if (*page)
-			request->pages[request->num_pages++] = *page;
+			request->pages[num_pages++] = *page;
 		*page = NULL;
 	}
+	request->num_pages = num_pages;
 	rqstp->rq_next_page = rqstp->rq_respages;
 }
 
