@@ -367,11 +367,6 @@ static int build_call(struct builder *b, bool gather)
 
 /* Posting */
 
-static void call_sent(struct rpcrdma_work *work, int status)
-{
-	rpcrdma_send_put(container_of(work, struct rpcrdma_send, work));
-}
-
 /*
  * The pages belong to the task again. If the Reply was faster, it has been
  * waiting for this.
@@ -401,7 +396,7 @@ static int post_call(struct builder *b, bool gather)
 	struct rpcrdma_send *send = b->send;
 	int ret;
 
-	send->work.done = gather ? call_gathered : call_sent;
+	send->work.done = gather ? call_gathered : rpcrdma_send_done;
 	send->private = request;
 	request->replied = false;
 	request->rqst.rq_xtime = ktime_get();

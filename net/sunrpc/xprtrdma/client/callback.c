@@ -10,11 +10,6 @@
 #include "../trace.h"
 #include "client_private.h"
 
-static void answer_sent(struct rpcrdma_work *work, int status)
-{
-	rpcrdma_send_put(container_of(work, struct rpcrdma_send, work));
-}
-
 /**
  * rpcrdma_backward_refuse - answer a backward Call that cannot be taken
  * @conn: where it arrived, which may not be established yet
@@ -39,7 +34,7 @@ void rpcrdma_backward_refuse(struct rpcrdma_conn *conn,
 	if (ret < 0)
 		goto put;
 	send->len = ret;
-	send->work.done = answer_sent;
+	send->work.done = rpcrdma_send_done;
 	if (!rpcrdma_send_post(send, NULL, false))
 		return;
 put:
@@ -359,7 +354,7 @@ int rpcrdma_backward_reply(struct rpcrdma_link *link, struct rpc_rqst *rqst)
 	}
 	rpcrdma_copy_octets(send->data + ret, &rqst->rq_snd_buf);
 	send->len = ret + rqst->rq_snd_buf.len;
-	send->work.done = answer_sent;
+	send->work.done = rpcrdma_send_done;
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_reply_form(link->conn, msg, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, false);

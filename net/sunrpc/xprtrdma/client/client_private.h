@@ -21,8 +21,9 @@
  * ->received and ->done of one connection never run concurrently, so that what
  * only they touch needs none. Of sunrpc's, queue_lock makes sure that a Reply
  * is matched once, reserve_lock protects the slots, transport_lock the
- * client's address. client->backward_lock and link->owed_lock, which are taken
- * for backward Calls and killed tasks, have none but those of conn/ inside.
+ * client's address. client->backward_lock, which is taken for backward Calls, has
+ * those of sunrpc's callback service inside, and link->owed_lock, for killed
+ * tasks, those of conn/.
  */
 #ifndef RPCRDMA_CLIENT_PRIVATE_H
 #define RPCRDMA_CLIENT_PRIVATE_H
@@ -93,6 +94,9 @@ struct rpcrdma_client_stats {
  * @connect_at: when @connect_work may begin, in jiffies
  * @source: address to connect from; family AF_UNSPEC: any
  * @local: address connected from; transport_lock
+ * @port: of xprt.addr, in words
+ * @hex_port: ""
+ * @hex_address: its address, in words
  * @wants_backward: NFSv4.1 or later, so that the server may call back
  * @reply_lost: a Reply on this connection was discarded, so some RPC may wait
  *	for it in vain
@@ -117,6 +121,9 @@ struct rpcrdma_client {
 	unsigned long connect_at;
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
+	char port[sizeof("65535")];
+	char hex_port[sizeof("ffff")];
+	char hex_address[2 * sizeof(struct in6_addr) + 1];
 	bool wants_backward;
 	bool reply_lost;
 

@@ -29,66 +29,48 @@ static struct sockaddr *peer_of(struct rpc_xprt *xprt)
 
 /* Addresses in words */
 
-/* Others read these strings at any time, so each is replaced only as a whole. */
-static int set_string(struct rpc_xprt *xprt, enum rpc_display_format_t which,
-		      char *string)
+/*
+ * Others read these at any time, and may see digits of the old port and the new,
+ * but always a string.
+ */
+static void describe_port(struct rpcrdma_client *client)
 {
-	if (!string)
-		return -ENOMEM;
-	kfree(xprt->address_strings[which]);
-	xprt->address_strings[which] = string;
-	return 0;
+	unsigned short port = rpc_get_port(peer_of(&client->xprt));
+
+	snprintf(client->port, sizeof(client->port), "%u", port);
+	snprintf(client->hex_port, sizeof(client->hex_port), "%4hx", port);
 }
 
-static int describe_port(struct rpc_xprt *xprt)
-{
-	unsigned short port = rpc_get_port(peer_of(xprt));
-	int ret;
-
-	ret = set_string(xprt, RPC_DISPLAY_PORT,
-			 kasprintf(GFP_KERNEL, "%u", port));
-	if (ret)
-		return ret;
-	return set_string(xprt, RPC_DISPLAY_HEX_PORT,
-			  kasprintf(GFP_KERNEL, "%4hx", port));
-}
-
+/* sunrpc's sysfs frees the address if it is given another. */
 static int describe_address(struct rpc_xprt *xprt)
 {
+	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
 	const struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&xprt->addr;
 	const struct sockaddr_in *in = (struct sockaddr_in *)&xprt->addr;
 	bool six = xprt->addr.ss_family == AF_INET6;
 	char address[RPCBIND_MAXUADDRLEN];
-	char *hex;
-	int ret;
 
 	rpc_ntop(peer_of(xprt), address, sizeof(address));
-	ret = set_string(xprt, RPC_DISPLAY_ADDR, kstrdup(address, GFP_KERNEL));
-	if (ret)
-		return ret;
-	hex = six ? kasprintf(GFP_KERNEL, "%pi6", &in6->sin6_addr) :
-		    kasprintf(GFP_KERNEL, "%08x", ntohl(in->sin_addr.s_addr));
-	ret = set_string(xprt, RPC_DISPLAY_HEX_ADDR, hex);
-	if (ret)
-		return ret;
+	xprt->address_strings[RPC_DISPLAY_ADDR] = kstrdup(address, GFP_KERNEL);
+	if (six)
+		snprintf(client->hex_address, sizeof(client->hex_address),
+			 "%pi6", &in6->sin6_addr);
+	else
+		snprintf(client->hex_address, sizeof(client->hex_address),
+			 "%08x", ntohl(in->sin_addr.s_addr));
+	describe_port(client);
+	xprt->address_strings[RPC_DISPLAY_PORT] = client->port;
+	xprt->address_strings[RPC_DISPLAY_HEX_ADDR] = client->hex_address;
+	xprt->address_strings[RPC_DISPLAY_HEX_PORT] = client->hex_port;
 	xprt->address_strings[RPC_DISPLAY_PROTO] = "rdma";
 	xprt->address_strings[RPC_DISPLAY_NETID] = six ? "rdma6" : "rdma";
-	return describe_port(xprt);
-}
-
-static void forget_address(struct rpc_xprt *xprt)
-{
-	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
+	return xprt->address_strings[RPC_DISPLAY_ADDR] ? 0 : -ENOMEM;
 }
 
 static void client_set_port(struct rpc_xprt *xprt, unsigned short port)
 {
 	rpc_set_port(peer_of(xprt), port);
-	/* Without memory for the new strings the old ones have to do. */
-	describe_port(xprt);
+	describe_port(rpcrdma_client_of(xprt));
 }
 
 static void client_local(struct rpc_xprt *xprt, struct sockaddr_storage *local)
@@ -201,7 +183,7 @@ static void client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 static void client_free(struct rpcrdma_client *client)
 {
 	rpcrdma_slots_destroy(client);
-	forget_address(&client->xprt);
+	kfree(client->xprt.address_strings[RPC_DISPLAY_ADDR]);
 	xprt_free(&client->xprt);
 	module_put(THIS_MODULE);
 }

@@ -27,8 +27,8 @@
  * themselves or each other.
  *
  * "Entered" says that a function may be called between rpcrdma_conn_enter() and
- * rpcrdma_conn_leave() only. A Send is taken, posted and given back so, or in a
- * callback. A message or a registration that a role owns may be given back at
+ * rpcrdma_conn_leave() only, or in ->received or ->done. A Send is taken, posted
+ * and given back so. A message or a registration that a role owns may be given back at
  * any time, also after ->closed and after the last rpcrdma_conn_put(): then that
  * frees it and touches nothing else.
  */
@@ -224,6 +224,7 @@ int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
 			   bool signalled);
 void rpcrdma_send_put(struct rpcrdma_send *send);
+void rpcrdma_send_done(struct rpcrdma_work *work, int status);
 
 /**
  * struct rpcrdma_mr - memory that the peer may reach, the requester's

@@ -5,6 +5,7 @@
  *
  * Locks, outermost first; no callback runs under any of them:
  *	conn->setup			a mutex, outside of the CM's own
+ *	devices_lock (device.c)
  *	device->lock
  *	  conn->post_lock
  *	    unsettled_lock (conn.c)

@@ -18,7 +18,7 @@
  * the queue pair stay, if they have been there; closing and draining are not
  * held up, but what follows is, ->closed included. It is meant for building
  * what is then posted, and undoing that if posting fails. Calls may be nested,
- * but the inner one may fail. Callbacks need not enter.
+ * but the inner one may fail. ->received and ->done need not enter.
  *
  * Context: any; the caller holds a reference to @conn. It may sleep before it
  * leaves, but only on what ends when the connection closes.

@@ -91,23 +91,41 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 	return 0;
 }
 
+/* Count one more, if there may be. */
+static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
+{
+	bool counted;
+
+	spin_lock_bh(&conn->send_lock);
+	counted = conn->num_sends < limit;
+	if (counted)
+		WRITE_ONCE(conn->num_sends, conn->num_sends + 1);
+	spin_unlock_bh(&conn->send_lock);
+	return counted;
+}
+
+static void send_uncount(struct rpcrdma_conn *conn)
+{
+	spin_lock_bh(&conn->send_lock);
+	WRITE_ONCE(conn->num_sends, conn->num_sends - 1);
+	spin_unlock_bh(&conn->send_lock);
+}
+
 /*
- * Caller has entered the connection. It may be a task that swaps out and has
- * the reserves: there are better uses for them than more Sends.
+ * The caller may be a task that swaps out and has the reserves: there are
+ * better uses for them than more Sends.
  */
 static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
 				      unsigned int limit)
 {
 	struct rpcrdma_send *send;
 
-	if (READ_ONCE(conn->num_sends) >= min(limit, conn->depths.sends))
+	limit = min(limit, conn->depths.sends);
+	if (READ_ONCE(conn->num_sends) >= limit || !send_count(conn, limit))
 		return NULL;
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!send)
-		return NULL;
-	spin_lock_bh(&conn->send_lock);
-	WRITE_ONCE(conn->num_sends, conn->num_sends + 1);
-	spin_unlock_bh(&conn->send_lock);
+		send_uncount(conn);
 	return send;
 }
 
@@ -134,7 +152,7 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
  * The caller owns the Send until rpcrdma_send_put(). It fills in @data, @len,
  * @work.done and @private.
  *
- * Context: entered, or a callback; any but hard interrupts.
+ * Context: entered; any but hard interrupts.
  * Return: the Send; or NULL if the connection is not established, or if all
  * are in use, and then ->writable follows when one comes back.
  */
@@ -291,6 +309,18 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 	spin_unlock_bh(&conn->send_lock);
 	if (wanted)
 		queue_work(rpcrdma_wq, &conn->writable_work);
+}
+
+/**
+ * rpcrdma_send_done - the @done of a Send that needs nothing but its buffer
+ * @work: the Send's
+ * @status: how it ended, which does not matter
+ *
+ * Context: ->done.
+ */
+void rpcrdma_send_done(struct rpcrdma_work *work, int status)
+{
+	rpcrdma_send_put(container_of(work, struct rpcrdma_send, work));
 }
 
 /**

@@ -154,12 +154,6 @@ void rpcrdma_callback_reply(struct rpcrdma_request *request)
 					      request->recv->len);
 }
 
-/* The Send needs nothing but its own buffer. */
-static void call_done(struct rpcrdma_work *work, int status)
-{
-	rpcrdma_send_put(container_of(work, struct rpcrdma_send, work));
-}
-
 static int fill_call(struct rpcrdma_service *service, struct rpc_rqst *rqst,
 		     struct rpcrdma_message *msg, struct rpcrdma_send *send)
 {
@@ -189,7 +183,7 @@ static int post_call(struct rpcrdma_service *service, struct rpc_rqst *rqst,
 	ret = fill_call(service, rqst, msg, send);
 	if (ret)
 		goto out;
-	send->work.done = call_done;
+	send->work.done = rpcrdma_send_done;
 	send->private = NULL;
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_call_form(service->conn, msg, send->len, true);

@@ -220,8 +220,8 @@ static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 
 	if (!reply->form.written && !reply->gathered) {
 		/* The head's page is always the thread's own. */
-		if (rqstp->rq_next_page == rqstp->rq_respages + 1)
-			rqstp->rq_next_page = rqstp->rq_respages;
+		if (rqstp->rq_next_page > rqstp->rq_respages)
+			rqstp->rq_respages++;
 		return;
 	}
 	/* The first page holds the head and the tail. */

@@ -59,6 +59,7 @@
  * @max_idle: more than this are freed instead
  * @num_idle: how many
  * @max_pages: elements of request->pages
+ * @drop_work: ends the connection, a while after the RPC server dropped a Call
  * @room: threads that wait for a Send context or a registration
  * @returns: counts what came back, for those who wait in @room
  *
@@ -82,6 +83,7 @@ struct rpcrdma_service {
 	unsigned int num_idle;
 
 	unsigned int max_pages;
+	struct delayed_work drop_work;
 
 	wait_queue_head_t room;
 	atomic_t returns;

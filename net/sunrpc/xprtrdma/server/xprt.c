@@ -18,6 +18,12 @@
 /* For a client to confirm what it was answered. */
 #define ESTABLISH_TIMEOUT_MS	10000
 
+/*
+ * A Call that nfsd drops is mostly one that it is still executing for an earlier
+ * connection. Others on this one get their Replies meanwhile.
+ */
+#define DROP_DELAY		HZ
+
 /* What a Send of as many octets as are ever inline may have to gather */
 #define SEND_PAGES(octets)	(DIV_ROUND_UP(octets, PAGE_SIZE) + 2)
 
@@ -123,6 +129,12 @@ void rpcrdma_service_close(struct rpcrdma_service *service)
 	spin_unlock(&service->lock);
 }
 
+static void service_drop_work(struct work_struct *work)
+{
+	rpcrdma_service_close(container_of(to_delayed_work(work),
+					   struct rpcrdma_service, drop_work));
+}
+
 static void service_free(struct work_struct *work)
 {
 	struct rpcrdma_service *service =
@@ -153,6 +165,7 @@ static struct rpcrdma_service *service_alloc(struct svc_xprt *listener,
 	service->conn = conn;
 	refcount_set(&service->users, 2);
 	INIT_WORK(&service->free_work, service_free);
+	INIT_DELAYED_WORK(&service->drop_work, service_drop_work);
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->received);
 	INIT_LIST_HEAD(&service->pulled);
@@ -335,6 +348,7 @@ static void service_detach(struct rpcrdma_service *service)
 	spin_lock(&service->lock);
 	service->detached = true;
 	spin_unlock(&service->lock);
+	cancel_delayed_work_sync(&service->drop_work);
 	rpcrdma_conn_close(service->conn, -ESHUTDOWN);
 	rpcrdma_request_discard(service);
 }
@@ -358,14 +372,20 @@ static void server_free(struct svc_xprt *xprt)
 /*
  * Of a Call that is dropped; the core gives it NULL in other cases. Its
  * requester would wait for the Reply, and keep the credit, as long as there is
- * this connection: so it is to send the Call again by another.
+ * this connection: so it is to send the Call again by another. To have it do so at
+ * once would go on, at the cost of all its other Calls, until nfsd is ready.
  */
 static void server_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
+	struct rpcrdma_service *service = to_service(xprt);
+
 	if (!ctxt)
 		return;
 	rpcrdma_request_put(ctxt);
-	rpcrdma_service_close(to_service(xprt));
+	spin_lock(&service->lock);
+	if (!service->detached)
+		queue_delayed_work(server_wq, &service->drop_work, DROP_DELAY);
+	spin_unlock(&service->lock);
 }
 
 /* Whoever sends waits for room by himself. */
