@@ -15,7 +15,7 @@ must() {
 }
 
 demo() {
-	local mb
+	local size read
 	must net_up
 	must rdma_up
 	must modprobe rpcrdma
@@ -43,8 +43,11 @@ demo() {
 	tell "Throughput, one job, direct I/O (this is an emulated machine: see that it works,"
 	tell "not how fast it is):"
 	tell "    block    read MB/s   write MB/s"
-	for mb in 4k 64k 1m; do
-		tell "$(printf '    %-5s %12s %12s' $mb "$(speed read $mb)" "$(speed write $mb)")"
+	for size in 4k 64k 1m; do
+		must speed read $size
+		read=$(</tmp/out)
+		must speed write $size
+		tell "$(printf '    %-5s %12s %12s' $size "$read" "$(</tmp/out)")"
 	done
 	tell
 	must umount /mnt
@@ -53,7 +56,7 @@ demo() {
 # speed read|write BLOCK: MB/s
 speed() {
 	fio --name=demo --filename=/mnt/data --rw="$1" --bs="$2" --direct=1 --size=32m \
-		--runtime=4 --time_based --ioengine=psync --minimal 2>/dev/null |
+		--runtime=4 --time_based --ioengine=psync --minimal >/tmp/fio || return
 	awk -F';' -v read="$([ "$1" = read ] && echo 1)" \
-		'{ printf "%.1f", (read ? $7 : $48) * 1024 / 1000000 }'
+		'{ printf "%.1f", (read ? $7 : $48) * 1024 / 1000000 }' /tmp/fio
 }

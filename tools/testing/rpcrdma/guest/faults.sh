@@ -82,6 +82,14 @@ survives() {
 	rm -f /mnt/io.*
 }
 
+# reconnects WHAT FAULT...: the same, of a fault that no connection survives
+reconnects() {
+	local connections
+	connections=$(connections_made)
+	survives "$@"
+	check "$1: that took another connection" [ "$(connections_made)" -gt "$connections" ]
+}
+
 # Faults
 
 # In one guest siw's packets pass lo; what rxe sends to itself passes nothing,

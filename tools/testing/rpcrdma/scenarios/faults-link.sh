@@ -10,7 +10,7 @@
 client() {
 	client_begin
 	need "mount v3" nfs_mount 3 rdma /mnt
-	survives "v3: the device is deleted and added again" device_bounce
+	reconnects "v3: the device is deleted and added again" device_bounce
 	check "umount v3" umount /mnt
 	need "mount v4.2" nfs_mount 4.2 rdma /mnt
 	if [ "$DEVICE" = rxe ]; then
@@ -19,6 +19,6 @@ client() {
 	else
 		survives "v4.2: the network goes down and comes up" link_bounce
 	fi
-	survives "v4.2: the device is deleted and added again" device_bounce
+	reconnects "v4.2: the device is deleted and added again" device_bounce
 	check "umount v4.2" umount /mnt
 }

@@ -20,12 +20,12 @@ client() {
 	client_begin
 	# NFSv3: a server that was started anew does not wait for its clients.
 	need "mount" nfs_mount 3 rdma /mnt lookupcache=none
-	survives "the client's link goes down and comes up" cable_bounce
-	survives "the server's link goes down and comes up" order cable_bounce
-	survives "the client's device is deleted and added again" device_bounce
-	survives "the server's device is deleted and added again" order device_bounce
-	survives "the server's module is unloaded and loaded again" order reload
-	survives "it is unloaded with a connection half made" order reload_half_made
+	reconnects "the client's link goes down and comes up" cable_bounce
+	reconnects "the server's link goes down and comes up" order cable_bounce
+	reconnects "the client's device is deleted and added again" device_bounce
+	reconnects "the server's device is deleted and added again" order device_bounce
+	reconnects "the server's module is unloaded and loaded again" order reload
+	reconnects "it is unloaded with a connection half made" order reload_half_made
 	check "umount" umount /mnt
 	vanish
 }

@@ -12,7 +12,7 @@ client() {
 	client_begin
 	for vers in 3 4.2; do
 		need "mount v$vers" nfs_mount $vers rdma /mnt
-		survives "v$vers: the server is stopped and started" server_bounce
+		reconnects "v$vers: the server is stopped and started" server_bounce
 		check "umount v$vers" umount /mnt
 	done
 }
