@@ -385,6 +385,21 @@ static void retire_mrs(struct rpcrdma_request *request)
 	rpcrdma_request_put_mrs(request);
 }
 
+/* Not where it is called: what it needs of the stack few RPCs do. */
+static noinline_for_stack void retire(struct rpcrdma_request *request)
+{
+	struct rpcrdma_link *link = request->link;
+
+	if (!list_empty(&request->invalidation.mrs))
+		retire_await_reply(request);
+	/* The Reply may have taken care of them. */
+	if (!list_empty(&request->invalidation.mrs))
+		retire_mrs(request);
+	retire_wait(request, RPCRDMA_GATHERING);
+	request->link = NULL;
+	rpcrdma_link_put(link);
+}
+
 /**
  * rpcrdma_request_retire - take a request off the wire
  * @request: one that no Reply is being matched with
@@ -397,16 +412,6 @@ static void retire_mrs(struct rpcrdma_request *request)
  */
 void rpcrdma_request_retire(struct rpcrdma_request *request)
 {
-	struct rpcrdma_link *link = request->link;
-
-	if (!link)
-		return;
-	if (!list_empty(&request->invalidation.mrs))
-		retire_await_reply(request);
-	/* The Reply may have taken care of them. */
-	if (!list_empty(&request->invalidation.mrs))
-		retire_mrs(request);
-	retire_wait(request, RPCRDMA_GATHERING);
-	request->link = NULL;
-	rpcrdma_link_put(link);
+	if (request->link)
+		retire(request);
 }

@@ -233,7 +233,7 @@ struct fill {
 	struct scatterlist *sg;		/* the first that is free */
 	const struct scatterlist *end;
 	unsigned long neighbour;	/* what the last can be made longer by */
-	bool merge;
+	unsigned long never;		/* NO_PAGE if none may be, else zero */
 };
 
 /* Return: how many octets the elements had room for. */
@@ -254,9 +254,11 @@ static u32 fill_row(struct fill *fill, const struct row *row, u32 len)
 				break;
 			sg_set_page(fill->sg++, *page, part, offset);
 		}
-		fill->neighbour = fill->merge && offset + part == PAGE_SIZE ?
-				  pfn + 1 : NO_PAGE;
+		fill->neighbour = (pfn + 1) | fill->never;
 	}
+	/* Only the last may have ended within its page. */
+	if (offset_in_page(row->offset + len - left))
+		fill->neighbour = NO_PAGE;
 	return len - left;
 }
 
@@ -269,7 +271,7 @@ static u32 fill_sgl(struct rpcrdma_burst *burst,
 		.sg	   = &burst->sgl[burst->num_sg],
 		.end	   = &burst->sgl[burst->num_sg + max_sg],
 		.neighbour = NO_PAGE,
-		.merge	   = burst->direction == DMA_TO_DEVICE,
+		.never	   = burst->direction == DMA_TO_DEVICE ? 0 : NO_PAGE,
 	};
 	u32 filled = 0, got, len;
 	struct row row;

@@ -207,10 +207,16 @@ static struct queue *queue_make(struct kunit *test)
 	return queue;
 }
 
+/* For the teardown there has never been a queue pair, nor a Send. */
+static void forget_verbs(struct rpcrdma_conn *conn)
+{
+	conn->qp = NULL;
+	conn->num_sends = 0;
+}
+
 static void queue_end(struct queue *queue)
 {
-	/* For the teardown there has never been a queue pair. */
-	queue->conn->qp = NULL;
+	forget_verbs(queue->conn);
 	queue->conn->state = RPCRDMA_CONN_RESOLVING;
 	rpcrdma_conn_close(queue->conn, -ECANCELED);
 	flush_workqueue(rpcrdma_wq);
@@ -368,8 +374,7 @@ static void test_no_completion(struct kunit *test)
 	watch(conn);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
 
-	/* For the teardown there has never been a queue pair. */
-	conn->qp = NULL;
+	forget_verbs(conn);
 	queue->chain[1].work.since = jiffies - 180 * HZ;
 	watch(conn);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));

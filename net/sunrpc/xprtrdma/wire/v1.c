@@ -260,11 +260,24 @@ static enum rpcrdma_reason check_reply(struct rpcrdma_message *msg)
 	return RPCRDMA_OK;
 }
 
+/* Three absent lists, as most messages have: step over them at once. */
+static bool skip_no_chunks(struct rpcrdma_reader *reader)
+{
+	const __be32 *p = reader->next;
+
+	if (reader->end - p < 3 || p[0] || p[1] || p[2])
+		return false;
+	reader->next += 3;
+	return true;
+}
+
 static enum rpcrdma_reason decode_chunks(struct rpcrdma_message *msg,
 					 struct rpcrdma_reader *reader)
 {
 	enum rpcrdma_reason reason;
 
+	if (skip_no_chunks(reader))
+		return RPCRDMA_OK;
 	reason = decode_read_list(msg, reader);
 	if (!reason)
 		reason = decode_write_list(msg, reader);
