@@ -28,7 +28,8 @@ BAD = re.compile(
     r"|held lock freed|lock held when returning|invalid wait context"
     r"|INFO: (?:task|rcu|trying to register)|soft lockup|hung[_ ]task"
     r"|scheduling while atomic|sleeping function called"
-    r"|refcount_t:|kmemleak: [1-9]\d* new|list_(?:add|del) corruption"
+    r"|refcount_t:|list_(?:add|del) corruption"
+    r"|kmemleak: (?:[1-9]\d* new|Memory pool empty|Kernel memory leak detector disabled)"
     r"|Segmentation fault|segfault at|Out of memory:"
     r"|unregister_netdevice: waiting for")
 

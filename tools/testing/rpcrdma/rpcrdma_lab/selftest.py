@@ -50,6 +50,8 @@ SPLATS = """
     BUG: Invalid wait context
     refcount_t: underflow; use-after-free.
     kmemleak: 17 new suspected memory leaks (see /sys/kernel/debug/kmemleak)
+    kmemleak: Memory pool empty, consider increasing CONFIG_DEBUG_KMEMLEAK_MEM_POOL_SIZE
+    kmemleak: Kernel memory leak detector disabled
     list_del corruption. prev->next should be ffff88800, but was 0
     ODEBUG: free active (active state 0) object type: timer_list
     UBSAN: array-index-out-of-bounds in a.c:17:17
