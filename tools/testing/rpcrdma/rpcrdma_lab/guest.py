@@ -49,6 +49,21 @@ class GuestFailure(Exception):
     """The guest itself went wrong: a splat, no answer in time, or it died."""
 
 
+def patiently(name, boot, kill, note):
+    """
+    QEMU's TCG now and then lets a CPU run into code that another is patching:
+    an int3 oops of the kernel, before anything of ours runs. So one more try.
+    """
+    try:
+        return boot()
+    except GuestFailure as failure:
+        if name.startswith("um"):
+            raise
+        note(f"# {name} did not boot: {failure}; once more")
+        kill()
+        return boot()
+
+
 @dataclasses.dataclass
 class Link:
     """One end of the network between two guests: a socket inherited by the guest."""
@@ -85,7 +100,7 @@ class Guest:
         self.process = None
         self.channel = None
         self.seen = 0           # how much of the console has been judged
-        self.buffer = b""
+        self.buffer = b""       # what the channel brought behind the last whole line
         self._fill()
 
     def _fill(self):
@@ -109,8 +124,13 @@ class Guest:
     # Booting
 
     def boot(self):
+        return patiently(self.name, self.boot_once, self.kill, host.say)
+
+    def boot_once(self):
         if _stopping.is_set():
             raise GuestFailure("the runner ends")
+        self.seen = 0
+        self.buffer = b""
         ours, theirs = socket.socketpair()
         self.channel = ours
         command = self._uml() if self.uml else self._qemu()

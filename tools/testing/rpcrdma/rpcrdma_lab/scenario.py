@@ -15,7 +15,7 @@ import subprocess
 import time
 
 from . import host, kernels
-from .guest import Guest, GuestFailure, Link, kill_all
+from .guest import Guest, GuestFailure, Link, kill_all, patiently
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
@@ -169,18 +169,7 @@ class Session:
         return BUILD / "logs" / f"{slug}-{self.boots}"
 
     def boot(self, test):
-        """
-        QEMU's TCG now and then lets a CPU run into code that another is patching:
-        an int3 oops of the kernel, before anything of ours runs. So one more try.
-        """
-        try:
-            self.boot_once(test)
-        except GuestFailure as failure:
-            if self.name.startswith("um"):
-                raise
-            test.line(f"# {self.name} did not boot: {failure}; once more")
-            self.kill()
-            self.boot_once(test)
+        patiently(self.name, lambda: self.boot_once(test), self.kill, test.line)
 
     def boot_once(self, test):
         self.boots += 1
@@ -192,7 +181,7 @@ class Session:
                     shutil.rmtree(old)
             guest = Guest(self.name, directory, module_of(self.module, end), link, end)
             self.guests.append(guest)
-            seconds = guest.boot()
+            seconds = guest.boot_once()
             test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
 
     def kill(self):
