@@ -2,6 +2,7 @@
 """A running guest: boot it, have it run steps, watch its console, end it."""
 
 import dataclasses
+import os
 import pathlib
 import re
 import select
@@ -162,6 +163,8 @@ class Guest:
                 f"lab.module={self.module} {self.kernel.append}")
 
     def _uml(self):
+        require_memory_folder()
+
         def argv(fd, channel):
             args = [str(self.kernel.image), f"mem={MEMORY_MIB}M",
                     f"initrd={kernels.initrd(self.kernel, self.directory)}",
@@ -266,6 +269,26 @@ class Guest:
             argv += ["-append", "console=ttyS0 mitigations=off "
                      + self._command_line("shell", "/dev/vda"), "-serial", "mon:stdio"]
         subprocess.run(argv, check=False, preexec_fn=follow_parent)
+
+
+@host.once
+def require_memory_folder():
+    """
+    The memory of User-Mode Linux is a sparse file in this folder. A guest that
+    finds no room for a page of it dies of SIGBUS, without a word.
+    """
+    folder = next(filter(None, map(os.environ.get, ("TMPDIR", "TMP", "TEMP"))), "/dev/shm")
+    try:
+        status = os.statvfs(folder)
+    except OSError as error:
+        raise host.LabError(f"User-Mode Linux finds no folder for its memory: {error}; "
+                            "set TMPDIR") from error
+    free = status.f_bavail * status.f_frsize >> 20
+    if free < MEMORY_MIB or status.f_flag & os.ST_NOEXEC:
+        raise host.LabError(
+            f"User-Mode Linux keeps its memory in {folder}, which "
+            + ("is mounted noexec" if status.f_flag & os.ST_NOEXEC else f"has {free} MiB left")
+            + f": set TMPDIR to a folder with {MEMORY_MIB} MiB, best a tmpfs, not noexec")
 
 
 def qemu_base(kernel, directory, share, plugin=None):
