@@ -5,6 +5,8 @@
 
 MAKEFLAGS += --no-print-directory
 
+$(if $(word 2,$(CURDIR)),$(error make cannot work in a folder with a blank in its path: $(CURDIR)))
+
 # Not kernel.release: in Debian's 6.1 headers that is not what uname -r says.
 UTSRELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
 ifneq ($(KDIR),)
