@@ -84,7 +84,10 @@ def main():
         "setup": lambda: all(kernels.kernel(name) for name in args.guests),
     }
     try:
-        host.require_packages()
+        if args.command != "list":
+            host.require_debian()
+            host.require_plain_paths()
+            host.require_packages()
         good = commands[args.command]()
     except host.LabError as error:
         host.die(error)

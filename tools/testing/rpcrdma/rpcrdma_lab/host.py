@@ -9,6 +9,9 @@ import functools
 import json
 import os
 import pathlib
+import platform
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -88,6 +91,21 @@ def run(*argv, log=None, **kwargs):
     return done.stdout
 
 
+def require_debian():
+    with contextlib.suppress(OSError):
+        release = shlex.split(pathlib.Path("/etc/os-release").read_text(), comments=True)
+        if platform.machine() == "x86_64" and {"ID=debian", "VERSION_ID=12"} <= set(release):
+            return
+    raise LabError("the lab needs Debian 12 on amd64, of whose packages its guests are made")
+
+
+def require_plain_paths():
+    """Make splits a path with a blank, a kernel its command line, QEMU its options at commas."""
+    for path in (TOP, CACHE):
+        if not re.fullmatch(r"[\w./+~@-]+", str(path)):
+            raise LabError(f"the lab needs a path of letters, digits and ./+~@_- alone: {path}")
+
+
 def missing_packages():
     query = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n"],
                            stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -97,8 +115,6 @@ def missing_packages():
 
 def require_packages():
     """Install what the lab builds with, or name it in one line."""
-    if not shutil.which("dpkg-query"):
-        raise LabError("the lab needs a Debian 12 machine: its guests are made of its packages")
     missing = missing_packages()
     if not missing:
         return
