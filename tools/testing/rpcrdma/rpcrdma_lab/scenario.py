@@ -15,7 +15,7 @@ import subprocess
 import time
 
 from . import host, kernels
-from .guest import Guest, GuestFailure, Link, kill_all, patiently
+from .guest import MEMORY_MIB, Guest, GuestFailure, Link, kill_all, patiently
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
@@ -289,9 +289,15 @@ def weight(group):
     return sum(job.limit() for job in group if not job.scenario.why_skipped(job))
 
 
+def lane_count():
+    """One for each CPU, as far as there is memory for a guest in each."""
+    available = re.search(r"MemAvailable: +(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]
+    return max(1, min(host.jobs(), int(available) // 1024 // MEMORY_MIB))
+
+
 def run_jobs(todo, report, beside=()):
     """
-    Run sessions side by side, one for each CPU, and between them the calls in
+    Run sessions side by side, one in each lane, and between them the calls in
     "beside". A guest dies with the thread that booted it, so whatever ends the
     runner ends all of them.
 
@@ -318,9 +324,10 @@ def run_jobs(todo, report, beside=()):
                     break
                 work()
 
-    with concurrent.futures.ThreadPoolExecutor(host.jobs()) as lanes:
+    count = lane_count()
+    with concurrent.futures.ThreadPoolExecutor(count) as lanes:
         orders = itertools.cycle(((large, small), (small, large)))
-        running = [lanes.submit(lane, *next(orders)) for _ in range(host.jobs())]
+        running = [lanes.submit(lane, *next(orders)) for _ in range(count)]
         try:
             for done in concurrent.futures.as_completed(running):
                 done.result()
