@@ -200,7 +200,11 @@ def locked(name):
     """Two runs may share the cache; only one of them builds an entry."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f".{name}.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"# {name}: being made or looked up elsewhere, waiting ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
