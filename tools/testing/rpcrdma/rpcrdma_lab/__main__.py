@@ -88,6 +88,8 @@ def main():
             host.require_debian()
             host.require_plain_paths()
             host.require_packages()
+        if args.command not in ("list", "setup"):
+            host.take_build()
         good = commands[args.command]()
     except host.LabError as error:
         host.die(error)
