@@ -70,9 +70,9 @@ def show(args):
 
 
 def main():
-    # Whatever ends the runner ends its guests, by the same way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    # Ctrl-C ends the runner at once, as other signals do, whatever its lanes wait
+    # for: the kernel then ends its guests and makes, see host.follow_parent().
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     args = parse()
     commands = {
         "check": lambda: check.check(args.pattern, args.module, args.all),
@@ -93,8 +93,6 @@ def main():
         good = commands[args.command]()
     except host.LabError as error:
         host.die(error)
-    except KeyboardInterrupt:
-        host.die("interrupted")
     sys.exit(not good)
 
 

@@ -125,7 +125,7 @@ def checkpatch():
     done = subprocess.run(["perl", script, f"--root={tree}", "--strict", "--terse", "--no-summary",
                            "--show-types", "-f", *sources(*C_FILES)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          cwd=BUILD, check=False)
+                          cwd=BUILD, check=False, preexec_fn=host.follow_gently)
     lines = [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()]
     return [line for line in lines if ": " in line and not exempt(line)]
 
@@ -154,7 +154,8 @@ def kernel_doc():
     done = subprocess.run(["perl", script, "-none", "-Wall",
                            *sources(*MODULE_FILES)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False)
+                          stderr=subprocess.STDOUT, text=True, check=False,
+                          preexec_fn=host.follow_gently)
     return [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()
             if "warning:" in line or "error:" in line]
 

@@ -224,7 +224,7 @@ class Session:
         done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=dict(os.environ, **outs), check=False,
-                              timeout=job.limit())
+                              timeout=job.limit(), preexec_fn=host.follow_gently)
         before = test.bad
         for line in done.stdout.splitlines():
             test.line(line)

@@ -105,12 +105,15 @@ def wait_until(condition, seconds):
     return True
 
 
-# What a runner is in the middle of, how a process of that is known, and the runner.
+# What a runner is in the middle of, how a process of that is known, and the runner:
+# of a make in one of its lanes.
 GUEST = ("guest", b"lab.share=",
          [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox", "hang"])
 MAKE = ("make", b"sleep\x0060",
-        [sys.executable, "-c", "from rpcrdma_lab import host; "
-         "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60')"])
+        [sys.executable, "-c", "from rpcrdma_lab import __main__ as lab, check, host; "
+         "check.PARTS = {'make': lambda report: "
+         "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60')}; "
+         "lab.main()", "check", "make"])
 
 
 def dies_with_runner(test, middle, number):
@@ -139,4 +142,4 @@ def run(report):
     with report.test("guests die with their runner") as test:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             dies_with_runner(test, GUEST, number)
-        dies_with_runner(test, MAKE, signal.SIGKILL)
+            dies_with_runner(test, MAKE, number)
