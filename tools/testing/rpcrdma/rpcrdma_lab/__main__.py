@@ -17,6 +17,7 @@ targets call:
 import argparse
 import signal
 import sys
+import traceback
 
 from . import bench, check, demo, host, kernels, ktap, scenario
 
@@ -59,7 +60,7 @@ def chosen(args):
 
 def run(args):
     report = ktap.Report()
-    scenario.run_jobs(chosen(args), report)
+    check.timed(report, {}, "scenarios", scenario.run_jobs, chosen(args), report)
     return report.close()
 
 
@@ -93,6 +94,9 @@ def main():
         good = commands[args.command]()
     except host.LabError as error:
         host.die(error)
+    except Exception as error:      # pylint: disable=broad-exception-caught
+        traceback.print_exc()
+        host.die(repr(error))
     sys.exit(not good)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """`make check`: everything that has to hold before a change lands, part by part."""
 
+import contextlib
 import fnmatch
 import functools
 import itertools
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import time
+import traceback
 
 from . import coverage, host, kernels, ktap, module, scenario, selftest
 from .host import BUILD, LAB, TOP, LabError, run
@@ -279,13 +281,16 @@ def check(pattern, under_test, everywhere):
 
 
 def timed(report, times, name, function, *args):
+    """Whatever goes wrong is a failed test, so that a run ends with its counts."""
     start = time.monotonic()
     try:
         function(*args)
     except (LabError, OSError, subprocess.SubprocessError) as error:
-        first, *rest = str(error).splitlines() or [repr(error)]
         with report.test(name) as test:
-            test.fail(first, *rest)
+            scenario.fail(test, error)
+    except Exception as error:      # pylint: disable=broad-exception-caught
+        with report.test(name) as test:
+            test.fail(repr(error), *traceback.format_exc().splitlines())
     times[name] = times.get(name, 0) + time.monotonic() - start
 
 
@@ -294,6 +299,7 @@ def cache_size():
     blocks = {}
     for folder, _, files in os.walk(host.CACHE):
         for name in files:
-            status = os.lstat(pathlib.Path(folder) / name)
-            blocks[status.st_ino] = status.st_blocks
+            with contextlib.suppress(FileNotFoundError):    # another run has removed it
+                status = os.lstat(pathlib.Path(folder) / name)
+                blocks[status.st_ino] = status.st_blocks
     return sum(blocks.values()) * 512 // 10**6
