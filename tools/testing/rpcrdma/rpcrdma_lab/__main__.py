@@ -11,6 +11,7 @@ targets call:
   lab demo              show a person that NFS over RDMA works
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   measure ours beside the kernel's own
+  lab fuzz [SECONDS]    fuzz the wire format
   lab setup [GUEST...]  build or fetch guests
 """
 
@@ -44,6 +45,8 @@ def parse():
     measure = commands.add_parser("bench", help="measure ours beside the kernel's own")
     measure.add_argument("pattern", nargs="?", default="*")
     measure.add_argument("--rounds", type=int, default=bench.ROUNDS)
+    fuzz = commands.add_parser("fuzz", help="fuzz the wire format")
+    fuzz.add_argument("seconds", type=int, nargs="?", default=600)
     setup = commands.add_parser("setup", help="build or fetch guests")
     setup.add_argument("guests", nargs="*", default=list(kernels.NAMES))
     return parser.parse_args()
@@ -82,6 +85,7 @@ def main():
         "demo": demo.demo,
         "shell": lambda: demo.shell(args.guest, args.module),
         "bench": lambda: bench.bench(args.rounds, args.pattern),
+        "fuzz": lambda: check.fuzz(args.seconds),
         "setup": lambda: all(kernels.kernel(name) for name in args.guests),
     }
     try:

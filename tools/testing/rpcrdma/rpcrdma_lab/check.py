@@ -200,11 +200,18 @@ def style(report):
 
 # The wire format in user space
 
+WIRE = ("make", "-C", str(LAB / "wire"), f"O={BUILD / 'wire'}")
+
+
+def fuzz(seconds):
+    """`make fuzz`: what libFuzzer says, as it says it."""
+    return not subprocess.run([*WIRE, "fuzz", f"SECONDS={seconds}"], stdin=subprocess.DEVNULL,
+                              check=False, preexec_fn=host.follow_gently).returncode
+
+
 def wire(report):
-    out = BUILD / "wire"
-    make = ["make", "-C", str(LAB / "wire"), f"O={out}"]
     with report.test("wire [user space, ASan, UBSan]") as test:
-        done = subprocess.run([*make, "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run([*WIRE, "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False,
                               preexec_fn=host.follow_gently)
         before = test.bad
@@ -216,7 +223,7 @@ def wire(report):
             test.fail("the test program", *done.stdout.splitlines()[-30:])
     with report.test("wire [fuzz]") as test:
         attempt(test, f"{FUZZ_SECONDS} s from the committed corpus",
-                lambda: run(*make, "fuzz", f"SECONDS={FUZZ_SECONDS}") and None)
+                lambda: run(*WIRE, "fuzz", f"SECONDS={FUZZ_SECONDS}") and None)
 
 
 # All together
