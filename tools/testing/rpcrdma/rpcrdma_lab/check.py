@@ -274,8 +274,8 @@ def check(pattern, under_test, everywhere):
     for name in kernels.NAMES if pattern == "*" else ():
         timed(report, times, "guests", kernels.kernel, name)
     # What the lab's own tests plant is timed: nothing else runs meanwhile.
-    if matches("lab", pattern):
-        timed(report, times, "lab", selftest.run, report)
+    if matches("runner", pattern):
+        timed(report, times, "runner", selftest.run, report)
     beside = [functools.partial(timed, report, times, name, part, report)
               for name, part in PARTS.items() if matches(name, pattern)]
     timed(report, times, "scenarios", scenarios, report, pattern, under_test, everywhere, beside)
