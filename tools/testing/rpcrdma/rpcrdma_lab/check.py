@@ -280,7 +280,8 @@ def check(pattern, under_test, everywhere):
               for name, part in PARTS.items() if matches(name, pattern)]
     timed(report, times, "scenarios", scenarios, report, pattern, under_test, everywhere, beside)
     if not report.number:
-        raise LabError(f"no check matches {pattern}")
+        raise LabError(f"no check matches {pattern}: there are the scenarios, and "
+                       + ", ".join(["runner", *PARTS, "coverage"]))
     for name, seconds in times.items():     # of the clock: they overlap
         host.say(f"# {name}: {seconds:.0f} s")
     host.say(f"# cache: {cache_size()} MB in {host.CACHE}")
