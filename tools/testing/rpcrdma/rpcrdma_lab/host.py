@@ -93,7 +93,7 @@ def run(*argv, log=None, **kwargs):
 
 def require_debian():
     with contextlib.suppress(OSError):
-        release = shlex.split(pathlib.Path("/etc/os-release").read_text(), comments=True)
+        release = shlex.split(pathlib.Path("/etc/os-release").read_text("utf-8"), comments=True)
         if platform.machine() == "x86_64" and {"ID=debian", "VERSION_ID=12"} <= set(release):
             return
     raise LabError("the lab needs Debian 12 on amd64, of whose packages its guests are made")

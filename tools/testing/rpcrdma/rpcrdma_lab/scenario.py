@@ -291,8 +291,9 @@ def weight(group):
 
 def lane_count():
     """One for each CPU, as far as there is memory for a guest in each."""
-    available = re.search(r"MemAvailable: +(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]
-    return max(1, min(host.jobs(), int(available) // 1024 // MEMORY_MIB))
+    memory = pathlib.Path("/proc/meminfo").read_text("ascii")
+    available = int(re.search(r"MemAvailable: +(\d+) kB", memory)[1]) // 1024
+    return max(1, min(host.jobs(), available // MEMORY_MIB))
 
 
 def run_jobs(todo, report, beside=()):
