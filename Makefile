@@ -5,6 +5,8 @@
 
 MAKEFLAGS += --no-print-directory
 
+$(if $(word 2,$(CURDIR)),$(error make cannot work in a folder with a blank in its path: $(CURDIR)))
+
 # Not kernel.release: in Debian's 6.1 headers that is not what uname -r says.
 UTSRELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
 ifneq ($(KDIR),)
@@ -15,7 +17,6 @@ KDIR ?= /lib/modules/$(KVER)/build
 KO := net/sunrpc/xprtrdma/rpcrdma.ko
 UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates
 LAB := tools/testing/rpcrdma/lab
-FUZZ_SECONDS ?= 600
 
 modules: headers ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
 	$(MAKE) -C $(KDIR) M=$(CURDIR) \
@@ -53,7 +54,7 @@ bench: ## measure ours beside the kernel's own, minutes; ROUNDS=3, T=pattern for
 	@$(LAB) bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(T),'$(T)')
 
 fuzz: ## fuzz the wire format for FUZZ_SECONDS=600
-	@$(MAKE) -C tools/testing/rpcrdma/wire fuzz O=$(CURDIR)/build/wire SECONDS=$(FUZZ_SECONDS)
+	@$(LAB) fuzz $(FUZZ_SECONDS)
 
 clean: ## remove what was built here; the cache of guests stays
 	rm -rf build

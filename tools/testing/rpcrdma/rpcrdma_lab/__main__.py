@@ -11,12 +11,14 @@ targets call:
   lab demo              show a person that NFS over RDMA works
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   measure ours beside the kernel's own
+  lab fuzz [SECONDS]    fuzz the wire format
   lab setup [GUEST...]  build or fetch guests
 """
 
 import argparse
 import signal
 import sys
+import traceback
 
 from . import bench, check, demo, host, kernels, ktap, scenario
 
@@ -43,6 +45,8 @@ def parse():
     measure = commands.add_parser("bench", help="measure ours beside the kernel's own")
     measure.add_argument("pattern", nargs="?", default="*")
     measure.add_argument("--rounds", type=int, default=bench.ROUNDS)
+    fuzz = commands.add_parser("fuzz", help="fuzz the wire format")
+    fuzz.add_argument("seconds", type=int, nargs="?", default=600)
     setup = commands.add_parser("setup", help="build or fetch guests")
     setup.add_argument("guests", nargs="*", default=list(kernels.NAMES))
     return parser.parse_args()
@@ -59,7 +63,7 @@ def chosen(args):
 
 def run(args):
     report = ktap.Report()
-    scenario.run_jobs(chosen(args), report)
+    check.timed(report, {}, "scenarios", scenario.run_jobs, chosen(args), report)
     return report.close()
 
 
@@ -70,9 +74,9 @@ def show(args):
 
 
 def main():
-    # Whatever ends the runner ends its guests, by the same way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    # Ctrl-C ends the runner at once, as other signals do, whatever its lanes wait
+    # for: the kernel then ends its guests and makes, see host.follow_parent().
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     args = parse()
     commands = {
         "check": lambda: check.check(args.pattern, args.module, args.all),
@@ -81,15 +85,22 @@ def main():
         "demo": demo.demo,
         "shell": lambda: demo.shell(args.guest, args.module),
         "bench": lambda: bench.bench(args.rounds, args.pattern),
+        "fuzz": lambda: check.fuzz(args.seconds),
         "setup": lambda: all(kernels.kernel(name) for name in args.guests),
     }
     try:
-        host.require_packages()
+        if args.command != "list":
+            host.require_debian()
+            host.require_plain_paths()
+            host.require_packages()
+        if args.command not in ("list", "setup"):
+            host.take_build()
         good = commands[args.command]()
     except host.LabError as error:
         host.die(error)
-    except KeyboardInterrupt:
-        host.die("interrupted")
+    except Exception as error:      # pylint: disable=broad-exception-caught
+        traceback.print_exc()
+        host.die(repr(error))
     sys.exit(not good)
 
 

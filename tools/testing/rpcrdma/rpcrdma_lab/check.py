@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """`make check`: everything that has to hold before a change lands, part by part."""
 
+import contextlib
 import fnmatch
 import functools
 import itertools
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import time
+import traceback
 
 from . import coverage, host, kernels, ktap, module, scenario, selftest
 from .host import BUILD, LAB, TOP, LabError, run
@@ -65,10 +67,12 @@ def without_warnings(kernel):
 
 def sparse(kernel):
     """What sparse says of our files; kernel headers have remarks of their own."""
-    module.sync_sources(BUILD / f"{kernel.name}-check")
+    directory = BUILD / f"{kernel.name}-check"
+    module.sync_sources(directory)
     out = module.make(kernel, "check", "C=2", "CF=-D__CHECK_ENDIAN__")
-    return [line for line in out.splitlines()
-            if re.search(r"net/sunrpc/xprtrdma/\S+:\d+:\d+: (warning|error)", line)]
+    ours = rf"(net/sunrpc/xprtrdma|{directory.name}/include)/\S+:\d+:\d+: (warning|error)"
+    # A header is read for each file that includes it.
+    return list(dict.fromkeys(line for line in out.splitlines() if re.search(ours, line)))
 
 
 def build_for_stock(report):
@@ -125,7 +129,7 @@ def checkpatch():
     done = subprocess.run(["perl", script, f"--root={tree}", "--strict", "--terse", "--no-summary",
                            "--show-types", "-f", *sources(*C_FILES)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          cwd=BUILD, check=False)
+                          cwd=BUILD, check=False, preexec_fn=host.follow_gently)
     lines = [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()]
     return [line for line in lines if ": " in line and not exempt(line)]
 
@@ -151,11 +155,8 @@ def exempt(line):
 
 def kernel_doc():
     script = kernels.source()[0] / "scripts/kernel-doc"
-    done = subprocess.run(["perl", script, "-none", "-Wall",
-                           *sources(*MODULE_FILES)],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False)
-    return [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()
+    out = run("perl", script, "-none", "-Wall", *sources(*MODULE_FILES))
+    return [line.replace(f"{TOP}/", "") for line in out.splitlines()
             if "warning:" in line or "error:" in line]
 
 
@@ -184,6 +185,11 @@ def house_rules():
     return complaints
 
 
+def running_kernel():
+    out = run("make", "-C", TOP, "-n", "uninstall")
+    return [] if f"/lib/modules/{os.uname().release}/updates" in out else out.splitlines()
+
+
 def style(report):
     BUILD.mkdir(exist_ok=True)
     with report.test("style") as test:
@@ -191,17 +197,23 @@ def style(report):
         attempt(test, "kernel-doc", kernel_doc)
         attempt(test, "every file names its licence", spdx)
         attempt(test, "rules of the house", house_rules)
-        attempt(test, "make finds the running kernel by itself",
-                lambda: run("make", "-C", TOP, "-n", "uninstall") and None)
+        attempt(test, "make finds the running kernel by itself", running_kernel)
 
 
 # The wire format in user space
 
+WIRE = ("make", "-C", str(LAB / "wire"), f"O={BUILD / 'wire'}")
+
+
+def fuzz(seconds):
+    """`make fuzz`: what libFuzzer says, as it says it."""
+    return not subprocess.run([*WIRE, "fuzz", f"SECONDS={seconds}"], stdin=subprocess.DEVNULL,
+                              check=False, preexec_fn=host.follow_gently).returncode
+
+
 def wire(report):
-    out = BUILD / "wire"
-    make = ["make", "-C", str(LAB / "wire"), f"O={out}"]
     with report.test("wire [user space, ASan, UBSan]") as test:
-        done = subprocess.run([*make, "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run([*WIRE, "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False,
                               preexec_fn=host.follow_gently)
         before = test.bad
@@ -213,7 +225,7 @@ def wire(report):
             test.fail("the test program", *done.stdout.splitlines()[-30:])
     with report.test("wire [fuzz]") as test:
         attempt(test, f"{FUZZ_SECONDS} s from the committed corpus",
-                lambda: run(*make, "fuzz", f"SECONDS={FUZZ_SECONDS}") and None)
+                lambda: run(*WIRE, "fuzz", f"SECONDS={FUZZ_SECONDS}") and None)
 
 
 # All together
@@ -264,13 +276,14 @@ def check(pattern, under_test, everywhere):
     for name in kernels.NAMES if pattern == "*" else ():
         timed(report, times, "guests", kernels.kernel, name)
     # What the lab's own tests plant is timed: nothing else runs meanwhile.
-    if matches("lab", pattern):
-        timed(report, times, "lab", selftest.run, report)
+    if matches("runner", pattern):
+        timed(report, times, "runner", selftest.run, report)
     beside = [functools.partial(timed, report, times, name, part, report)
               for name, part in PARTS.items() if matches(name, pattern)]
     timed(report, times, "scenarios", scenarios, report, pattern, under_test, everywhere, beside)
     if not report.number:
-        raise LabError(f"no check matches {pattern}")
+        raise LabError(f"no check matches {pattern}: there are the scenarios, and "
+                       + ", ".join(["runner", *PARTS, "coverage"]))
     for name, seconds in times.items():     # of the clock: they overlap
         host.say(f"# {name}: {seconds:.0f} s")
     host.say(f"# cache: {cache_size()} MB in {host.CACHE}")
@@ -278,13 +291,16 @@ def check(pattern, under_test, everywhere):
 
 
 def timed(report, times, name, function, *args):
+    """Whatever goes wrong is a failed test, so that a run ends with its counts."""
     start = time.monotonic()
     try:
         function(*args)
     except (LabError, OSError, subprocess.SubprocessError) as error:
-        first, *rest = str(error).splitlines() or [repr(error)]
         with report.test(name) as test:
-            test.fail(first, *rest)
+            scenario.fail(test, error)
+    except Exception as error:      # pylint: disable=broad-exception-caught
+        with report.test(name) as test:
+            test.fail(repr(error), *traceback.format_exc().splitlines())
     times[name] = times.get(name, 0) + time.monotonic() - start
 
 
@@ -293,6 +309,7 @@ def cache_size():
     blocks = {}
     for folder, _, files in os.walk(host.CACHE):
         for name in files:
-            status = os.lstat(pathlib.Path(folder) / name)
-            blocks[status.st_ino] = status.st_blocks
+            with contextlib.suppress(FileNotFoundError):    # another run has removed it
+                status = os.lstat(pathlib.Path(folder) / name)
+                blocks[status.st_ino] = status.st_blocks
     return sum(blocks.values()) * 512 // 10**6

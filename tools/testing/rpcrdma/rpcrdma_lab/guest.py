@@ -2,6 +2,7 @@
 """A running guest: boot it, have it run steps, watch its console, end it."""
 
 import dataclasses
+import os
 import pathlib
 import re
 import select
@@ -28,7 +29,8 @@ BAD = re.compile(
     r"|held lock freed|lock held when returning|invalid wait context"
     r"|INFO: (?:task|rcu|trying to register)|soft lockup|hung[_ ]task"
     r"|scheduling while atomic|sleeping function called"
-    r"|refcount_t:|kmemleak: [1-9]\d* new|list_(?:add|del) corruption"
+    r"|refcount_t:|list_(?:add|del) corruption"
+    r"|kmemleak: (?:[1-9]\d* new|Memory pool empty|Kernel memory leak detector disabled)"
     r"|Segmentation fault|segfault at|Out of memory:"
     r"|unregister_netdevice: waiting for")
 
@@ -46,6 +48,21 @@ def kill_all():
 
 class GuestFailure(Exception):
     """The guest itself went wrong: a splat, no answer in time, or it died."""
+
+
+def patiently(name, boot, kill, note):
+    """
+    QEMU's TCG now and then lets a CPU run into code that another is patching:
+    an int3 oops of the kernel, before anything of ours runs. So one more try.
+    """
+    try:
+        return boot()
+    except GuestFailure as failure:
+        if name.startswith("um"):
+            raise
+        note(f"# {name} did not boot: {failure}; once more")
+        kill()
+        return boot()
 
 
 @dataclasses.dataclass
@@ -84,7 +101,7 @@ class Guest:
         self.process = None
         self.channel = None
         self.seen = 0           # how much of the console has been judged
-        self.buffer = b""
+        self.buffer = b""       # what the channel brought behind the last whole line
         self._fill()
 
     def _fill(self):
@@ -108,8 +125,13 @@ class Guest:
     # Booting
 
     def boot(self):
+        return patiently(self.name, self.boot_once, self.kill, host.say)
+
+    def boot_once(self):
         if _stopping.is_set():
             raise GuestFailure("the runner ends")
+        self.seen = 0
+        self.buffer = b""
         ours, theirs = socket.socketpair()
         self.channel = ours
         command = self._uml() if self.uml else self._qemu()
@@ -141,6 +163,8 @@ class Guest:
                 f"lab.module={self.module} {self.kernel.append}")
 
     def _uml(self):
+        require_memory_folder()
+
         def argv(fd, channel):
             args = [str(self.kernel.image), f"mem={MEMORY_MIB}M",
                     f"initrd={kernels.initrd(self.kernel, self.directory)}",
@@ -245,6 +269,26 @@ class Guest:
             argv += ["-append", "console=ttyS0 mitigations=off "
                      + self._command_line("shell", "/dev/vda"), "-serial", "mon:stdio"]
         subprocess.run(argv, check=False, preexec_fn=follow_parent)
+
+
+@host.once
+def require_memory_folder():
+    """
+    The memory of User-Mode Linux is a sparse file in this folder. A guest that
+    finds no room for a page of it dies of SIGBUS, without a word.
+    """
+    folder = next(filter(None, map(os.environ.get, ("TMPDIR", "TMP", "TEMP"))), "/dev/shm")
+    try:
+        status = os.statvfs(folder)
+    except OSError as error:
+        raise host.LabError(f"User-Mode Linux finds no folder for its memory: {error}; "
+                            "set TMPDIR") from error
+    free = status.f_bavail * status.f_frsize >> 20
+    if free < MEMORY_MIB or status.f_flag & os.ST_NOEXEC:
+        raise host.LabError(
+            f"User-Mode Linux keeps its memory in {folder}, which "
+            + ("is mounted noexec" if status.f_flag & os.ST_NOEXEC else f"has {free} MiB left")
+            + f": set TMPDIR to a folder with {MEMORY_MIB} MiB, best a tmpfs, not noexec")
 
 
 def qemu_base(kernel, directory, share, plugin=None):

@@ -9,6 +9,9 @@ import functools
 import json
 import os
 import pathlib
+import platform
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -88,6 +91,21 @@ def run(*argv, log=None, **kwargs):
     return done.stdout
 
 
+def require_debian():
+    with contextlib.suppress(OSError):
+        release = shlex.split(pathlib.Path("/etc/os-release").read_text("utf-8"), comments=True)
+        if platform.machine() == "x86_64" and {"ID=debian", "VERSION_ID=12"} <= set(release):
+            return
+    raise LabError("the lab needs Debian 12 on amd64, of whose packages its guests are made")
+
+
+def require_plain_paths():
+    """Make splits a path with a blank, a kernel its command line, QEMU its options at commas."""
+    for path in (TOP, CACHE):
+        if not re.fullmatch(r"[\w./+~@-]+", str(path)):
+            raise LabError(f"the lab needs a path of letters, digits and ./+~@_- alone: {path}")
+
+
 def missing_packages():
     query = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n"],
                            stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -97,8 +115,6 @@ def missing_packages():
 
 def require_packages():
     """Install what the lab builds with, or name it in one line."""
-    if not shutil.which("dpkg-query"):
-        raise LabError("the lab needs a Debian 12 machine: its guests are made of its packages")
     missing = missing_packages()
     if not missing:
         return
@@ -184,11 +200,32 @@ def locked(name):
     """Two runs may share the cache; only one of them builds an entry."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f".{name}.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"# {name}: being made or looked up elsewhere, waiting ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-_in_use = []
+_in_use = []        # open files whose locks are held until this process ends
+
+
+def take_build():
+    """
+    Only one run works in a checkout's build/. Those that the lab's own tests
+    start do so on behalf of the one that has it.
+    """
+    if "RPCRDMA_LAB_TEST" in os.environ:
+        return
+    BUILD.mkdir(exist_ok=True)
+    lock = open(BUILD / ".lock", "w", encoding="ascii")    # pylint: disable=consider-using-with
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LabError(f"another run works in {BUILD}: wait for its end, "
+                       "or use another checkout") from None
+    _in_use.append(lock)
 
 
 def cached(kind, key, build, parent=CACHE):
@@ -206,7 +243,6 @@ def cached(kind, key, build, parent=CACHE):
             with step(f"{kind} {key}"):
                 build(directory)
             complete.touch()
-        # Held until this process ends.
         stamp = open(complete, encoding="ascii")   # pylint: disable=consider-using-with
         fcntl.flock(stamp, fcntl.LOCK_SH)
         _in_use.append(stamp)

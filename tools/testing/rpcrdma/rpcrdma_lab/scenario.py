@@ -15,7 +15,7 @@ import subprocess
 import time
 
 from . import host, kernels
-from .guest import Guest, GuestFailure, Link, kill_all
+from .guest import MEMORY_MIB, Guest, GuestFailure, Link, kill_all, patiently
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
@@ -169,18 +169,7 @@ class Session:
         return BUILD / "logs" / f"{slug}-{self.boots}"
 
     def boot(self, test):
-        """
-        QEMU's TCG now and then lets a CPU run into code that another is patching:
-        an int3 oops of the kernel, before anything of ours runs. So one more try.
-        """
-        try:
-            self.boot_once(test)
-        except GuestFailure as failure:
-            if self.name.startswith("um"):
-                raise
-            test.line(f"# {self.name} did not boot: {failure}; once more")
-            self.kill()
-            self.boot_once(test)
+        patiently(self.name, lambda: self.boot_once(test), self.kill, test.line)
 
     def boot_once(self, test):
         self.boots += 1
@@ -192,7 +181,7 @@ class Session:
                     shutil.rmtree(old)
             guest = Guest(self.name, directory, module_of(self.module, end), link, end)
             self.guests.append(guest)
-            seconds = guest.boot()
+            seconds = guest.boot_once()
             test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
 
     def kill(self):
@@ -235,7 +224,7 @@ class Session:
         done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=dict(os.environ, **outs), check=False,
-                              timeout=job.limit())
+                              timeout=job.limit(), preexec_fn=host.follow_gently)
         before = test.bad
         for line in done.stdout.splitlines():
             test.line(line)
@@ -300,9 +289,16 @@ def weight(group):
     return sum(job.limit() for job in group if not job.scenario.why_skipped(job))
 
 
+def lane_count():
+    """One for each CPU, as far as there is memory for a guest in each."""
+    memory = pathlib.Path("/proc/meminfo").read_text("ascii")
+    available = int(re.search(r"MemAvailable: +(\d+) kB", memory)[1]) // 1024
+    return max(1, min(host.jobs(), available // MEMORY_MIB))
+
+
 def run_jobs(todo, report, beside=()):
     """
-    Run sessions side by side, one for each CPU, and between them the calls in
+    Run sessions side by side, one in each lane, and between them the calls in
     "beside". A guest dies with the thread that booted it, so whatever ends the
     runner ends all of them.
 
@@ -329,9 +325,10 @@ def run_jobs(todo, report, beside=()):
                     break
                 work()
 
-    with concurrent.futures.ThreadPoolExecutor(host.jobs()) as lanes:
+    count = lane_count()
+    with concurrent.futures.ThreadPoolExecutor(count) as lanes:
         orders = itertools.cycle(((large, small), (small, large)))
-        running = [lanes.submit(lane, *next(orders)) for _ in range(host.jobs())]
+        running = [lanes.submit(lane, *next(orders)) for _ in range(count)]
         try:
             for done in concurrent.futures.as_completed(running):
                 done.result()
