@@ -28,9 +28,9 @@
  *
  * "Entered" says that a function may be called between rpcrdma_conn_enter() and
  * rpcrdma_conn_leave() only, or in ->received or ->done. A Send is taken, posted
- * and given back so. A message or a registration that a role owns may be given back at
- * any time, also after ->closed and after the last rpcrdma_conn_put(): then that
- * frees it and touches nothing else.
+ * and given back so. A message or a registration that a role owns may be given
+ * back at any time, also after ->closed and after the last rpcrdma_conn_put():
+ * then that frees it and touches nothing else.
  */
 #ifndef RPCRDMA_CONN_CONN_H
 #define RPCRDMA_CONN_CONN_H

@@ -20,6 +20,7 @@ static struct ib_device *conn_device(const struct rpcrdma_conn *conn)
 	return conn->device->ib;
 }
 
+/* What is not mapped, or not any more */
 static void send_free(struct rpcrdma_send *send)
 {
 	kfree(send->data);
@@ -91,7 +92,17 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 	return 0;
 }
 
-/* Count one more, if there may be. */
+static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
+{
+	ib_dma_unmap_single(conn_device(conn), send->sge[0].addr, send->size,
+			    DMA_TO_DEVICE);
+	send_free(send);
+}
+
+/*
+ * Count one more, if there may be. What does not exist yet must not count: of
+ * those that are counted half may lie unsignalled.
+ */
 static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
 {
 	bool counted;
@@ -104,13 +115,6 @@ static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
 	return counted;
 }
 
-static void send_uncount(struct rpcrdma_conn *conn)
-{
-	spin_lock_bh(&conn->send_lock);
-	WRITE_ONCE(conn->num_sends, conn->num_sends - 1);
-	spin_unlock_bh(&conn->send_lock);
-}
-
 /*
  * The caller may be a task that swaps out and has the reserves: there are
  * better uses for them than more Sends.
@@ -121,12 +125,14 @@ static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
 	struct rpcrdma_send *send;
 
 	limit = min(limit, conn->depths.sends);
-	if (READ_ONCE(conn->num_sends) >= limit || !send_count(conn, limit))
+	if (READ_ONCE(conn->num_sends) >= limit)
 		return NULL;
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
-	if (!send)
-		send_uncount(conn);
-	return send;
+	if (!send || send_count(conn, limit))
+		return send;
+	/* Other threads were faster. */
+	send_destroy(conn, send);
+	return NULL;
 }
 
 /* The last free Send may have come back while none could be made. */
@@ -334,9 +340,7 @@ void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 	struct rpcrdma_send *send, *next;
 
 	list_for_each_entry_safe(send, next, &conn->sends_free, list) {
-		ib_dma_unmap_single(conn_device(conn), send->sge[0].addr,
-				    send->size, DMA_TO_DEVICE);
-		send_free(send);
+		send_destroy(conn, send);
 		conn->num_sends--;
 	}
 	WARN_ON_ONCE(conn->num_sends);

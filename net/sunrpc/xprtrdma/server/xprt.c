@@ -372,8 +372,8 @@ static void server_free(struct svc_xprt *xprt)
 /*
  * Of a Call that is dropped; the core gives it NULL in other cases. Its
  * requester would wait for the Reply, and keep the credit, as long as there is
- * this connection: so it is to send the Call again by another. To have it do so at
- * once would go on, at the cost of all its other Calls, until nfsd is ready.
+ * this connection: so it is to send the Call again by another. To have it do so
+ * at once would go on, at the cost of its other Calls, until nfsd is ready.
  */
 static void server_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {

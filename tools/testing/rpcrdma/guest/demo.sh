@@ -45,9 +45,9 @@ demo() {
 	tell "    block    read MB/s   write MB/s"
 	for size in 4k 64k 1m; do
 		must speed read $size
-		read=$(</tmp/out)
+		read=$(tail -n 1 /tmp/out)
 		must speed write $size
-		tell "$(printf '    %-5s %12s %12s' $size "$read" "$(</tmp/out)")"
+		tell "$(printf '    %-5s %12s %12s' $size "$read" "$(tail -n 1 /tmp/out)")"
 	done
 	tell
 	must umount /mnt

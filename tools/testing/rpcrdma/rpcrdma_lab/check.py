@@ -13,7 +13,7 @@ import subprocess
 import time
 import traceback
 
-from . import coverage, host, kernels, ktap, module, scenario, selftest
+from . import coverage, guest, host, kernels, ktap, module, scenario, selftest
 from .host import BUILD, LAB, TOP, LabError, run
 
 # Which rpcrdma the scenarios are about, unless MODULE= says otherwise.
@@ -275,6 +275,8 @@ PARTS = {
 def check(pattern, under_test, everywhere):
     report = ktap.Report()
     times = {}
+    if pattern == "*":      # before what takes long
+        guest.require_memory_folder()
     for name in kernels.NAMES if pattern == "*" else ():
         timed(report, times, "guests", kernels.kernel, name)
     # What the lab's own tests plant is timed: nothing else runs meanwhile.

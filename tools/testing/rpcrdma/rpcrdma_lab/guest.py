@@ -46,8 +46,16 @@ def kill_all():
         process.kill()
 
 
+# Flags that code of 64 bits has: others are reserved, or VM, which is for 16 bits.
+FLAGS = re.compile(r"\bEFLAGS: (?!00[0-3][014589cd][0-9a-f]{4}\b)[0-9a-f]{8}")
+
+
 class GuestFailure(Exception):
     """The guest itself went wrong: a splat, no answer in time, or it died."""
+
+
+class EmulatorFailure(GuestFailure):
+    """What the guest reports no CPU can have done."""
 
 
 def patiently(name, boot, kill, note):
@@ -139,6 +147,8 @@ class Guest:
         fds = [theirs.fileno()]
         if self.link:
             fds.append(self.link.sock.fileno())
+        if self.console.exists():   # of a boot that failed
+            self.console.rename(self.console.with_suffix(".1.log"))
         with open(self.console, "wb") as sink:
             # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sink,
@@ -242,7 +252,9 @@ class Guest:
         for line in text.splitlines():
             if BAD.search(line):
                 time.sleep(1)       # let it print the rest
-                raise GuestFailure(f"{where}: {line.strip()}")
+                said = self.console.read_text(errors="replace")
+                failure = EmulatorFailure if FLAGS.search(said) else GuestFailure
+                raise failure(f"{where}: {line.strip()}")
 
     def last_lines(self, count=40):
         lines = self.console.read_text(errors="replace").splitlines()
@@ -271,13 +283,19 @@ class Guest:
         subprocess.run(argv, check=False, preexec_fn=follow_parent)
 
 
+def memory_folder():
+    """Where User-Mode Linux makes the file that is a guest's memory."""
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        if os.environ.get(name):
+            return os.environ[name]
+    mounts = pathlib.Path("/proc/mounts").read_text("utf-8")
+    return "/dev/shm" if re.search(r" /dev/shm tmpfs ", mounts) else "/tmp"
+
+
 @host.once
 def require_memory_folder():
-    """
-    The memory of User-Mode Linux is a sparse file in this folder. A guest that
-    finds no room for a page of it dies of SIGBUS, without a word.
-    """
-    folder = next(filter(None, map(os.environ.get, ("TMPDIR", "TMP", "TEMP"))), "/dev/shm")
+    """A guest that finds no room for a page of its memory dies of SIGBUS, without a word."""
+    folder = memory_folder()
     try:
         status = os.statvfs(folder)
     except OSError as error:
@@ -288,7 +306,8 @@ def require_memory_folder():
         raise host.LabError(
             f"User-Mode Linux keeps its memory in {folder}, which "
             + ("is mounted noexec" if status.f_flag & os.ST_NOEXEC else f"has {free} MiB left")
-            + f": set TMPDIR to a folder with {MEMORY_MIB} MiB, best a tmpfs, not noexec")
+            + f": set TMPDIR to a folder with {MEMORY_MIB} MiB for each guest at a time, "
+              "best a tmpfs, not noexec")
 
 
 def qemu_base(kernel, directory, share, plugin=None):

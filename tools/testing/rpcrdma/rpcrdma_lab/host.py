@@ -102,7 +102,7 @@ def require_debian():
 def require_plain_paths():
     """Make splits a path with a blank, a kernel its command line, QEMU its options at commas."""
     for path in (TOP, CACHE):
-        if not re.fullmatch(r"[\w./+~@-]+", str(path)):
+        if not re.fullmatch(r"[\w./+~@-]+", str(path), re.ASCII):
             raise LabError(f"the lab needs a path of letters, digits and ./+~@_- alone: {path}")
 
 
@@ -203,7 +203,7 @@ def locked(name):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"# {name}: being made or looked up elsewhere, waiting ...")
+            say(f"# {name}: waiting for others who make it or look for it ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -218,13 +218,16 @@ def take_build():
     """
     if "RPCRDMA_LAB_TEST" in os.environ:
         return
-    BUILD.mkdir(exist_ok=True)
-    lock = open(BUILD / ".lock", "w", encoding="ascii")    # pylint: disable=consider-using-with
     try:
+        BUILD.mkdir(exist_ok=True)
+        lock = open(BUILD / ".lock", "w", encoding="ascii")  # pylint: disable=consider-using-with
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LabError(f"another run works in {BUILD}: wait for its end, "
                        "or use another checkout") from None
+    except OSError as error:
+        raise LabError(f"{error}: another user's, as root's run leaves it? "
+                       "Remove it, or use another checkout") from None
     _in_use.append(lock)
 
 
