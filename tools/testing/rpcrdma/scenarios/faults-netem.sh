@@ -8,7 +8,6 @@
 # skip:    * rxe 1 *: what rxe sends to itself passes no interface that could lose it
 # skip:    um-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
 # skip:    smp-debug * 2 *: two of the slowest guests take minutes
-# skip:    debian-6.1 rxe 2 *: rxe of 6.1 registers again what it sends again, and is stuck for good
 # skip:    * siw 2 inbox: siw between two guests hangs or crashes them, with the kernel's own module
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
