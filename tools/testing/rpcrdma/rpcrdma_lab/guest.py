@@ -46,16 +46,8 @@ def kill_all():
         process.kill()
 
 
-# Flags that code of 64 bits has: others are reserved, or VM, which is for 16 bits.
-FLAGS = re.compile(r"\bEFLAGS: (?!00[0-3][014589cd][0-9a-f]{4}\b)[0-9a-f]{8}")
-
-
 class GuestFailure(Exception):
     """The guest itself went wrong: a splat, no answer in time, or it died."""
-
-
-class EmulatorFailure(GuestFailure):
-    """What the guest reports no CPU can have done."""
 
 
 def patiently(name, boot, kill, note):
@@ -252,9 +244,7 @@ class Guest:
         for line in text.splitlines():
             if BAD.search(line):
                 time.sleep(1)       # let it print the rest
-                said = self.console.read_text(errors="replace")
-                failure = EmulatorFailure if FLAGS.search(said) else GuestFailure
-                raise failure(f"{where}: {line.strip()}")
+                raise GuestFailure(f"{where}: {line.strip()}")
 
     def last_lines(self, count=40):
         lines = self.console.read_text(errors="replace").splitlines()

@@ -15,8 +15,7 @@ import subprocess
 import time
 
 from . import host, kernels
-from .guest import (MEMORY_MIB, EmulatorFailure, Guest, GuestFailure, Link, kill_all,
-                    patiently)
+from .guest import MEMORY_MIB, Guest, GuestFailure, Link, kill_all, patiently
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
@@ -194,25 +193,16 @@ class Session:
         """Run one job; afterwards the guests are either as clean as before or gone."""
         before = test.bad
         try:
-            try:
-                self.run_once(job, test)
-            except EmulatorFailure as failure:
-                self.last_words(test)
-                test.line(f"# {failure}, with flags that no CPU can have; once more")
-                self.kill()
-                self.run_once(job, test)
+            if not self.guests:
+                self.boot(test)
+            done = all(self.step(job, test, *where) for where in job.functions())
+            if done and job.scenario.host:
+                self.host_step(job, test)
         except (GuestFailure, LabError, OSError, subprocess.SubprocessError) as failure:
             fail(test, failure)
         if test.bad > before:
             self.last_words(test)
             self.kill()
-
-    def run_once(self, job, test):
-        if not self.guests:
-            self.boot(test)
-        done = all(self.step(job, test, *where) for where in job.functions())
-        if done and job.scenario.host:
-            self.host_step(job, test)
 
     def step(self, job, test, function, end):
         variables = {"MODULE": module_of(job.module, end), "DEVICE": job.device,
