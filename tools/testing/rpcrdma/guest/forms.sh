@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Operations that need one form of Call or Reply each (RFC 8166 section 3.5),
-# with NFSv3 and inline thresholds of 1024 octets. Each is true if the data is
-# right; they build on each other in the order of this list.
+# with NFSv3 and inline thresholds of 1024 octets. Each, by_NAME, is true if the
+# data is right; they build on each other in the order of this list.
 
 FORMS="inline_both_ways read_chunk write_chunk long_call reply_chunk"
 
@@ -30,25 +30,25 @@ read_data() {
 	dd if=/mnt/data of=/tmp/back bs="$1" count=1 iflag=direct
 }
 
-inline_both_ways() {
+by_inline_both_ways() {
 	write_data 512 && read_data 512 && cmp -n 512 /tmp/data /tmp/back
 }
 
-read_chunk() {
+by_read_chunk() {
 	write_data 64k
 }
 
-write_chunk() {
+by_write_chunk() {
 	read_data 64k && cmp /tmp/data /tmp/back
 }
 
 # Nothing of SETACL is DDP-eligible. setfacl has to know the old list first:
 # GETACL offers a Reply chunk, which the server does not need yet.
-long_call() {
+by_long_call() {
 	setfacl -M /tmp/users /mnt/acl
 }
 
-reply_chunk() {
+by_reply_chunk() {
 	drop_caches
 	is 300 "$(getfacl -cnp /mnt/acl | grep -c '^user:1[0-9]*:r-x')"
 }

@@ -137,6 +137,35 @@ found() {
 }
 FOUND="<14+"
 
+# NFSv4.0. A COMPOUND has no tag.
+
+# compound XID OPERATIONS OPERATION...: so many operations
+compound() {
+	echo "$(nfs_call "$1" 4 $COMPOUND) 0 0 ${*:2}"
+}
+
+# What answers that: NFS4_OK, no tag, so many operations
+compounded() {
+	echo "$(accepted "$1") 0 0 ${*:2}"
+}
+
+# Three operations each: the file is found from the root of all exports.
+find_file() {
+	echo "$OP_PUTROOTFH $OP_LOOKUP $EXPORT $OP_LOOKUP /$1"
+}
+FILE_FOUND="$OP_PUTROOTFH 0 $OP_LOOKUP 0 $OP_LOOKUP 0"
+
+# read_file NAME COUNT: from its beginning. The stateid of all ones READs while
+# others have locks.
+read_file() {
+	echo "$(find_file "$1") $OP_READ $(repeat 4 0xffffffff) 0 0 $2"
+}
+
+# file_read EOF LENGTH: NFS4_OK; its data may follow.
+file_read() {
+	echo "$FILE_FOUND $OP_READ 0 $1 $2"
+}
+
 # Octets of a file, as one word
 octets() {
 	echo ":$(od -An -v -tx1 "$1" | tr -d ' \n')"

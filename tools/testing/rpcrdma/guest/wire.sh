@@ -57,13 +57,14 @@ seen() {
 	[ "$(among "$@")" -gt 0 ]
 }
 
-# flawless NAME: what holds for any traffic
+# flawless NAME [BEYOND]: what holds for any traffic. BEYOND are packets that are
+# beyond tshark, in the layers above RPC-over-RDMA.
 flawless() {
 	need "$1: RPC-over-RDMA messages were captured" packets "$1"
 	check "$1: nothing but RDMA_MSG and RDMA_NOMSG" not seen "$1" 'message && type > 1'
 	check "$1: no credit value of zero" not seen "$1" 'message && !credits'
 	check "$1: tshark takes every Send for RPC-over-RDMA" none_unknown "$1"
-	check "$1: tshark finds nothing wrong in the rpcordma layer" nothing_wrong "$1"
+	check "$1: tshark finds nothing wrong in the rpcordma layer" nothing_wrong "$@"
 }
 
 # A Send whose header tshark cannot make sense of is not called RPC-over-RDMA
@@ -76,7 +77,7 @@ none_unknown() {
 # An expert remark belongs to the layer that the dissector was in. Of the layers
 # above RPC-over-RDMA, nested NFS is marked malformed for the kernel's module too.
 nothing_wrong() {
-	dissected "$1" -V -Y 'rpcordma && _ws.expert' &&
+	dissected "$1" -V -Y "rpcordma && _ws.expert${2:+ && !($2)}" &&
 		awk '/^[^ ]/ { layer = $0 }
 		     /Expert Info|Malformed/ && layer ~ /RPC over RDMA|Packet: RPCoRDMA/ { print; bad = 1 }
 		     END { exit bad }' "$OUT2/$1.txt"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   when memory is refused to the module, it connects later or not at all, and I/O goes on
 # guests:  um-debug
-# devices: rxe
+# devices: rxe siw
 # limit:   90
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"

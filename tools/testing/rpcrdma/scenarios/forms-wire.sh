@@ -8,6 +8,7 @@
 # host:    dissect
 
 . "${BASH_SOURCE%/*}/../guest/forms.sh"
+. "${BASH_SOURCE%/*}/../guest/peer.sh"
 . "${BASH_SOURCE%/*}/../guest/wire.sh"
 
 client() {
@@ -22,13 +23,34 @@ client() {
 		capture no_$switch mounted write_chunk
 		tune rdma_$switch 1
 	done
+	need "the peer" peer_up
+	need "a long symbolic link" long_link
+	capture several_write_chunks several_write_chunks
 }
 
 # A capture has to begin with the connection, or tshark makes little of it.
 mounted() {
 	check "mount" nfs_mount 3 rdma /mnt
-	check "$1: the data is right" "$1"
+	check "$1: the data is right" "by_$1"
 	check "umount" umount /mnt
+}
+
+# No client of the kernel's ever offers more than one: the scripted peer does.
+several_write_chunks() {
+	local xid=0x18181818
+	check "a Write chunk for READ, and one for READLINK: the data is right" \
+		peer "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 8192" "buffer b 4096" \
+		"send $(start $xid $RDMA_MSG) 0 $(write_chunk @a) $(write_chunk @b) 0 0 \
+			$(compound $xid 8 "$(read_file data 8192)" "$(find_file link) $OP_READLINK")" \
+		"expect $xid 1 . $RDMA_MSG 0 $(write_chunk @a) $(write_chunk @b+0,3000) 0 0 \
+			$(compounded $xid 8 "$(file_read 0 8192)" "$FILE_FOUND $OP_READLINK 0 3000")" \
+		"holds a 0 $(octets <(head -c 8192 /tmp/data))" \
+		"holds b 0 $(octets /tmp/link) ..."
+}
+
+long_link() {
+	printf '%0*d' 3000 17 >/tmp/link && nfs_mount 3 rdma /mnt &&
+		ln -s "$(cat /tmp/link)" /mnt/link && umount /mnt
 }
 
 # On the host
@@ -38,7 +60,10 @@ dissect() {
 	for name in $FORMS no_remote_invalidation no_private_data; do
 		flawless $name
 	done
+	# tshark's NFS layer looks for the link itself in the Reply.
+	flawless several_write_chunks 'nfs.opcode == 27'
 	chunks
+	several
 	invalidation
 	private_data
 }
@@ -69,6 +94,22 @@ chunks() {
 	check "reply_chunk: a Call offers it" seen reply_chunk 'call && reply'
 	check "reply_chunk: the Reply has nothing inline" seen reply_chunk '!call && nomsg && reply'
 	check "reply_chunk: RDMA Writes" seen reply_chunk rdma_write
+}
+
+several() {
+	check "several_write_chunks: a Call offers two" seen several_write_chunks 'call && writes == 2'
+	check "several_write_chunks: the Reply returns them" \
+		seen several_write_chunks '!call && !nomsg && writes == 2'
+	check "several_write_chunks: RDMA Writes to the memory of both" is 2 "$(written_to)"
+	check "several_write_chunks: no other chunk" \
+		not seen several_write_chunks 'nomsg || reads || reply || rdma_read'
+}
+
+# How many handles
+written_to() {
+	dissected several_write_chunks -Y 'infiniband.bth.opcode in {6..11}' \
+		-T fields -e infiniband.reth.r_key &&
+		grep . "$OUT2/several_write_chunks.txt" | sort -u | wc -l
 }
 
 invalidation() {

@@ -30,7 +30,7 @@ client() {
 # there are any, and the counters that move, while all others do not
 form() {
 	counters >/tmp/before
-	check "$1: the data is right" traced "$1"
+	check "$1: the data is right" traced "by_$1"
 	counters >/tmp/after
 	travelled "$1" "$2" "$3"
 	check "$1: counters that move: ${4:-none}" is "$4" "$(moved)"

@@ -33,37 +33,12 @@ our_peer() {
 		"buffer a 12288" "buffer b 12288" "$@"
 }
 
-# compound OPERATIONS OPERATION...: NFSv4.0, without a tag; so many operations
-compound() {
-	echo "$(nfs_call $XID 4 $COMPOUND) 0 0 $*"
-}
-
-# What answers that: NFS4_OK, no tag, so many operations
-compounded() {
-	echo "$(accepted $XID) 0 0 $*"
-}
-
-# Three operations each: the file is found from the root of all exports.
-find_file() {
-	echo "$OP_PUTROOTFH $OP_LOOKUP $EXPORT $OP_LOOKUP /$1"
-}
-FILE_FOUND="$OP_PUTROOTFH 0 $OP_LOOKUP 0 $OP_LOOKUP 0"
-
-# stateid of all ones, which READs while others have locks; offset, and count
-read_file() {
-	echo "$(find_file "$1") $OP_READ $(repeat 4 0xffffffff) 0 0 8192"
-}
-
-# file_read LENGTH: NFS4_OK, at the end of the file; its data may follow
-file_read() {
-	echo "$FILE_FOUND $OP_READ 0 1 $1"
-}
 LINK_READ="$FILE_FOUND $OP_READLINK 0 $SHORT"
 
 # nfsd knows the place of but one READ's data.
 two_results() {
 	local call written
-	call=$(compound 8 "$(read_file long)" "$(find_file link) $OP_READLINK")
+	call=$(compound $XID 8 "$(read_file long 8192)" "$(find_file link) $OP_READLINK")
 	written=$(replies_that_wrote)
 
 	traced our_peer "COMPOUND with READ and READLINK, a Write chunk for each" \
@@ -72,7 +47,7 @@ two_results() {
 		"expect $XID 1 . $RDMA_MSG 0 \
 			$(write_chunk "@a+0,$LONG") \
 			$(write_chunk @b+0,2048 "@b+2048,$((SHORT - 2048))") 0 0 \
-			$(compounded 8 "$(file_read $LONG)" "$LINK_READ")" \
+			$(compounded $XID 8 "$(file_read 1 $LONG)" "$LINK_READ")" \
 		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..." \
 		"holds b 0 $(octets /tmp/link) :eeee $UNTOUCHED ..."
 	check "the server sees a Call with two Write chunks, and no other" \
@@ -87,14 +62,14 @@ two_results() {
 			$(write_chunk) $(write_chunk @b) 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG 0 \
 			$(write_chunk) $(write_chunk "@b+0,$SHORT") 0 0 \
-			$(compounded 8 "$(file_read $LONG)") $(octets $LOCAL/long) $LONG_PAD \
+			$(compounded $XID 8 "$(file_read 1 $LONG)") $(octets $LOCAL/long) $LONG_PAD \
 			$LINK_READ" \
 		"holds b 0 $(octets /tmp/link) :eeee $UNTOUCHED ..."
 
 	our_peer "one Write chunk for two results: the second stays inline" \
 		"send $(start $XID $RDMA_MSG) 0 $(write_chunk @a) 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG 0 $(write_chunk "@a+0,$LONG") 0 0 \
-			$(compounded 8 "$(file_read $LONG)" "$LINK_READ") \
+			$(compounded $XID 8 "$(file_read 1 $LONG)" "$LINK_READ") \
 			$(octets /tmp/link) $SHORT_PAD" \
 		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..."
 
@@ -117,10 +92,10 @@ one_read() {
 	our_peer "a Write chunk that is not used comes back empty" \
 		"send $(start $XID $RDMA_MSG) 0 $(write_chunk @a) \
 			$(write_chunk @b+0,4096 @b+4096,4096) 0 0 \
-			$(compound 4 "$(read_file long)")" \
+			$(compound $XID 4 "$(read_file long 8192)")" \
 		"expect $XID 1 . $RDMA_MSG 0 $(write_chunk "@a+0,$LONG") \
 			$(write_chunk @b+0,0 @b+4096,0) 0 0 \
-			$(compounded 4 "$(file_read $LONG)")" \
+			$(compounded $XID 4 "$(file_read 1 $LONG)")" \
 		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..." \
 		"holds b 0 $UNTOUCHED ..."
 }
@@ -166,12 +141,12 @@ two_writes() {
 write_two() {
 	local first second at_first at_second length
 	XID=$((XID + 1))
-	first=$(compound 8 "$(write_file long.copy 0)")
+	first=$(compound $XID 8 "$(write_file long.copy 0)")
 	second=$(write_file short.copy $SHORT)
 	at_first=$(size "$first")
 	at_second=8192
 	length=$((at_second - $(size "$second") - at_first - 3))
-	first=$(compound 8 "$(write_file long.copy $length)")
+	first=$(compound $XID 8 "$(write_file long.copy $length)")
 	: >$LOCAL/long.copy
 	: >$LOCAL/short.copy
 
@@ -184,7 +159,7 @@ write_two() {
 			$(read_segment $at_first "@a+1001,$((length - 1001 + $2))") 0 0 0 \
 			$first $second" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS \
-			$(compounded 8 "$(file_written $length)" "$(file_written $SHORT)")"
+			$(compounded $XID 8 "$(file_written $length)" "$(file_written $SHORT)")"
 	check "the server has the first" cmp <(cut_out 0 $length) $LOCAL/long.copy
 	check "the server has the second" cmp $LOCAL/short $LOCAL/short.copy
 }
@@ -192,7 +167,7 @@ write_two() {
 long_write() {
 	local call at
 	XID=$((XID + 1))
-	call=$(compound 4 "$(write_file short.copy $SHORT)")
+	call=$(compound $XID 4 "$(write_file short.copy $SHORT)")
 	at=$(size "$call")
 	: >$LOCAL/short.copy
 
@@ -200,6 +175,6 @@ long_write() {
 		"fill a 0 $(octets $LOCAL/short)" "fill b 0 $call" \
 		"send $(start $XID $RDMA_NOMSG) $(read_segment 0 "@b+0,$at") \
 			$(read_segment $at "@a+0,$SHORT") 0 0 0" \
-		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(compounded 4 "$(file_written $SHORT)")"
+		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(compounded $XID 4 "$(file_written $SHORT)")"
 	check "the server has it" cmp $LOCAL/short $LOCAL/short.copy
 }
