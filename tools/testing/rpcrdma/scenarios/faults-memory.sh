@@ -53,9 +53,10 @@ aim() {
 	[ "$1" = failslab ] || { put "$1" ignore-gfp-highmem N && put "$1" min-order 0; }
 }
 
-# function_range NAME: its addresses, and that of whatever comes next
+# function_range NAME: its addresses, and that of whatever comes next. Read in the
+# small pieces that sort wants, this file takes a minute.
 function_range() {
-	sort /proc/kallsyms | awk -v name="^$1\$" '
+	sort <(cat /proc/kallsyms) | awk -v name="^$1\$" '
 		start && $1 != start { print "0x" start, "0x" $1; found = 1; exit }
 		$3 ~ name { start = $1 }
 		END { exit !found }'
