@@ -398,6 +398,7 @@ static int post_call(struct builder *b, bool gather)
 
 	send->work.done = gather ? call_gathered : rpcrdma_send_done;
 	send->private = request;
+	request->posted = false;
 	request->replied = false;
 	request->rqst.rq_xtime = ktime_get();
 	if (gather)
@@ -414,6 +415,9 @@ static int post_call(struct builder *b, bool gather)
 		rpcrdma_credits_give(&link->credits);
 		rpcrdma_link_put(link);
 		clear_bit(RPCRDMA_GATHERING, &request->state);
+	} else {
+		/* Pairs with the one in match(). */
+		smp_store_release(&request->posted, true);
 	}
 	clear_and_wake_up_bit(RPCRDMA_POSTING, &request->state);
 	return ret;

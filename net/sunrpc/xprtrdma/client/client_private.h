@@ -82,7 +82,9 @@ struct rpcrdma_client_stats {
 	unsigned long bad_replies;
 	unsigned long invalidations;	/* local ones posted */
 	unsigned long waits_for_send;
-	unsigned long recovered;	/* registrations of broken connections */
+	unsigned long recovered;	/* RPCs that had to wait for the end of
+					 * their connection
+					 */
 };
 
 /**
@@ -168,6 +170,7 @@ struct rpcrdma_stray {
  * @closing: the client itself closes it
  * @credits: credits. A Call whose task was killed keeps its own until the Reply
  *	arrives that the server still owes.
+ * @wedged: rpcrdma_credits_wedged() when the connection asked last
  * @grow_pause: attempts to send until it asks for memory for more Receives
  *	again; XPRT_LOCKED
  * @max_mr_pages: pages that one registration can cover
@@ -188,6 +191,7 @@ struct rpcrdma_link {
 	int status;
 	bool closing;
 	struct rpcrdma_credits credits;
+	bool wedged;
 	unsigned int grow_pause;
 	unsigned int max_mr_pages;
 	spinlock_t owed_lock;		/* see above */
@@ -228,6 +232,7 @@ struct rpcrdma_buffer {
  * @invalidation_status: how it ended
  * @reply_mr: the first of the Reply's registrations
  * @reply_segments: how many of these
+ * @posted: the Call is on its way, so that a Reply may be one
  * @replied: matched; further Replies are dropped
  * @recv: the Reply, if there is more to do before it can be copied
  * @payload: the inline part of the Reply, in @recv
@@ -255,6 +260,7 @@ struct rpcrdma_request {
 	struct rpcrdma_mr *reply_mr;
 	unsigned int reply_segments;
 
+	bool posted;
 	bool replied;
 	struct rpcrdma_recv *recv;
 	const void *payload;

@@ -15,15 +15,17 @@
 /**
  * struct rpcrdma_credits - how many Calls may be outstanding
  * @in_flight: Calls sent and Replies not received
+ * @unclaimed: those of @in_flight whose tasks are gone
  * @posted: Replies that there are Receives for
  * @granted: the server's last word, at least one
  * @answered: there was one
  *
  * Part of a link. @in_flight and @posted grow with XPRT_LOCKED held; the others
- * change in ->received.
+ * change in ->received, and @unclaimed whenever a task goes.
  */
 struct rpcrdma_credits {
 	atomic_t in_flight;
+	atomic_t unclaimed;
 	u32 posted;
 	u32 granted;
 	bool answered;
@@ -38,6 +40,7 @@ static inline void rpcrdma_credits_init(struct rpcrdma_credits *credits,
 					u32 posted)
 {
 	atomic_set(&credits->in_flight, 0);
+	atomic_set(&credits->unclaimed, 0);
 	credits->posted = posted;
 	credits->granted = 1;
 	credits->answered = false;
@@ -119,6 +122,47 @@ static inline void rpcrdma_credits_take(struct rpcrdma_credits *credits)
 static inline void rpcrdma_credits_give(struct rpcrdma_credits *credits)
 {
 	atomic_dec_if_positive(&credits->in_flight);
+}
+
+/**
+ * rpcrdma_credits_forsake - the task of a Call is gone before the Reply
+ * @credits: the credits
+ *
+ * The server still owes the Reply, so the Call keeps its credit.
+ */
+static inline void rpcrdma_credits_forsake(struct rpcrdma_credits *credits)
+{
+	atomic_inc(&credits->unclaimed);
+}
+
+/**
+ * rpcrdma_credits_settle - a Reply has arrived that no task waits for
+ * @credits: the credits
+ *
+ * It may come just before rpcrdma_credits_forsake().
+ */
+static inline void rpcrdma_credits_settle(struct rpcrdma_credits *credits)
+{
+	atomic_dec(&credits->unclaimed);
+}
+
+/**
+ * rpcrdma_credits_wedged - whether Calls without a task have all credits
+ * @credits: the credits
+ * @requested: what the Calls ask for
+ *
+ * Servers may drop a Call, for instance the repetition of one that they are
+ * still executing. The time-out of its task would end the connection; but here
+ * there is none, and all other tasks wait to send.
+ *
+ * Return: true if nobody can send until a Reply comes that may never come.
+ */
+static inline bool rpcrdma_credits_wedged(const struct rpcrdma_credits *credits,
+					  u32 requested)
+{
+	u32 limit = min(rpcrdma_credits_limit(credits), requested);
+
+	return atomic_read(&credits->unclaimed) >= (int)limit;
 }
 
 /**

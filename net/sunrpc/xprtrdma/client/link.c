@@ -192,6 +192,17 @@ static void link_writable(struct rpcrdma_conn *conn)
 	xprt_write_space(&link->client->xprt);
 }
 
+/* Twice in a row: the Replies may be on their way. */
+static bool link_wedged(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_link *link = conn->role;
+	bool before = link->wedged;
+
+	link->wedged = rpcrdma_credits_wedged(&link->credits,
+					      conn->config.credits);
+	return before && link->wedged;
+}
+
 static void link_closed(struct rpcrdma_conn *conn, int status)
 {
 	struct rpcrdma_link *link = conn->role;
@@ -209,6 +220,7 @@ static const struct rpcrdma_conn_ops link_ops = {
 	.established	= link_established,
 	.received	= link_received,
 	.writable	= link_writable,
+	.wedged		= link_wedged,
 	.closed		= link_closed,
 };
 

@@ -331,7 +331,8 @@ static struct rpcrdma_request *match(struct rpcrdma_link *link, __be32 xid)
 		return NULL;
 
 	wait_on_bit(&request->state, RPCRDMA_POSTING, TASK_UNINTERRUPTIBLE);
-	if (request->link == link) {
+	/* Not the next attempt to post it, which may have begun meanwhile */
+	if (request->link == link && smp_load_acquire(&request->posted)) {
 		request->replied = true;
 		return request;
 	}
@@ -429,6 +430,7 @@ void rpcrdma_reply_received(struct rpcrdma_link *link,
 	if (!request) {
 		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
 		settle_owed(link, recv, msg->xid);
+		rpcrdma_credits_settle(&link->credits);
 		rpcrdma_recv_put(recv);
 		rpcrdma_link_credit_back(link);
 		return;

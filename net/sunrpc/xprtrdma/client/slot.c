@@ -396,6 +396,8 @@ static noinline_for_stack void retire(struct rpcrdma_request *request)
 	if (!list_empty(&request->invalidation.mrs))
 		retire_mrs(request);
 	retire_wait(request, RPCRDMA_GATHERING);
+	if (!request->replied)
+		rpcrdma_credits_forsake(&link->credits);
 	request->link = NULL;
 	rpcrdma_link_put(link);
 }

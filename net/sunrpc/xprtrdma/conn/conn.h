@@ -86,6 +86,8 @@ enum rpcrdma_conn_state {
  * @writable: send queue space has come back after a post ended with -EAGAIN,
  *	or registrations or Sends after rpcrdma_mr_get() or rpcrdma_send_get()
  *	returned NULL. May run at the same time as the other callbacks.
+ * @wedged: whether the connection is of no use any more though both ends are
+ *	well: then it is closed. A client is asked now and then.
  * @closed: the connection has ended as described above; @status is the first
  *	cause, a negative errno. Called exactly once. The role's reference is
  *	still its own: it drops it with rpcrdma_conn_put() when it likes.
@@ -94,6 +96,7 @@ struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
 	void (*received)(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 	void (*writable)(struct rpcrdma_conn *conn);
+	bool (*wedged)(struct rpcrdma_conn *conn);
 	void (*closed)(struct rpcrdma_conn *conn, int status);
 };
 

@@ -70,13 +70,13 @@ struct rpcrdma_depths {
 };
 
 /**
- * struct rpcrdma_nudge - makes sure that a client's first message is noticed
- * @timer: runs until something is heard
+ * struct rpcrdma_nudge - ends the silence on a client's connection
+ * @timer: runs as long as the connection is established
  * @work: of the RDMA Write
  * @wr: the RDMA Write
- * @count: how often that was tried
+ * @count: how often the timer has run early
  * @posted: @work is under way
- * @heard: a message has arrived
+ * @heard: a message has arrived since @timer ran
  *
  * Part of a connection.
  */
