@@ -208,6 +208,21 @@ static void choose_invalidation(const struct rpcrdma_request *request,
 }
 
 /*
+ * Behind the last page of a Reply. The core does not count one that only what
+ * came last reaches into, such as RPCSEC_GSS's checksum.
+ */
+static struct page **pages_end(const struct reply *reply,
+			       const struct svc_rqst *rqstp)
+{
+	const struct xdr_buf *res = reply->res;
+
+	if (!res->page_len)
+		return rqstp->rq_next_page;
+	return max(rqstp->rq_next_page, res->pages +
+		   DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE));
+}
+
+/*
  * The pages that the device reads are the request's until it has done so, and
  * the thread gets new ones; those it does not read stay with the thread. All
  * others are the core's to free, for they may belong to the page cache.
@@ -217,6 +232,7 @@ static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 	struct rpcrdma_request *request = reply->request;
 	unsigned int num_pages = request->num_pages;
 	struct page **page = rqstp->rq_respages;
+	struct page **end = pages_end(reply, rqstp);
 
 	if (!reply->form.written && !reply->gathered) {
 		/* The head's page is always the thread's own. */
@@ -227,7 +243,7 @@ static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 	/* The first page holds the head and the tail. */
 	if (!reply->uses_head)
 		page++;
-	for (; page < rqstp->rq_next_page; page++) {
+	for (; page < end; page++) {
 		if (*page)
 			request->pages[num_pages++] = *page;
 		*page = NULL;
