@@ -203,7 +203,9 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 {
 	trace_rpcrdma_wc_error(conn, wc);
 	if (wc->status == IB_WC_WR_FLUSH_ERR) {
-		rpcrdma_conn_close(conn, -ECONNRESET);
+		/* Before it is established the CM knows why, and tells. */
+		if (rpcrdma_conn_established(conn))
+			rpcrdma_conn_close(conn, -ECONNRESET);
 		return;
 	}
 	if (READ_ONCE(conn->state) < RPCRDMA_CONN_CLOSING)

@@ -171,7 +171,7 @@ static void conn_connect_work(struct work_struct *work)
 
 static void conn_name_peer(struct rpcrdma_conn *conn)
 {
-	snprintf(conn->peer, sizeof(conn->peer), "%pISpsc", &conn->peer_addr);
+	snprintf(conn->peer, sizeof(conn->peer), "%pISpc", &conn->peer_addr);
 }
 
 static void conn_set_addresses(struct rpcrdma_conn *conn)

@@ -202,7 +202,8 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 	err = listener_listen(listener);
 	mutex_unlock(&listener->setup);
 	if (err) {
-		kfree(listener);
+		/* It may have been heard of before it failed. */
+		rpcrdma_listener_destroy(listener);
 		return ERR_PTR(err);
 	}
 	return listener;

@@ -69,6 +69,10 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 	ib_dma_unmap_sg(mr->conn->device->ib, mr->sgl, mr->num_sg,
 			mr->direction);
 	mr->mapped = false;
+	/* What the IOMMU may have noted there is not about the next mapping. */
+	memset(mr->sgl, 0, sizeof(*mr->sgl));
+	if (mr->max_sg == 1)
+		sg_mark_end(mr->sgl);
 }
 
 static void mr_undo(struct rpcrdma_owned *owned)
