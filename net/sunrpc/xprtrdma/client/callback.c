@@ -35,6 +35,7 @@ void rpcrdma_backward_refuse(struct rpcrdma_conn *conn,
 		goto put;
 	send->len = ret;
 	send->work.done = rpcrdma_send_done;
+	trace_rpcrdma_reply_form(conn, msg, send->len, true);
 	if (!rpcrdma_send_post(send, NULL, false))
 		return;
 put:

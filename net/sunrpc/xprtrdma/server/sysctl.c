@@ -7,9 +7,6 @@
 
 #include "server_private.h"
 
-/* RFC 8797 has units of 1024 octets. */
-#define REQ_SIZE_STEP	1024
-
 unsigned int rpcrdma_max_requests = 64;
 unsigned int rpcrdma_max_bc_requests = 8;
 unsigned int rpcrdma_max_req_size = 16384;
