@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   what an administrator sets, and sees in the log and in mountstats, is as documented
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
+# devices: rxe siw
+# modules: ours
+# host:    documented
+
+# Name, default, lowest and highest value
+tunables() {
+	cat <<-END
+		rdma_slot_table_entries              128    2 16384
+		rdma_max_inline_read               16384 1024 65536
+		rdma_max_inline_write              16384 1024 65536
+		rdma_private_data                      1    0     1
+		rdma_remote_invalidation               1    0     1
+		rdma_inline_write_padding              0    0     0
+		rdma_memreg_strategy                   5    5     5
+		rdma_pad_optimize                      0    0     0
+		svc_rdma/max_requests                 64    4 16384
+		svc_rdma/max_bc_requests               8    2  1024
+		svc_rdma/max_req_size              16384 1024 65536
+		svc_rdma/max_outbound_read_requests   32    1    32
+		svc_rdma/private_data                  1    0     1
+		svc_rdma/remote_invalidation           1    0     1
+	END
+}
+
+COUNTERS=$(echo svc_rdma/rdma_stat_{recv,read,write,sq_starve,dropped,errors})
+FIELDS=27
+
+client() {
+	client_begin
+	set_tunables
+	check "the log has a connection with the defaults" \
+		mount_logs 16384/16384 128 64 on 32
+	statistics
+	need "tunables get other values" other_values
+	check "the log has a connection with these" mount_logs 8192/4096 32 16 off 4
+	wrong_port
+}
+
+# Tunables and counters
+
+set_tunables() {
+	local name default low high
+	check "there is nothing but the known tunables and counters" \
+		is "$(known)" "$(cd /proc/sys/sunrpc && ls -d rdma_* svc_rdma/* | sort)"
+	while read -r name default low high; do
+		check "$name is $default" has "$name" "$default"
+		check "$name refuses $((low - 1)), $((high + 1)) and a word" \
+			refused "Invalid argument" "$name" $((low - 1)) $((high + 1)) word
+		check "$name takes $low and $high" takes "$name" "$low" "$high" "$default"
+	done < <(tunables)
+}
+
+known() {
+	{ tunables | cut -d ' ' -f 1; printf '%s\n' $COUNTERS; } | sort
+}
+
+has() {
+	local value
+	read -r value <"/proc/sys/sunrpc/$1" && is "$2" "$value"
+}
+
+takes() {
+	local value
+	for value in "${@:2}"; do
+		tune "$1" "$value" && has "$1" "$value" || return
+	done
+}
+
+# refused WHY NAME VALUE...: and what was there before stays
+refused() {
+	local before value
+	read -r before <"/proc/sys/sunrpc/$2"
+	for value in "${@:3}"; do
+		not tune "$2" "$value" 2>/tmp/why && grep -q "$1\$" /tmp/why && has "$2" "$before" ||
+			{ echo "$value:"; cat /tmp/why; return 1; }
+	done
+}
+
+other_values() {
+	tune rdma_slot_table_entries 32 && tune rdma_max_inline_read 4096 &&
+		tune rdma_max_inline_write 8192 && tune svc_rdma/max_requests 16 &&
+		tune svc_rdma/max_outbound_read_requests 4 && tune svc_rdma/remote_invalidation 0
+}
+
+# The log
+
+# What the module has said since dmesg was cleared: errors have their names, and
+# a port that nobody has chosen has none
+logged() {
+	dmesg --notime | sed -En 's/^rpcrdma: //; T
+		s/:[3-6][0-9]{4}: /:any: /
+		s/: -108$/: -ESHUTDOWN/; s/: -104$/: -ECONNRESET/; s/: -111$/: -ECONNREFUSED/
+		p' | sort
+}
+
+logged_is() {
+	is "$1" "$(logged)"
+}
+
+# mount_logs INLINE CREDITS GRANT REMOTE_INVALIDATION READS: a connection's begin
+# and its end, at each end. In one kernel both may log at the same instant, and the
+# rate limit lets but one of them through then, so there is another chance.
+mount_logs() {
+	local n on="on ${DEVICE}0 port 1: inline $1, credits" off="remote invalidation $4, reads"
+	local wanted="$SERVER4:$PORT: closed: -ESHUTDOWN
+$SERVER4:$PORT: connected $on $2, $off 0
+$SERVER4:any: accepted $on $3, $off $5
+$SERVER4:any: closed: -ECONNRESET"
+	for n in 1 2 3; do
+		dmesg --clear
+		nfs_mount 3 rdma /mnt && umount /mnt || return
+		wait_for $((SLOW ? 20 : 5)) logged_is "$wanted" && return
+	done
+	logged_is "$wanted"
+}
+
+wrong_port() {
+	local why="rejected: invalid service ID"
+	# Its TCP finds nobody, before there is anything to reject.
+	[ "$DEVICE" = rxe ] || why="not connected: -ECONNREFUSED"
+	dmesg --clear
+	check "where nobody listens a mount fails" not mount_at $((PORT + 1))
+	check "the log has why: $why" grep -x "$SERVER4:$((PORT + 1)): $why" <(logged)
+}
+
+mount_at() {
+	local PORT=$1
+	nfs_mount 3 rdma /mnt retry=0
+}
+
+# mountstats, and what reads it
+
+statistics() {
+	head -c 1M /dev/urandom >/tmp/data
+	: >$LOCAL/data
+	dmesg --clear
+	need "mount" nfs_mount 3 rdma /mnt
+	counts >/tmp/before
+	check "16 times 64 KiB are written and read" there_and_back
+	counts >/tmp/after
+	check "the log has nothing of that" not grep -Ev ' (connected|accepted) on ' <(logged)
+	check "32 Calls were sent, or more" [ "$(more sent)" -ge 32 ]
+	check "the server received each, and each got its Reply" is "$(more sent) $(more sent)" "$(more recv replies)"
+	check "octets and chunks are counted" is "2097152 1048576 16 16" \
+		"$(more offered placed read write)"
+	check "mountstats has $FIELDS numbers for the connection" has_numbers
+	check "nfs-utils' mountstats has the same ones by name" is \
+		"$(numbers 3 4 {6..8} {11..21} 24 22 23 {25..27})" "$(by_mountstats)"
+	check "nfsiostat has 64 KiB for each READ and WRITE" is "64 64" "$(by_nfsiostat)"
+	check "the server's counters cannot be reset" no_reset
+	check "umount" umount /mnt
+}
+
+there_and_back() {
+	dd if=/tmp/data of=/mnt/data bs=64k count=16 oflag=direct conv=notrunc,nocreat status=none &&
+		dd if=/mnt/data of=/tmp/back bs=64k count=16 iflag=direct status=none &&
+		cmp /tmp/data /tmp/back
+}
+
+# numbers FIELD...: of mountstats, as the administrator guide has them
+numbers() {
+	local fields n
+	read -ra fields < <(grep 'xprt:.rdma ' /proc/self/mountstats)
+	for n in "$@"; do
+		printf '%s ' "${fields[n + 1]}"
+	done | xargs
+}
+
+has_numbers() {
+	grep -Ex "\s*xprt:\srdma( [0-9]+){$FIELDS}" /proc/self/mountstats
+}
+
+# The client's counters, and the server's
+counts() {
+	local sent replies offered placed
+	read -r sent replies offered placed < <(numbers 6 7 14 15)
+	printf '%s\n' "sent $sent" "replies $replies" "offered $offered" "placed $placed"
+	(cd /proc/sys/sunrpc/svc_rdma && grep . rdma_stat_{recv,read,write}) |
+		sed 's/rdma_stat_//; s/:/ /'
+}
+
+# more NAME...: by how much each has grown
+more() {
+	local name
+	for name in "$@"; do
+		paste /tmp/before /tmp/after | awk -v name="$name" '$1 == name { print $4 - $2 }'
+	done | xargs
+}
+
+# All but how long it is idle, and averages
+by_mountstats() {
+	mountstats mountstats --xprt /mnt |
+		sed -En '/Idle|Avg/d; s/^\t[^:]*: ([0-9]+).*/\1/p' | xargs
+}
+
+# KiB per operation, in the line after its name
+by_nfsiostat() {
+	nfsiostat /mnt | awk 'next_one { print int($3); next_one = 0 }
+			      /^(read|write):/ { next_one = 1 }' | xargs
+}
+
+no_reset() {
+	local name
+	for name in $COUNTERS; do
+		refused "Permission denied" "$name" 0 || return
+	done
+}
+
+# On the host
+
+documented() {
+	local guide=${BASH_SOURCE%/*}/../../../../Documentation/admin-guide.rst
+	check "the administrator guide has these tunables, defaults and ranges" diff \
+		<(tunables | awk '{ sub(".*/", "", $1); print $1, $2, $3, $4 }') \
+		<(sed -En 's/^``([a-z_]+)`` +([0-9]+) +([0-9]+)((,| to) ([0-9]+))? .*/\1 \2 \3 \6/p' \
+			"$guide" | awk '{ print $1, $2, $3, $NF }')
+	check "it explains $FIELDS numbers of mountstats" is $FIELDS \
+		"$(sed -n '/^Client: mountstats/,/^Tracepoints/p' "$guide" | grep -Ec '^[0-9]+ ')"
+}
