@@ -151,6 +151,8 @@ static void link_established(struct rpcrdma_conn *conn)
 	spin_lock(&xprt->transport_lock);
 	link->client->local = conn->local_addr;
 	spin_unlock(&xprt->transport_lock);
+	/* A task that learns late of an earlier failure asks to disconnect. */
+	clear_bit(XPRT_CLOSE_WAIT, &xprt->state);
 	link->established = true;
 	complete_all(&link->ready);
 }
