@@ -93,6 +93,37 @@ static void test_credits_killed_task(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
+/* Only as long as all credits are those of Calls without a task */
+static void test_credits_wedged(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	receive(&credits, 3);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	send_all(&credits);
+	rpcrdma_credits_forsake(&credits);
+	rpcrdma_credits_forsake(&credits);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	rpcrdma_credits_forsake(&credits);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+
+	rpcrdma_credits_settle(&credits);
+	receive(&credits, 3);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+}
+
+/* The Reply may have been faster than whoever takes the task off the wire. */
+static void test_credits_settled_early(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	send_all(&credits);
+	rpcrdma_credits_settle(&credits);
+	rpcrdma_credits_forsake(&credits);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+}
+
 static void test_credits_unasked_replies(struct kunit *test)
 {
 	struct rpcrdma_credits credits = start();
@@ -260,6 +291,8 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_zero),
 	KUNIT_CASE(test_credits_fall_and_rise),
 	KUNIT_CASE(test_credits_killed_task),
+	KUNIT_CASE(test_credits_wedged),
+	KUNIT_CASE(test_credits_settled_early),
 	KUNIT_CASE(test_credits_unasked_replies),
 	KUNIT_CASE_PARAM(test_credits_discarded, discard_gen_params),
 	KUNIT_CASE(test_credits_recover),
