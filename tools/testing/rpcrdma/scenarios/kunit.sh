@@ -5,14 +5,22 @@
 # limit:   30
 # steps:   unit_tests
 
+# One that is not built would not be missed.
+SUITES="conn credits form grant handle piece private_data pull reply wire_build
+	wire_chunks wire_golden wire_verdict work"
+
 unit_tests() {
-	local suite
+	local suite kunit=/sys/kernel/debug/kunit
 	need "load the module with its unit tests" modprobe rpcrdma
-	need "they ran" ls -d /sys/kernel/debug/kunit/rpcrdma*
-	for suite in /sys/kernel/debug/kunit/rpcrdma*; do
-		cases "${suite##*/}" <"$suite/results"
+	check "these are all" is "$(printf 'rpcrdma_%s ' $SUITES)" "$(all_suites)"
+	for suite in $SUITES; do
+		cases "rpcrdma_$suite" <"$kunit/rpcrdma_$suite/results"
 	done
 	module_down
+}
+
+all_suites() {
+	(cd /sys/kernel/debug/kunit && printf '%s ' rpcrdma*)
 }
 
 # KTAP of one suite in, its cases out as "suite: case". A case is indented once;
