@@ -97,7 +97,16 @@ reconnects() {
 link_bounce() {
 	local dev=lab0
 	[ "$DEVICE" = rxe ] || dev=lo
-	ip link set $dev down && sleep 1 && ip link set $dev up && net_up && wait_for 5 gid_ready
+	ip link set $dev down && io_stands_still && ip link set $dev up && net_up &&
+		wait_for 5 gid_ready
+}
+
+io_stands_still() {
+	local rounds
+	sleep 0.5
+	rounds=$(cat /tmp/io.[12] | wc -l)
+	sleep 1
+	is "$rounds" "$(cat /tmp/io.[12] | wc -l)"
 }
 
 # A bridge has the carrier of its port. To set an interface down is more than rxe

@@ -9,16 +9,20 @@
 # Client and server are on this device: both lose it at a time.
 client() {
 	client_begin
-	need "mount v3" nfs_mount 3 rdma /mnt
-	reconnects "v3: the device is deleted and added again" device_bounce
-	check "umount v3" umount /mnt
-	need "mount v4.2" nfs_mount 4.2 rdma /mnt
-	if [ "$DEVICE" = rxe ]; then
-		skip "v4.2: the network goes down and comes up" \
-			"afterwards rxe connects no more, with the kernel's own module neither"
-	else
-		survives "v4.2: the network goes down and comes up" link_bounce
-	fi
-	reconnects "v4.2: the device is deleted and added again" device_bounce
-	check "umount v4.2" umount /mnt
+	each_of 3 4.2
+}
+
+each_of() {
+	local vers
+	for vers; do
+		need "mount v$vers" nfs_mount $vers rdma /mnt
+		if [ "$DEVICE" = rxe ]; then
+			skip "v$vers: the network goes down and comes up" \
+				"afterwards rxe connects no more, with the kernel's own module neither"
+		else
+			survives "v$vers: the network goes down and comes up" link_bounce
+		fi
+		reconnects "v$vers: the device is deleted and added again" device_bounce
+		check "umount v$vers" umount /mnt
+	done
 }

@@ -12,10 +12,15 @@
 # module lets it: 30 s.
 client() {
 	client_begin
-	check "mounting from nobody is killed" is_killed mount_from_nobody
+	check "mounting from nobody is killed" traced is_killed mount_from_nobody
+	check "it had sent its request" is "CONNECTING RESOLVING" "$(states)"
 	check "the server stops" rpc.nfsd 0
 	check "the module goes" wait_for $((SLOW ? 90 : 40)) modprobe -r rpcrdma
 	need "load it again" modprobe rpcrdma
+}
+
+states() {
+	sed -n 's/.*rpcrdma_conn_state: .* state=\([A-Z]*\) .*/\1/p' /tmp/trace | sort -u | xargs
 }
 
 is_killed() {
