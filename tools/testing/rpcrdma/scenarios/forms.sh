@@ -21,6 +21,14 @@ client() {
 	form reply_chunk "reply" "reply" \
 		"reply_segments placed invalidations rdma_stat_write"
 	check "umount" umount /mnt
+	need "inline sizes of 16384 octets" large_sizes
+	check "mount" nfs_mount 3 rdma /mnt
+	form gathered "inline" "inline" ""
+	check "gathered: the client copies little of it" [ "$(copied)" -lt 4096 ]
+	check "gathered: the server lends its pages to the device" \
+		grep 'rpcrdma_reply: .* len=12[0-9]* written=0 pages=[1-9]' /tmp/trace
+	check "umount" umount /mnt
+	need "1024 octets again" small_sizes
 	for switch in {rdma_,svc_rdma/}{remote_invalidation,private_data}; do
 		without $switch
 	done
@@ -34,6 +42,20 @@ form() {
 	counters >/tmp/after
 	travelled "$1" "$2" "$3"
 	check "$1: counters that move: ${4:-none}" is "$4" "$(moved)"
+}
+
+large_sizes() {
+	tune rdma_max_inline_read 16384 && tune rdma_max_inline_write 16384
+}
+
+# More than either end copies to send it inline
+by_gathered() {
+	write_data 12k && read_data 12k && cmp -n 12288 /tmp/data /tmp/back
+}
+
+# Octets that the client has copied since it mounted
+copied() {
+	awk '$1 == "xprt:" && $2 == "rdma" { print $18 }' /proc/self/mountstats
 }
 
 counters() {
