@@ -4,7 +4,7 @@
 # also:    debian-6.12
 # devices: rxe
 # ends:    2
-# limit:   120
+# limit:   150
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
@@ -30,6 +30,9 @@ client() {
 	vanish
 }
 
+# The file that is written to as tracepoints are passed
+TRACE=/sys/kernel/tracing/trace
+
 reload() {
 	rpc.nfsd 0 && unload && modprobe rpcrdma && server_start
 }
@@ -39,16 +42,29 @@ reload() {
 # while an interface gets another qdisc it refuses packets, which a queue pair of
 # rxe does not survive.
 reload_half_made() {
-	impair "$(cable)" loss 100% && sleep 7 && reload && impair_no_more "$(cable)"
+	impair "$(cable)" loss 100% && traced wait_for 15 grep -q state=ACCEPTING $TRACE &&
+		reload && impair_no_more "$(cable)"
 }
 
-# The server does not get to know that this client is gone.
+# The server does not get to know that this client is gone, nor the client that
+# the server is, unless it asks: nobody uses the mount.
 vanish() {
+	local closed
 	need "mount again" nfs_mount 3 rdma /mnt
+	closed=$(connections_closed)
 	need "the client falls silent" impair "$(netdev)" loss 100%
+	check "it finds the server silent" wait_for 40 more_closed_than "$closed"
 	check "umount -f" wait_for $PATIENCE umount -i -f /mnt
 	# What silences it goes with the bridge.
 	end
+}
+
+connections_closed() {
+	dmesg | grep -c 'rpcrdma: .*: closed: '
+}
+
+more_closed_than() {
+	[ "$(connections_closed)" -gt "$1" ]
 }
 
 client_done() {

@@ -31,6 +31,7 @@ client() {
 	credits
 	reads_that_fail
 	read_that_hangs
+	credit_that_is_lost
 	trace_stop
 }
 
@@ -256,6 +257,17 @@ read_that_hangs() {
 	check "kill ends a READ without an answer" \
 		killed read_file -s KILL $((SLOW ? 15 : 5))
 	# Only with force does that end what the kernel still tries to read.
+	check "umount -f" wait_for $((SLOW ? 60 : 20)) umount -f /mnt
+	peer_stop
+}
+
+# The only credit is that of a Call without a task and without an answer: nobody
+# can send, and no Call is there that could time out.
+credit_that_is_lost() {
+	serve_files 1
+	check "mount" from_peer hard
+	check "kill ends a READDIR without an answer" killed timeout -s KILL $((SLOW ? 15 : 5)) ls /mnt
+	check "other Calls are answered after a while" timeout 45 stat -f /mnt
 	check "umount -f" wait_for $((SLOW ? 60 : 20)) umount -f /mnt
 	peer_stop
 }
