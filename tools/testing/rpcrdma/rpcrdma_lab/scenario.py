@@ -290,10 +290,13 @@ def weight(group):
 
 
 def lane_count():
-    """One for each CPU, as far as there is memory for a guest in each."""
+    """
+    One for each CPU, and one because guests sleep, too, as far as there is memory
+    for a guest in each.
+    """
     memory = pathlib.Path("/proc/meminfo").read_text("ascii")
     available = int(re.search(r"MemAvailable: +(\d+) kB", memory)[1]) // 1024
-    return max(1, min(host.jobs(), available // MEMORY_MIB))
+    return max(1, min(host.jobs() + 1, available // MEMORY_MIB))
 
 
 def run_jobs(todo, report, beside=()):
@@ -306,7 +309,7 @@ def run_jobs(todo, report, beside=()):
     than one after the other: what waits for a lock waits for a CPU that is not
     running. So one lane begins with QEMU's guests, and the next one with what needs
     a single CPU, both with pairs of guests and with what takes longest; who has
-    nothing left helps the other.
+    nothing left helps the other. The one beyond the CPUs never does.
     """
     sessions = {}
     for job in todo:
@@ -326,9 +329,10 @@ def run_jobs(todo, report, beside=()):
                 work()
 
     count = lane_count()
+    orders = itertools.cycle(((large, small), (small, large)))
+    orders = [*itertools.islice(orders, host.jobs()), (small,)]
     with concurrent.futures.ThreadPoolExecutor(count) as lanes:
-        orders = itertools.cycle(((large, small), (small, large)))
-        running = [lanes.submit(lane, *next(orders)) for _ in range(count)]
+        running = [lanes.submit(lane, *queues) for queues in orders[:count]]
         try:
             for done in concurrent.futures.as_completed(running):
                 done.result()
