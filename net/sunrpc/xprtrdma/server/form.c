@@ -63,7 +63,20 @@ struct walk {
 	const struct rpcrdma_message *msg;
 	rpcrdma_visit_t visit;
 	void *data;
+	u32 from;	/* what is before this has been visited */
 };
+
+static int walk_piece(const struct walk *walk, struct rpcrdma_piece piece)
+{
+	u32 before = walk->from > piece.at ? walk->from - piece.at : 0;
+
+	if (before >= piece.octets)
+		return 0;
+	piece.at += before;
+	piece.skip += before;
+	piece.octets -= before;
+	return walk->visit(walk->data, &piece);
+}
 
 /* The octets of a chunk from @skip on, which it has */
 static int walk_chunk(const struct walk *walk, u32 at,
@@ -85,7 +98,7 @@ static int walk_chunk(const struct walk *walk, u32 at,
 		}
 		piece.skip = skip;
 		piece.octets = min(length - skip, octets);
-		ret = walk->visit(walk->data, &piece);
+		ret = walk_piece(walk, piece);
 		if (ret)
 			return ret;
 		piece.at += piece.octets;
@@ -98,14 +111,12 @@ static int walk_chunk(const struct walk *walk, u32 at,
 static int walk_other(const struct walk *walk, enum rpcrdma_piece_kind kind,
 		      u32 at, u32 skip, u32 octets)
 {
-	struct rpcrdma_piece piece = {
+	return walk_piece(walk, (struct rpcrdma_piece){
 		.kind = kind,
 		.at = at,
 		.octets = octets,
 		.skip = skip,
-	};
-
-	return octets ? walk->visit(walk->data, &piece) : 0;
+	});
 }
 
 /* A data item and its padding, which need not be part of the chunk */
@@ -159,15 +170,16 @@ static int walk_stream(const struct walk *walk)
 /**
  * rpcrdma_pull_walk - visit the pieces that make up what is pulled
  * @msg: a Call that is to be pulled
+ * @from: octets at the start that are left out, be it in the middle of a piece
  * @visit: called for each piece, in ascending order, without gaps
  * @data: for @visit
  *
  * Return: 0, or what @visit returned instead.
  */
-int rpcrdma_pull_walk(const struct rpcrdma_message *msg, rpcrdma_visit_t visit,
-		      void *data)
+int rpcrdma_pull_walk(const struct rpcrdma_message *msg, u32 from,
+		      rpcrdma_visit_t visit, void *data)
 {
-	struct walk walk = { msg, visit, data };
+	struct walk walk = { msg, visit, data, from };
 
 	if (rpcrdma_pull_single(msg))
 		return walk_item(&walk, 0, &msg->read[0]);

@@ -52,8 +52,8 @@ bool rpcrdma_pull_needed(const struct rpcrdma_message *msg);
 u32 rpcrdma_pull_len(const struct rpcrdma_message *msg);
 bool rpcrdma_pull_allowed(const struct rpcrdma_message *msg,
 			  const struct rpcrdma_pull_limits *limits);
-int rpcrdma_pull_walk(const struct rpcrdma_message *msg, rpcrdma_visit_t visit,
-		      void *data);
+int rpcrdma_pull_walk(const struct rpcrdma_message *msg, u32 from,
+		      rpcrdma_visit_t visit, void *data);
 
 bool rpcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle);
 

@@ -149,7 +149,7 @@ static int post_reads(struct rpcrdma_request *request)
 				 request->num_pages + pieces);
 	if (ret)
 		return ret;
-	ret = rpcrdma_pull_walk(msg, read_piece, request);
+	ret = rpcrdma_pull_walk(msg, 0, read_piece, request);
 	if (!ret) {
 		trace_rpcrdma_pull(request->service->conn, msg->xid,
 				   rpcrdma_pull_len(msg),
@@ -236,7 +236,7 @@ bool rpcrdma_pull_finish(struct rpcrdma_request *request, struct svc_rqst *rqstp
 	struct pulled pulled = { request, rqstp->rq_pages };
 
 	give_pages(request, rqstp);
-	rpcrdma_pull_walk(msg, complete_piece, &pulled);
+	rpcrdma_pull_walk(msg, 0, complete_piece, &pulled);
 	arg->pages = rqstp->rq_pages;
 	arg->page_base = 0;
 	if (rpcrdma_pull_single(msg))

@@ -83,7 +83,7 @@ static void test_pull(struct kunit *test)
 	if (!row->len)
 		return;
 	KUNIT_EXPECT_EQ(test, rpcrdma_pull_len(&f->msg), row->len);
-	KUNIT_EXPECT_EQ(test, rpcrdma_pull_walk(&f->msg, note_piece, f), 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_pull_walk(&f->msg, 0, note_piece, f), 0);
 	KUNIT_EXPECT_TRUE_MSG(test, !strcmp(f->pieces, row->pieces),
 			      "have %s", f->pieces);
 }
@@ -99,6 +99,65 @@ static int check_order(void *data, const struct rpcrdma_piece *piece)
 		return -ERANGE;
 	*at += piece->octets;
 	return 0;
+}
+
+/* Where octet by octet of what is pulled comes from */
+struct origin {
+	enum rpcrdma_piece_kind kind;
+	u32 handle;
+	u32 skip;
+};
+
+struct origins {
+	struct origin octet[1024];
+	u32 len;
+};
+
+static int note_origin(void *data, const struct rpcrdma_piece *piece)
+{
+	struct origins *origins = data;
+	u32 i;
+
+	for (i = 0; i < piece->octets; i++)
+		origins->octet[origins->len++] = (struct origin){
+			.kind = piece->kind,
+			.handle = piece->segment ? piece->segment->handle : 0,
+			.skip = piece->skip + i,
+		};
+	return 0;
+}
+
+/* Wherever a walk ended, another goes on there as if it had not. */
+static void test_pull_goes_on(struct kunit *test)
+{
+	static const struct chunk_row read[CHUNKS] = {
+		READ_AT(0, 60, 0, 40, 8), READ_AT(80, 9), READ_AT(120, 4, 3),
+	};
+	struct fixture *f = test->priv;
+	struct origins *whole, *rest;
+	u32 payload, from, len;
+
+	whole = kunit_kzalloc(test, sizeof(*whole), GFP_KERNEL);
+	rest = kunit_kzalloc(test, sizeof(*rest), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, whole);
+	KUNIT_ASSERT_NOT_NULL(test, rest);
+	for (payload = 0; payload <= 200; payload += 200) {
+		deliver_reads(test, payload, payload ? read + 1 : read);
+		len = rpcrdma_pull_len(&f->msg);
+		whole->len = 0;
+		rpcrdma_pull_walk(&f->msg, 0, note_origin, whole);
+		KUNIT_ASSERT_EQ(test, whole->len, len);
+		for (from = 0; from <= len; from++) {
+			rest->len = from;
+			rpcrdma_pull_walk(&f->msg, from, note_origin, rest);
+			KUNIT_ASSERT_EQ(test, rest->len, len);
+			KUNIT_EXPECT_EQ(test, 0,
+					memcmp(&whole->octet[from],
+					       &rest->octet[from],
+					       (len - from) *
+					       sizeof(whole->octet[0])));
+		}
+	}
 }
 
 /* Whatever the chunks: no gap, no overlap, nothing beyond a segment */
@@ -129,8 +188,8 @@ static void test_pull_is_complete(struct kunit *test)
 		if (!rpcrdma_pull_needed(&f->msg))
 			continue;
 		at = 0;
-		KUNIT_ASSERT_EQ(test, rpcrdma_pull_walk(&f->msg, check_order,
-							&at), 0);
+		KUNIT_ASSERT_EQ(test, rpcrdma_pull_walk(&f->msg, 0,
+							check_order, &at), 0);
 		KUNIT_ASSERT_EQ(test, at, rpcrdma_pull_len(&f->msg));
 	}
 }
@@ -152,8 +211,8 @@ static void test_pull_stops(struct kunit *test)
 	unsigned int calls = 0;
 
 	deliver_reads(test, 100, read);
-	KUNIT_EXPECT_EQ(test, rpcrdma_pull_walk(&f->msg, stop_at_once, &calls),
-			-ENOTCONN);
+	KUNIT_EXPECT_EQ(test, rpcrdma_pull_walk(&f->msg, 0, stop_at_once,
+						&calls), -ENOTCONN);
 	KUNIT_EXPECT_EQ(test, calls, 1);
 }
 
@@ -200,6 +259,7 @@ static void test_pull_limits(struct kunit *test)
 
 static struct kunit_case pull_cases[] = {
 	KUNIT_CASE_PARAM(test_pull, pull_gen_params),
+	KUNIT_CASE(test_pull_goes_on),
 	KUNIT_CASE(test_pull_is_complete),
 	KUNIT_CASE(test_pull_stops),
 	KUNIT_CASE(test_pull_limits),
