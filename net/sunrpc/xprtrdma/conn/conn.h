@@ -193,6 +193,9 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 			   struct ib_send_wr *first, struct ib_send_wr *last,
 			   bool signalled);
+int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
+			    struct rpcrdma_work *work,
+			    struct ib_send_wr *first, struct ib_send_wr *last);
 
 /**
  * struct rpcrdma_send - a Send: a header buffer and what is gathered after it

@@ -263,9 +263,6 @@ bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs);
 bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 		       unsigned int max_works);
 void rpcrdma_work_init(struct rpcrdma_conn *conn);
-int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
-			    struct rpcrdma_work *work,
-			    struct ib_send_wr *first, struct ib_send_wr *last);
 void rpcrdma_work_flush(struct rpcrdma_conn *conn);
 
 /* send.c */

@@ -267,6 +267,12 @@ static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	return 0;
 }
 
+static void count_full(const struct rpcrdma_conn *conn)
+{
+	if (conn->config.sq_full)
+		atomic_long_inc(conn->config.sq_full);
+}
+
 static int work_try_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 			 bool signalled, bool wanted)
 {
@@ -296,8 +302,8 @@ static int work_first_try(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	if (err)
 		return err;
 	err = work_try_post(conn, work, signalled, wanted);
-	if (err == -EAGAIN && conn->config.sq_full)
-		atomic_long_inc(conn->config.sq_full);
+	if (err == -EAGAIN)
+		count_full(conn);
 	return err;
 }
 
@@ -364,9 +370,9 @@ int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
  * @first: the first work request
  * @last: the last one
  *
- * The chain is signalled. It goes before all that is posted otherwise: what
- * gives memory back must not stand behind what asks for more. The work
- * requests are needed until @work->done.
+ * For whoever can neither fail nor wait. The chain is signalled. It goes before
+ * all that is posted otherwise: what gives memory back must not stand behind
+ * what asks for more. The work requests are needed until @work->done.
  *
  * Context: any but hard interrupts.
  * Return: 0: @work->done will be called once. -ENOTCONN, -EMSGSIZE: it won't.
@@ -375,6 +381,7 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 			    struct rpcrdma_work *work,
 			    struct ib_send_wr *first, struct ib_send_wr *last)
 {
+	bool full = false;
 	int err;
 
 	err = work_prepare(conn, work, first, last);
@@ -387,8 +394,13 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 	} else {
 		list_add_tail(&work->list, &conn->waiting);
 		work_post_waiting(conn);
+		full = !list_empty(&conn->waiting);
+		if (full)
+			trace_rpcrdma_post_full(conn, work->wrs);
 	}
 	spin_unlock_bh(&conn->post_lock);
+	if (full)
+		count_full(conn);
 	return err;
 }
 

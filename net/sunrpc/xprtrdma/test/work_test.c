@@ -251,12 +251,12 @@ static const struct work_row work_rows[] = {
 	{ "room again", "A6B3C1*aC1*b", "AB-.aC.b", 8, 1, 1 },
 	{ "not enough room yet", "A6B3C8*aC8*bC8", "AB-.a-.bC", 1, 2, 2 },
 	{ "nobody waits for room", "A6B3*a", "AB.a", 6 },
-	{ "what waits goes before what fits", "A8>b2C1*a", "A-B.a", 7, 1, 1 },
-	{ "what waits goes in its order", "A8>b3>c1*a", "ABC.a", 5 },
+	{ "what waits goes before what fits", "A8>b2C1*a", "A-B.a", 7, 2, 1 },
+	{ "what waits goes in its order", "A8>b3>c1*a", "ABC.a", 5, 2 },
 	{ "what need not wait does not", ">b8", "B", 1 },
 	{ "the longest chain", "a8*a", "A.a", 9 },
 	{ "a chain too long", "a9>b9", "!!", 9 },
-	{ "the connection ends", "a8>b2~c1>c1", "A~a~b!!", 1 },
+	{ "the connection ends", "a8>b2~c1>c1", "A~a~b!!", 1, 1 },
 };
 
 static void queue_reset(struct queue *queue, const struct work_row *row)
