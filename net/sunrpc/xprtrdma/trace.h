@@ -416,7 +416,7 @@ DEFINE_EVENT(rpcrdma_form_class, name,					\
 rpcrdma_form_event(rpcrdma_call_form);
 rpcrdma_form_event(rpcrdma_reply_form);
 
-/* A responder's RDMA Reads on behalf of a Call, posted and completed */
+/* A chain of a responder's RDMA Reads for a Call, posted and completed */
 TRACE_EVENT(rpcrdma_pull,
 	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 octets,
 		 unsigned int transfers),

@@ -8,11 +8,21 @@
  * row of pages, as if it had come over a byte stream: the inline parts are
  * copied once the RDMA Reads are done, as the device may share cache lines
  * with them until then.
+ *
+ * No thread waits for the requester here. What does not fit into one chain of
+ * work requests goes in steps, each posted by a thread that finds the request
+ * among those to be taken up again.
  */
 #include <linux/highmem.h>
 
 #include "server_private.h"
 #include "../trace.h"
+
+/*
+ * From the first step to the last. Each has the limit of all that is posted
+ * besides, so this is for a requester that keeps just below that, step by step.
+ */
+#define PULL_LIMIT	(180 * HZ)
 
 static unsigned int pull_pages(const struct rpcrdma_message *msg)
 {
@@ -66,6 +76,7 @@ static void give_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	rpcrdma_request_put_pages(request);
 }
 
+/* Return: 1 when the burst is full. */
 static int read_piece(void *data, const struct rpcrdma_piece *piece)
 {
 	struct rpcrdma_request *request = data;
@@ -73,11 +84,16 @@ static int read_piece(void *data, const struct rpcrdma_piece *piece)
 		.pages = request->pages,
 		.page_len = rpcrdma_pull_len(&request->msg),
 	};
+	int ret;
 
 	if (piece->kind != RPCRDMA_PIECE_CHUNK)
 		return 0;
-	return rpcrdma_burst_add(request, &local, piece->at, piece->octets,
-				 piece->segment, piece->skip);
+	ret = rpcrdma_burst_add(request, &local, piece->at, piece->octets,
+				piece->segment, piece->skip);
+	if (ret < 0)
+		return ret;
+	request->pulled = piece->at + ret;
+	return ret < piece->octets;
 }
 
 static void copy_to_pages(struct page **pages, u32 at, const void *data,
@@ -135,8 +151,8 @@ static void pull_done(struct rpcrdma_work *work, int status)
 		rpcrdma_request_pulled(request);
 }
 
-/* When this succeeds, the request may be somebody else's already. */
-static int post_reads(struct rpcrdma_request *request)
+/* As much of what is left as one burst can take */
+static int map_reads(struct rpcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 	unsigned int pieces = msg->num_segments;
@@ -149,39 +165,95 @@ static int post_reads(struct rpcrdma_request *request)
 				 request->num_pages + pieces);
 	if (ret)
 		return ret;
-	ret = rpcrdma_pull_walk(msg, 0, read_piece, request);
-	if (!ret) {
-		trace_rpcrdma_pull(request->service->conn, msg->xid,
-				   rpcrdma_pull_len(msg),
-				   request->burst.num_transfers);
-		request->burst.work.done = pull_done;
-		ret = rpcrdma_burst_post(request);
+	ret = rpcrdma_pull_walk(msg, request->pulled, read_piece, request);
+	if (ret < 0) {
+		rpcrdma_burst_destroy(request);
+		return ret;
 	}
+	if (!ret)
+		request->pulled = rpcrdma_pull_len(msg);
+	return 0;
+}
+
+/*
+ * When this succeeds, the request may be somebody else's already. Return: 0,
+ * -EAGAIN if others have to be done with their Reads first, or another negative
+ * errno if the connection has to be closed.
+ */
+static int post_reads(struct rpcrdma_request *request)
+{
+	u32 from = request->pulled;
+	int ret;
+
+	if (!rpcrdma_service_may_read(request->service))
+		return -EAGAIN;
+	ret = map_reads(request);
+	if (ret)
+		return ret;
+	trace_rpcrdma_pull(request->service->conn, request->msg.xid,
+			   request->pulled - from,
+			   request->burst.num_transfers);
+	request->burst.work.done = pull_done;
+	ret = rpcrdma_burst_post(request);
 	if (ret)
 		rpcrdma_burst_destroy(request);
 	return ret;
 }
 
 /**
- * rpcrdma_pull_start - post the RDMA Reads of a Call
- * @request: a Call that needs them, and is not to be refused
- * @rqstp: the thread's, of which it takes pages
+ * rpcrdma_pull_go_on - post RDMA Reads for what is left of a Call
+ * @request: a Call, of which something is left. It is not the caller's any more.
  *
- * Return: 0 if the Reads are on their way and the request is not the caller's
- * any more, or a negative errno if the connection has to be closed.
+ * It is too rare to try again if that fails for lack of memory: the requester
+ * repeats the Call by another connection.
  */
-int rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+void rpcrdma_pull_go_on(struct rpcrdma_request *request)
 {
-	struct rpcrdma_conn *conn = request->service->conn;
-	int ret;
+	struct rpcrdma_service *service = request->service;
+	int returns = atomic_read_acquire(&service->returns);
+	struct rpcrdma_conn *conn = service->conn;
+	int ret = -ENOTCONN;
 
-	if (!rpcrdma_conn_enter(conn))
-		return -ENOTCONN;
+	if (time_after(jiffies, request->pull_end)) {
+		rpcrdma_conn_close(conn, -ETIMEDOUT);
+	} else if (rpcrdma_conn_enter(conn)) {
+		ret = post_reads(request);
+		rpcrdma_conn_leave(conn);
+	}
+	if (!ret) {
+		rpcrdma_request_feed(service);
+	} else if (ret == -EAGAIN) {
+		rpcrdma_request_starve(request, returns);
+	} else {
+		rpcrdma_request_put(request);
+		rpcrdma_service_close(service);
+	}
+}
+
+/**
+ * rpcrdma_pull_start - begin with the RDMA Reads of a Call
+ * @request: a Call that needs them, and is not to be refused. It is not the
+ *	caller's any more.
+ * @rqstp: the thread's, of which it takes pages
+ */
+void rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+{
 	take_pages(request, rqstp, pull_pages(&request->msg));
 	rpcrdma_count(RPCRDMA_STAT_READ);
-	ret = post_reads(request);
-	rpcrdma_conn_leave(conn);
-	return ret;
+	request->pulled = 0;
+	request->pull_end = jiffies + PULL_LIMIT;
+	rpcrdma_pull_go_on(request);
+}
+
+/**
+ * rpcrdma_pull_all_read - whether nothing is left to be read
+ * @request: a Call whose last step is done
+ *
+ * Return: true if all is there.
+ */
+bool rpcrdma_pull_all_read(const struct rpcrdma_request *request)
+{
+	return request->pulled == rpcrdma_pull_len(&request->msg);
 }
 
 /* Data at the start of a page, the rest of the message where it arrived */

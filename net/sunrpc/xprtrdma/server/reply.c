@@ -76,8 +76,9 @@ static int write_piece(void *data, const struct rpcrdma_piece *piece)
 	if (piece->at < res->head[0].iov_len ||
 	    piece->at + piece->octets > res->head[0].iov_len + res->page_len)
 		reply->uses_head = true;
-	return rpcrdma_burst_add(reply->request, res, piece->at, piece->octets,
-				 piece->segment, piece->skip);
+	return rpcrdma_burst_add_wait(reply->request, res, piece->at,
+				      piece->octets, piece->segment,
+				      piece->skip);
 }
 
 /* Segments and the edges of parts add elements to those for whole pages. */
@@ -110,7 +111,7 @@ struct rpcrdma_send *rpcrdma_service_send_get(struct rpcrdma_service *service)
 	int returns;
 
 	do {
-		returns = atomic_read(&service->returns);
+		returns = atomic_read_acquire(&service->returns);
 		send = rpcrdma_send_get(service->conn);
 		if (send)
 			return send;

@@ -152,12 +152,13 @@ void rpcrdma_request_discard(struct rpcrdma_service *service)
 	struct rpcrdma_request *request, *next_request;
 	struct rpcrdma_recv *recv, *next_recv;
 	LIST_HEAD(received);
-	LIST_HEAD(pulled);
+	LIST_HEAD(waiting);
 	LIST_HEAD(idle);
 
 	spin_lock(&service->lock);
 	list_splice_init(&service->received, &received);
-	list_splice_init(&service->pulled, &pulled);
+	list_splice_init(&service->pulled, &waiting);
+	list_splice_init(&service->starved, &waiting);
 	list_splice_init(&service->idle, &idle);
 	service->num_idle = 0;
 	service->max_idle = 0;
@@ -165,27 +166,33 @@ void rpcrdma_request_discard(struct rpcrdma_service *service)
 
 	list_for_each_entry_safe(recv, next_recv, &received, list)
 		rpcrdma_recv_put(recv);
-	list_for_each_entry_safe(request, next_request, &pulled, list)
+	list_for_each_entry_safe(request, next_request, &waiting, list)
 		rpcrdma_request_put(request);
 	list_for_each_entry_safe(request, next_request, &idle, list)
 		request_free(request);
 }
 
 /*
- * Something to do for a thread. The lock is what keeps the RPC server from
- * going away while it is told. Return: false if it has let go. Caller holds
- * the lock.
+ * There is something to do for a thread. Caller holds the lock, which is what
+ * keeps the RPC server from going away while it is told, and knows that it has
+ * not let go.
  */
-static bool service_wake(struct rpcrdma_service *service,
-			 struct list_head *entry, struct list_head *list)
+static void service_wake(struct rpcrdma_service *service)
+{
+	if (!service->ready)
+		return;
+	set_bit(XPT_DATA, &service->xprt.xpt_flags);
+	svc_xprt_enqueue(&service->xprt);
+}
+
+/* Return: false if the RPC server has let go. Caller holds the lock. */
+static bool service_add(struct rpcrdma_service *service,
+			struct list_head *entry, struct list_head *list)
 {
 	if (service->detached)
 		return false;
 	list_add_tail(entry, list);
-	if (service->ready) {
-		set_bit(XPT_DATA, &service->xprt.xpt_flags);
-		svc_xprt_enqueue(&service->xprt);
-	}
+	service_wake(service);
 	return true;
 }
 
@@ -196,7 +203,7 @@ static bool service_hand_over(struct rpcrdma_service *service,
 	bool taken;
 
 	spin_lock(&service->lock);
-	taken = service_wake(service, entry, list);
+	taken = service_add(service, entry, list);
 	spin_unlock(&service->lock);
 	return taken;
 }
@@ -228,7 +235,7 @@ void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 
 	rpcrdma_count(RPCRDMA_STAT_RECV);
 	spin_lock(&service->lock);
-	taken = service_wake(service, &recv->list, &service->received);
+	taken = service_add(service, &recv->list, &service->received);
 	if (taken)
 		rpcrdma_grant_call(&service->grant,
 				   atomic_inc_return(&service->here), jiffies);
@@ -238,7 +245,7 @@ void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 }
 
 /**
- * rpcrdma_request_pulled - the Read chunks of a request are here
+ * rpcrdma_request_pulled - what was posted to read a request's chunks is done
  * @request: a request
  *
  * Context: a callback of the connection.
@@ -249,6 +256,59 @@ void rpcrdma_request_pulled(struct rpcrdma_request *request)
 
 	if (!service_hand_over(service, &request->list, &service->pulled))
 		rpcrdma_request_put(request);
+}
+
+/**
+ * rpcrdma_request_feed - let the next of those that starve read on
+ * @service: the connection
+ *
+ * For whoever has given back what they wait for, or found that there is some
+ * left. One at a time, as there may not be enough for two: it does the same in
+ * its turn.
+ *
+ * Context: a full barrier behind what was given back.
+ */
+void rpcrdma_request_feed(struct rpcrdma_service *service)
+{
+	struct rpcrdma_request *request;
+
+	if (list_empty(&service->starved) || !rpcrdma_service_may_read(service))
+		return;
+	spin_lock(&service->lock);
+	request = list_first_entry_or_null(&service->starved,
+					   struct rpcrdma_request, list);
+	/* If it is detached, they are about to be discarded. */
+	if (request && !service->detached) {
+		list_move_tail(&request->list, &service->pulled);
+		service_wake(service);
+	}
+	spin_unlock(&service->lock);
+}
+
+/**
+ * rpcrdma_request_starve - have a request wait until others have read theirs
+ * @request: a request that is not the caller's any more
+ * @returns: service->returns before the caller found that it has to wait
+ */
+void rpcrdma_request_starve(struct rpcrdma_request *request, int returns)
+{
+	struct rpcrdma_service *service = request->service;
+	bool detached;
+
+	rpcrdma_count(RPCRDMA_STAT_SQ_STARVE);
+	spin_lock(&service->lock);
+	detached = service->detached;
+	if (!detached)
+		list_add_tail(&request->list, &service->starved);
+	spin_unlock(&service->lock);
+	if (detached) {
+		rpcrdma_request_put(request);
+		return;
+	}
+	/* Who gave something back meanwhile may not have seen it in the list. */
+	smp_mb();
+	if (atomic_read(&service->returns) != returns)
+		rpcrdma_request_feed(service);
 }
 
 /**
@@ -264,9 +324,9 @@ struct next {
 };
 
 /*
- * Requests that were pulled go first: they hold pages, and somebody has
- * waited for them longer. XPT_DATA is cleared under the lock under which it is
- * set, so no message is left behind.
+ * Requests that have begun to be pulled go first: they hold pages, and somebody
+ * has waited for them longer. XPT_DATA is cleared under the lock under which it
+ * is set, so no message is left behind.
  */
 static struct next take_next(struct rpcrdma_service *service)
 {
@@ -338,16 +398,10 @@ static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 		inline_arguments(request, rqstp);
 		return hand_over(request, rqstp);
 	}
-	if (rpcrdma_pull_refused(request, rqstp)) {
+	if (rpcrdma_pull_refused(request, rqstp))
 		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
-	} else if (rpcrdma_pull_start(request, rqstp)) {
-		/*
-		 * Pages and perhaps Reads belong to it by now. It is too rare
-		 * to undo that and try again: the requester repeats the Call.
-		 */
-		rpcrdma_request_put(request);
-		rpcrdma_service_close(service);
-	}
+	else
+		rpcrdma_pull_start(request, rqstp);
 	return 0;
 }
 
@@ -394,6 +448,10 @@ static int take_up_message(struct rpcrdma_service *service,
 static int take_up_pulled(struct rpcrdma_request *request,
 			  struct svc_rqst *rqstp)
 {
+	if (!rpcrdma_pull_all_read(request)) {
+		rpcrdma_pull_go_on(request);
+		return 0;
+	}
 	if (rpcrdma_pull_finish(request, rqstp))
 		return hand_over(request, rqstp);
 	rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
@@ -404,8 +462,8 @@ static int take_up_pulled(struct rpcrdma_request *request,
  * rpcrdma_recvfrom - xpo_recvfrom: give a thread the next Call
  * @rqstp: the thread's
  *
- * A Call with Read chunks is taken up twice: to post the RDMA Reads, and when
- * they have completed, by whichever thread is free then.
+ * A Call with Read chunks is taken up twice or more: to post the RDMA Reads, and
+ * when they have completed, by whichever thread is free then.
  *
  * Return: octets in rq_arg; zero if there is nothing for nfsd to do.
  */

@@ -7,7 +7,12 @@
  *	->received ---> service->received ---> request.c ----------------> nfsd
  *	                                         | Read chunks              |
  *	                                         v                          v
- *	                                      pull.c ---> service->pulled  reply.c
+ *	                                      pull.c <--> service->pulled  reply.c
+ *
+ * More Reads than fit into one chain go in steps: whichever thread takes the
+ * request up again posts the next ones, until all is there. No thread waits for
+ * them, as the peer may take its time. Where they have to wait for others, the
+ * request does so in service->starved.
  *
  * The receive buffer that a Call arrived in holds the inline part of its
  * arguments until the Reply is about to be posted, and goes back to the
@@ -53,7 +58,11 @@
  * @ready: the connection is established, so that a Reply can be sent
  * @detached: the RPC server has let go of @xprt, and may be gone itself
  * @received: messages that no thread has looked at
- * @pulled: requests whose Read chunks are here
+ * @pulled: requests to be taken up again: their Read chunks are here, or more
+ *	of them can be read
+ * @starved: requests that can read no more until others are done. While there
+ *	are any, others have Reads in flight, or one that was taken from here is
+ *	about to.
  * @idle: requests not in use
  * @grant: credits
  * @max_idle: more than this are freed instead
@@ -61,7 +70,8 @@
  * @max_pages: elements of request->pages
  * @drop_work: ends the connection, a while after the RPC server dropped a Call
  * @room: threads that wait for a Send context or a registration
- * @returns: counts what came back, for those who wait in @room
+ * @returns: counts what came back, for those who wait in @room or @starved
+ * @reading: work requests of Reads, posted or about to be
  *
  * Allocated by xpo_accept.
  */
@@ -77,6 +87,7 @@ struct rpcrdma_service {
 	bool detached;
 	struct list_head received;
 	struct list_head pulled;
+	struct list_head starved;
 	struct list_head idle;
 	struct rpcrdma_grant grant;
 	unsigned int max_idle;
@@ -87,6 +98,7 @@ struct rpcrdma_service {
 
 	wait_queue_head_t room;
 	atomic_t returns;
+	atomic_t reading;
 };
 
 /**
@@ -140,11 +152,13 @@ struct rpcrdma_burst {
 /**
  * struct rpcrdma_request - a Call, until its Reply has left
  * @service: where it arrived
- * @list: in service->pulled or service->idle
+ * @list: in service->pulled, service->starved or service->idle
  * @recv: its receive buffer; NULL once given back
  * @invalidate: whether @handle may be invalidated by the Reply
  * @handle: one that the Call offered
  * @results: what the Reply has for Write chunks
+ * @pulled: octets that have been read, or are being
+ * @pull_end: when reading them has taken too long, in jiffies
  * @num_pages: in use
  * @pages: where Read chunks go until a thread takes the request up again, then
  *	those of the Reply that the device still reads. A reference each.
@@ -153,8 +167,9 @@ struct rpcrdma_burst {
  *	ends in a large array that is rarely used.
  *
  * Taken from the service's idle list, or allocated; owned in turn by the
- * thread in recvfrom, the Reads in flight, service->pulled, the RPC server as
- * rq_xprt_ctxt or in a deferred request, and the Send in flight.
+ * thread in recvfrom, the Reads in flight, service->pulled or service->starved,
+ * the RPC server as rq_xprt_ctxt or in a deferred request, and the Send in
+ * flight.
  */
 struct rpcrdma_request {
 	struct rpcrdma_service *service;
@@ -163,6 +178,8 @@ struct rpcrdma_request {
 	bool invalidate;
 	u32 handle;
 	struct rpcrdma_results results;
+	u32 pulled;
+	unsigned long pull_end;
 	unsigned int num_pages;
 	struct page **pages;
 	struct rpcrdma_burst burst;
@@ -172,6 +189,15 @@ struct rpcrdma_request {
 static inline struct rpcrdma_service *to_service(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct rpcrdma_service, xprt);
+}
+
+/*
+ * About half of the send queue is for Reads, so that Replies find room beside
+ * them: a peer may offer more than fits, and take its time with all of it.
+ */
+static inline bool rpcrdma_service_may_read(const struct rpcrdma_service *service)
+{
+	return atomic_read(&service->reading) < service->conn->max_chain;
 }
 
 /* xprt.c */
@@ -189,13 +215,17 @@ void rpcrdma_request_put(struct rpcrdma_request *request);
 void rpcrdma_request_discard(struct rpcrdma_service *service);
 void rpcrdma_request_give_back_recv(struct rpcrdma_request *request);
 void rpcrdma_request_pulled(struct rpcrdma_request *request);
+void rpcrdma_request_starve(struct rpcrdma_request *request, int returns);
+void rpcrdma_request_feed(struct rpcrdma_service *service);
 void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int rpcrdma_recvfrom(struct svc_rqst *rqstp);
 
 /* pull.c */
 bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
 			  const struct svc_rqst *rqstp);
-int rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp);
+void rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp);
+void rpcrdma_pull_go_on(struct rpcrdma_request *request);
+bool rpcrdma_pull_all_read(const struct rpcrdma_request *request);
 bool rpcrdma_pull_finish(struct rpcrdma_request *request,
 			 struct svc_rqst *rqstp);
 
@@ -206,6 +236,9 @@ int rpcrdma_burst_init(struct rpcrdma_burst *burst,
 int rpcrdma_burst_add(struct rpcrdma_request *request,
 		      const struct xdr_buf *local, u32 at, u32 octets,
 		      const struct rpcrdma_segment *segment, u32 skip);
+int rpcrdma_burst_add_wait(struct rpcrdma_request *request,
+			   const struct xdr_buf *local, u32 at, u32 octets,
+			   const struct rpcrdma_segment *segment, u32 skip);
 struct ib_send_wr *rpcrdma_burst_chain(struct rpcrdma_request *request,
 				       struct ib_send_wr *next);
 int rpcrdma_burst_post(struct rpcrdma_request *request);

@@ -4,8 +4,9 @@
  * possible.
  *
  * A chain is cut where the send queue, the registrations that iWARP needs for
- * Reads, or a bound of our own would not allow for more: what there is goes out
- * and is waited for. A well-behaved peer hardly ever makes this happen.
+ * Reads, or a bound of our own would not allow for more. A well-behaved peer
+ * hardly ever makes this happen. Reads go on in another chain when this one is
+ * done, and no thread waits for that, see pull.c; Writes are waited for.
  */
 #include <linux/slab.h>
 
@@ -64,11 +65,14 @@ int rpcrdma_burst_init(struct rpcrdma_burst *burst,
 /* Unmap what was moved, and be ready for more. */
 static void burst_reset(struct rpcrdma_request *request)
 {
-	struct rpcrdma_conn *conn = request->service->conn;
+	struct rpcrdma_service *service = request->service;
+	struct rpcrdma_conn *conn = service->conn;
 	struct rpcrdma_burst *burst = &request->burst;
 
 	if (!burst->num_transfers)
 		return;
+	if (burst->direction == DMA_FROM_DEVICE)
+		atomic_sub(burst->wrs, &service->reading);
 	while (burst->num_transfers) {
 		struct rpcrdma_transfer *transfer =
 			&burst->transfer[--burst->num_transfers];
@@ -79,7 +83,7 @@ static void burst_reset(struct rpcrdma_request *request)
 	}
 	burst->num_sg = 0;
 	burst->wrs = 0;
-	rpcrdma_service_returned(request->service);
+	rpcrdma_service_returned(service);
 }
 
 /**
@@ -123,10 +127,11 @@ struct ib_send_wr *rpcrdma_burst_chain(struct rpcrdma_request *request,
 }
 
 /**
- * rpcrdma_burst_post - post a burst by itself
+ * rpcrdma_burst_post - post a burst by itself, as soon as there is room
  * @request: whose burst, of one transfer at least; burst->work.done is set
  *
- * When this succeeds, the request may be somebody else's already.
+ * Does not wait for that. When this succeeds, the request may be somebody
+ * else's already.
  *
  * Return: 0 or a negative errno, after which nothing is posted and the
  * connection has to be closed.
@@ -138,8 +143,8 @@ int rpcrdma_burst_post(struct rpcrdma_request *request)
 
 	while (last->next)
 		last = last->next;
-	return rpcrdma_work_post_wait(request->service->conn,
-				      &request->burst.work, first, last, true);
+	return rpcrdma_work_post_later(request->service->conn,
+				       &request->burst.work, first, last);
 }
 
 static void burst_flushed(struct rpcrdma_work *work, int status)
@@ -204,22 +209,24 @@ static void row_at(struct row *row, const struct xdr_buf *buf, u32 at)
 }
 
 /*
- * Elements that one transfer may have: on iWARP, what a single registration
- * covers, so that waiting for one is waiting for all. Elsewhere, what makes
- * work requests that surely fit in a chain, however few elements each takes.
+ * Elements that one transfer may have: what makes work requests that surely fit
+ * in a chain, however few elements each takes. Reads may take registrations, and
+ * on iWARP they do: then no more than a single one covers, so that who waits for
+ * one has none.
  */
 static unsigned int transfer_max_sg(const struct rpcrdma_conn *conn,
 				    const struct rpcrdma_burst *burst)
 {
+	unsigned int wrs = max(conn->max_chain / 4, 1U);
 	const struct ib_qp *qp = conn->qp;
-	unsigned int each = qp->max_write_sge;
+	unsigned int pages;
 
-	if (burst->direction == DMA_FROM_DEVICE) {
-		if (rdma_protocol_iwarp(qp->device, conn->port))
-			return min(conn->device->max_mr_pages, RW_MR_PAGES);
-		each = qp->max_read_sge;
-	}
-	return max(conn->max_chain / 4, 1U) * max(each, 1U);
+	if (burst->direction == DMA_TO_DEVICE)
+		return wrs * max(qp->max_write_sge, 1U);
+	pages = min(conn->device->max_mr_pages, RW_MR_PAGES);
+	if (rdma_protocol_iwarp(qp->device, conn->port))
+		return pages;
+	return min(pages, wrs * max(qp->max_read_sge, 1U));
 }
 
 #define NO_PAGE		ULONG_MAX
@@ -289,34 +296,6 @@ static u32 fill_sgl(struct rpcrdma_burst *burst,
 	return filled;
 }
 
-/*
- * On iWARP registrations may be short. Those who wait for one hold none, so
- * that they do not wait for each other; all others are held by work that is
- * posted, which completes or is flushed.
- */
-static int transfer_map(struct rpcrdma_request *request,
-			struct rpcrdma_transfer *transfer,
-			const struct rpcrdma_segment *segment, u32 skip)
-{
-	struct rpcrdma_service *service = request->service;
-	struct rpcrdma_burst *burst = &request->burst;
-	struct rpcrdma_conn *conn = service->conn;
-	int returns, ret;
-
-	do {
-		returns = atomic_read(&service->returns);
-		ret = rdma_rw_ctx_init(&transfer->rw, conn->qp, conn->port,
-				       transfer->sgl, transfer->num_sg, 0,
-				       segment->offset + skip, segment->handle,
-				       burst->direction);
-		if (ret != -EAGAIN)
-			return ret;
-		if (burst->num_transfers)
-			return ret;
-	} while (rpcrdma_service_wait(service, returns));
-	return -ENOTCONN;
-}
-
 static bool burst_full(const struct rpcrdma_conn *conn,
 		       const struct rpcrdma_burst *burst)
 {
@@ -330,33 +309,27 @@ static int burst_add_one(struct rpcrdma_request *request,
 			 const struct xdr_buf *local, u32 at, u32 octets,
 			 const struct rpcrdma_segment *segment, u32 skip)
 {
-	struct rpcrdma_conn *conn = request->service->conn;
+	struct rpcrdma_service *service = request->service;
 	struct rpcrdma_burst *burst = &request->burst;
+	struct rpcrdma_conn *conn = service->conn;
 	struct rpcrdma_transfer *transfer;
 	unsigned int max_sg;
-	int ret;
+	int wrs;
 
-	for (;;) {
-		if (burst_full(conn, burst)) {
-			ret = burst_flush(request);
-			if (ret)
-				return ret;
-		}
-		max_sg = min3(transfer_max_sg(conn, burst),
-			      burst->max_sg - burst->num_sg,
-			      (octets >> PAGE_SHIFT) + SG_EDGES);
-		transfer = &burst->transfer[burst->num_transfers];
-		octets = fill_sgl(burst, transfer, max_sg, local, at, octets);
-		ret = transfer_map(request, transfer, segment, skip);
-		if (ret != -EAGAIN)
-			break;
-		ret = burst_flush(request);
-		if (ret)
-			return ret;
-	}
-	if (ret < 0)
-		return ret;
-	burst->wrs += ret;
+	max_sg = min3(transfer_max_sg(conn, burst),
+		      burst->max_sg - burst->num_sg,
+		      (octets >> PAGE_SHIFT) + SG_EDGES);
+	transfer = &burst->transfer[burst->num_transfers];
+	octets = fill_sgl(burst, transfer, max_sg, local, at, octets);
+	wrs = rdma_rw_ctx_init(&transfer->rw, conn->qp, conn->port,
+			       transfer->sgl, transfer->num_sg, 0,
+			       segment->offset + skip, segment->handle,
+			       burst->direction);
+	if (wrs < 0)
+		return wrs;
+	if (burst->direction == DMA_FROM_DEVICE)
+		atomic_add(wrs, &service->reading);
+	burst->wrs += wrs;
 	burst->num_sg += transfer->num_sg;
 	burst->num_transfers++;
 	return octets;
@@ -371,23 +344,71 @@ static int burst_add_one(struct rpcrdma_request *request,
  * @segment: memory there
  * @skip: octets into @segment
  *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps if
- * the burst, the send queue or the device cannot hold as much.
- * Return: 0, or a negative errno after which the connection has to be closed.
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave().
+ * Return: how many of @octets will be moved, fewer if the burst is full, or a
+ * negative errno: -EAGAIN: the burst is empty, and there are no registrations
+ * for it until others are through with theirs; else the connection has to be
+ * closed.
  */
 int rpcrdma_burst_add(struct rpcrdma_request *request,
 		      const struct xdr_buf *local, u32 at, u32 octets,
 		      const struct rpcrdma_segment *segment, u32 skip)
 {
-	while (octets) {
-		int moved = burst_add_one(request, local, at, octets, segment,
-					  skip);
+	const struct rpcrdma_burst *burst = &request->burst;
+	u32 moved = 0;
 
-		if (moved < 0)
-			return moved;
-		at += moved;
-		skip += moved;
-		octets -= moved;
+	while (moved < octets && !burst_full(request->service->conn, burst)) {
+		int ret = burst_add_one(request, local, at + moved,
+					octets - moved, segment, skip + moved);
+
+		if (ret == -EAGAIN && burst->num_transfers)
+			break;
+		if (ret < 0)
+			return ret;
+		moved += ret;
+	}
+	return moved;
+}
+
+/**
+ * rpcrdma_burst_add_wait - the same, and wait where the burst is full
+ * @request: as for rpcrdma_burst_add(), like all the rest
+ * @local: ""
+ * @at: ""
+ * @octets: ""
+ * @segment: ""
+ * @skip: ""
+ *
+ * The wait ends after %RPCRDMA_PATIENCE, then the connection is closed. Who
+ * waits for a registration holds none, so that two do not wait for each other;
+ * all others are held by work that is posted, which completes or is flushed.
+ *
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps.
+ * Return: 0, or a negative errno after which the connection has to be closed.
+ */
+int rpcrdma_burst_add_wait(struct rpcrdma_request *request,
+			   const struct xdr_buf *local, u32 at, u32 octets,
+			   const struct rpcrdma_segment *segment, u32 skip)
+{
+	struct rpcrdma_service *service = request->service;
+	int returns, ret;
+	u32 moved = 0;
+
+	while (moved < octets) {
+		returns = atomic_read_acquire(&service->returns);
+		ret = rpcrdma_burst_add(request, local, at + moved,
+					octets - moved, segment, skip + moved);
+		if (ret == -EAGAIN) {
+			if (!rpcrdma_service_wait(service, returns))
+				return -ENOTCONN;
+			continue;
+		}
+		if (ret < 0)
+			return ret;
+		moved += ret;
+		ret = moved < octets ? burst_flush(request) : 0;
+		if (ret)
+			return ret;
 	}
 	return 0;
 }

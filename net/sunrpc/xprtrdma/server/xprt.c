@@ -76,14 +76,17 @@ bool rpcrdma_service_wait(struct rpcrdma_service *service, int returns)
 }
 
 /**
- * rpcrdma_service_returned - a Send context or registrations came back
+ * rpcrdma_service_returned - a Send context, registrations or room came back
  * @service: the connection
  */
 void rpcrdma_service_returned(struct rpcrdma_service *service)
 {
-	atomic_inc(&service->returns);
-	if (wq_has_sleeper(&service->room))
+	/* A full barrier: who sees the count finds what came back. */
+	atomic_inc_return(&service->returns);
+	/* And who did not see it is found here. */
+	if (waitqueue_active(&service->room))
 		wake_up_all(&service->room);
+	rpcrdma_request_feed(service);
 }
 
 /* Threads that are here at the same time want the same, so one does it. */
@@ -169,6 +172,7 @@ static struct rpcrdma_service *service_alloc(struct svc_xprt *listener,
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->received);
 	INIT_LIST_HEAD(&service->pulled);
+	INIT_LIST_HEAD(&service->starved);
 	INIT_LIST_HEAD(&service->idle);
 	init_waitqueue_head(&service->room);
 	rpcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
