@@ -14,6 +14,7 @@
  * among those to be taken up again.
  */
 #include <linux/highmem.h>
+#include <linux/pagemap.h>
 
 #include "server_private.h"
 #include "../trace.h"
@@ -55,25 +56,24 @@ bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
 static void take_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp,
 		       unsigned int num_pages)
 {
-	unsigned int i;
+	size_t size = num_pages * sizeof(*request->pages);
 
-	for (i = 0; i < num_pages; i++) {
-		request->pages[i] = rqstp->rq_pages[i];
-		rqstp->rq_pages[i] = NULL;
-	}
+	memcpy(request->pages, rqstp->rq_pages, size);
+	memset(rqstp->rq_pages, 0, size);
 	request->num_pages = num_pages;
 }
 
 /* This thread's pages go instead of those that were read into. */
 static void give_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
-	unsigned int i;
+	unsigned int num_pages = request->num_pages;
 
-	for (i = 0; i < request->num_pages; i++)
-		swap(request->pages[i], rqstp->rq_pages[i]);
-	rqstp->rq_respages = &rqstp->rq_pages[request->num_pages];
+	release_pages(rqstp->rq_pages, num_pages);
+	memcpy(rqstp->rq_pages, request->pages,
+	       num_pages * sizeof(*request->pages));
+	rqstp->rq_respages = &rqstp->rq_pages[num_pages];
 	rqstp->rq_next_page = rqstp->rq_respages;
-	rpcrdma_request_put_pages(request);
+	request->num_pages = 0;
 }
 
 /* Return: 1 when the burst is full. */

@@ -108,17 +108,6 @@ void rpcrdma_request_give_back_recv(struct rpcrdma_request *request)
 }
 
 /**
- * rpcrdma_request_put_pages - drop the request's references to pages
- * @request: one whose burst is destroyed
- */
-void rpcrdma_request_put_pages(struct rpcrdma_request *request)
-{
-	if (request->num_pages)
-		release_pages(request->pages, request->num_pages);
-	request->num_pages = 0;
-}
-
-/**
  * rpcrdma_request_put - give back a request, and all it holds
  * @request: one whose burst is destroyed
  */
@@ -127,7 +116,9 @@ void rpcrdma_request_put(struct rpcrdma_request *request)
 	struct rpcrdma_service *service = request->service;
 
 	rpcrdma_request_give_back_recv(request);
-	rpcrdma_request_put_pages(request);
+	if (request->num_pages)
+		release_pages(request->pages, request->num_pages);
+	request->num_pages = 0;
 
 	spin_lock(&service->lock);
 	if (service->num_idle < service->max_idle) {

@@ -210,7 +210,6 @@ u32 rpcrdma_service_grant(struct rpcrdma_service *service, u32 requested);
 int rpcrdma_request_init(void);
 void rpcrdma_request_exit(void);
 struct rpcrdma_request *rpcrdma_request_get(struct rpcrdma_service *service);
-void rpcrdma_request_put_pages(struct rpcrdma_request *request);
 void rpcrdma_request_put(struct rpcrdma_request *request);
 void rpcrdma_request_discard(struct rpcrdma_service *service);
 void rpcrdma_request_give_back_recv(struct rpcrdma_request *request);
