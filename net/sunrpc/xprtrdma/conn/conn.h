@@ -282,6 +282,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr);
  * @ib: the device
  * @max_send_sge: elements that one Send can gather
  * @max_mr_pages: pages that one registration can cover
+ * @max_sg_len: octets that one element of a scatterlist can have, a page or more
  * @mr_type: IB_MR_TYPE_SG_GAPS where the device has it
  * @max_qp_wr: work requests in one queue
  * @max_read_responder: RDMA Reads that it serves at a time, per queue pair
@@ -294,6 +295,7 @@ struct rpcrdma_device {
 	struct ib_device *ib;
 	unsigned int max_send_sge;
 	unsigned int max_mr_pages;
+	unsigned int max_sg_len;
 	enum ib_mr_type mr_type;
 	unsigned int max_qp_wr;
 	unsigned int max_read_responder;

@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
+#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
 #include "conn.h"
@@ -22,6 +23,16 @@ static bool device_is_usable(struct ib_device *ib)
 	       ib->attrs.max_fast_reg_page_list_len;
 }
 
+/* What is bounced, in a confidential guest all, has a limit of its own. */
+static unsigned int device_max_sg_len(struct ib_device *ib)
+{
+	size_t len = ib_dma_max_seg_size(ib);
+
+	if (!ib_uses_virt_dma(ib))
+		len = min(len, dma_max_mapping_size(ib->dma_device));
+	return max(len, PAGE_SIZE);
+}
+
 static void device_limits(struct rpcrdma_device *device)
 {
 	const struct ib_device_attr *attrs = &device->ib->attrs;
@@ -30,6 +41,7 @@ static void device_limits(struct rpcrdma_device *device)
 	device->max_send_sge = attrs->max_send_sge;
 	device->max_mr_pages = min(attrs->max_fast_reg_page_list_len,
 				   MR_PAGES_MAX);
+	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	device->max_qp_wr = attrs->max_qp_wr;
 	device->max_read_responder =

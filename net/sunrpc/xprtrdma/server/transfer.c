@@ -233,14 +233,16 @@ static unsigned int transfer_max_sg(const struct rpcrdma_conn *conn,
 
 /*
  * The elements of a transfer as they are filled. Pages are often neighbours: the
- * fewer elements, the less to do for each. Not for Reads, where the core may need
- * registrations, and takes the number of elements for that of pages.
+ * fewer elements, the less to do for each. But they have to be mapped, which has
+ * a limit; and not for Reads, where the core may need registrations, and takes
+ * the number of elements for that of pages.
  */
 struct fill {
 	struct scatterlist *sg;		/* the first that is free */
 	const struct scatterlist *end;
 	unsigned long neighbour;	/* what the last can be made longer by */
 	unsigned long never;		/* NO_PAGE if none may be, else zero */
+	unsigned int max_len;		/* of one element */
 };
 
 /* Return: how many octets the elements had room for. */
@@ -254,7 +256,8 @@ static u32 fill_row(struct fill *fill, const struct row *row, u32 len)
 		unsigned long pfn = page_to_pfn(*page);
 
 		part = min_t(u32, left, PAGE_SIZE - offset);
-		if (pfn == fill->neighbour && !offset) {
+		if (pfn == fill->neighbour && !offset &&
+		    part <= fill->max_len - fill->sg[-1].length) {
 			fill->sg[-1].length += part;
 		} else {
 			if (fill->sg == fill->end)
@@ -270,15 +273,17 @@ static u32 fill_row(struct fill *fill, const struct row *row, u32 len)
 }
 
 /* Describe up to @octets at @at of @local; return how many. */
-static u32 fill_sgl(struct rpcrdma_burst *burst,
+static u32 fill_sgl(const struct rpcrdma_request *request,
 		    struct rpcrdma_transfer *transfer, unsigned int max_sg,
 		    const struct xdr_buf *local, u32 at, u32 octets)
 {
+	const struct rpcrdma_burst *burst = &request->burst;
 	struct fill fill = {
 		.sg	   = &burst->sgl[burst->num_sg],
 		.end	   = &burst->sgl[burst->num_sg + max_sg],
 		.neighbour = NO_PAGE,
 		.never	   = burst->direction == DMA_TO_DEVICE ? 0 : NO_PAGE,
+		.max_len   = request->service->conn->device->max_sg_len,
 	};
 	u32 filled = 0, got, len;
 	struct row row;
@@ -320,7 +325,7 @@ static int burst_add_one(struct rpcrdma_request *request,
 		      burst->max_sg - burst->num_sg,
 		      (octets >> PAGE_SHIFT) + SG_EDGES);
 	transfer = &burst->transfer[burst->num_transfers];
-	octets = fill_sgl(burst, transfer, max_sg, local, at, octets);
+	octets = fill_sgl(request, transfer, max_sg, local, at, octets);
 	wrs = rdma_rw_ctx_init(&transfer->rw, conn->qp, conn->port,
 			       transfer->sgl, transfer->num_sg, 0,
 			       segment->offset + skip, segment->handle,
