@@ -26,6 +26,7 @@ client() {
 	dropped_messages
 	lost_connections
 	too_many_calls
+	stalled_reads
 	come_and_go
 	check "the other client never lost its connection" is 1 "$(connections_made)"
 }
@@ -239,6 +240,56 @@ too_many_calls() {
 		"flood $many $(null_message $XID)" "${first[@]}" disconnect
 	hostile "$many Calls that need pulling, and the requester leaves" \
 		"flood $many $(with_chunks "$(read_segment 40 @a)" 0 0 0)" disconnect
+	untouched
+}
+
+# Somebody whose packets do not pass lo, as those of siw do
+bystander_up() {
+	modprobe -q rdma_rxe
+	ip link add lab1 type dummy && ip addr add 10.18.0.1/24 dev lab1 && ip link set lab1 up &&
+		rdma link add rxe1 type rxe netdev lab1
+}
+
+bystander_down() {
+	rdma link delete rxe1 && ip link delete lab1
+}
+
+has_received() {
+	[ "$(counter recv)" -ge "$1" ]
+}
+
+# More Calls than the server has threads, and each needs more RDMA Reads than a
+# chain has. They take ten seconds each time, there and back.
+stalled_reads() {
+	local what="Calls of 256 segments that take long to read hold no thread"
+	local before fds=() fd n
+	if [ "$DEVICE" != siw ]; then
+		skip "$what" "what rxe sends to itself passes no interface that could be slow"
+		return
+	fi
+	need "a requester with another device" bystander_up
+	before=$(counter recv)
+	for n in 1 2 3; do
+		exec {fd}> >(/tmp/peer >/tmp/stalled.$n 2>&1)
+		fds+=("$fd")
+		printf '%s\n' "patience 60" "private $PRIVATE" "connect $SERVER4 $PORT" \
+			"buffer a 16384" "send $(null_message $OTHER)" >&"$fd"
+	done
+	check "three connect" wait_for 20 has_received $((before + 3))
+	need "lo is slow" tc qdisc add dev lo root netem delay 5s limit 100000
+	for fd in "${fds[@]}"; do
+		echo "flood 4 $(with_chunks "$(repeat 256 "$(read_segment 40 @a+0,16)")" 0 0 0)" >&"$fd"
+	done
+	check "four Calls of each arrive" wait_for 20 has_received $((before + 15))
+	sleep 1
+	check "$what" peer "patience 3" "connect 10.18.0.1 $PORT" \
+		"send $(null_message $XID)" "expect $(null_reply $XID)"
+	# A peer whose script ends leaves.
+	for fd in "${fds[@]}"; do
+		exec {fd}>&-
+	done
+	need "lo is quick" tc qdisc del dev lo root
+	need "that device is gone" wait_for 10 bystander_down
 	untouched
 }
 
