@@ -153,16 +153,18 @@ static inline void rpcrdma_credits_settle(struct rpcrdma_credits *credits)
  *
  * Servers may drop a Call, for instance the repetition of one that they are
  * still executing. The time-out of its task would end the connection; but here
- * there is none, and all other tasks wait to send.
+ * there is none, and all other tasks wait to send. If it is Receives that are
+ * short, they do not wait for long.
  *
  * Return: true if nobody can send until a Reply comes that may never come.
  */
 static inline bool rpcrdma_credits_wedged(const struct rpcrdma_credits *credits,
 					  u32 requested)
 {
-	u32 limit = min(rpcrdma_credits_limit(credits), requested);
+	int limit = min(READ_ONCE(credits->granted), requested);
 
-	return atomic_read(&credits->unclaimed) >= (int)limit;
+	return atomic_read(&credits->in_flight) >= limit &&
+	       atomic_read(&credits->unclaimed) >= limit;
 }
 
 /**

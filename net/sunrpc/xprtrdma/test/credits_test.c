@@ -113,6 +113,18 @@ static void test_credits_wedged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
+/* More Receives are posted as soon as somebody wants to send. */
+static void test_credits_short_of_receives(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start_with(2);
+
+	receive(&credits, 8);
+	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
+	rpcrdma_credits_forsake(&credits);
+	rpcrdma_credits_forsake(&credits);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+}
+
 /* The Reply may have been faster than whoever takes the task off the wire. */
 static void test_credits_settled_early(struct kunit *test)
 {
@@ -292,6 +304,7 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_fall_and_rise),
 	KUNIT_CASE(test_credits_killed_task),
 	KUNIT_CASE(test_credits_wedged),
+	KUNIT_CASE(test_credits_short_of_receives),
 	KUNIT_CASE(test_credits_settled_early),
 	KUNIT_CASE(test_credits_unasked_replies),
 	KUNIT_CASE_PARAM(test_credits_discarded, discard_gen_params),
