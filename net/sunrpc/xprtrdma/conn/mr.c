@@ -289,14 +289,12 @@ int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 	mapped = ib_dma_map_sg(device, mr->sgl, mr->num_sg, mr->direction);
 	if (!mapped)
 		return -EIO;
+	mr->mapped = true;
 	/* A key that a peer may still remember is not to be used again soon. */
 	ib_update_fast_reg_key(mr->mr, ib_inc_rkey(mr->mr->rkey));
 	n = ib_map_mr_sg(mr->mr, mr->sgl, mapped, NULL, PAGE_SIZE);
-	if (n != mapped) {
-		ib_dma_unmap_sg(device, mr->sgl, mr->num_sg, mr->direction);
+	if (n != mapped)
 		return n < 0 ? n : -EIO;
-	}
-	mr->mapped = true;
 	mr_fill_wr(mr);
 	trace_rpcrdma_mr_map(mr->conn, mr);
 	return 0;
