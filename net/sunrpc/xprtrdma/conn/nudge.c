@@ -7,7 +7,9 @@
  * to send, that is never: a server that crashed and came back knows nothing of
  * the connection, and NFSv4 waits for as long as there is one. So what has been
  * silent for a while is probed by an RDMA Write of no octets. It needs neither
- * credit nor handle, and either it is acknowledged or the queue pair fails.
+ * credit nor handle, and either it is acknowledged or the queue pair fails. On
+ * iWARP the latter is TCP's to find out, which may take it a quarter of an hour
+ * if the server is gone for good.
  *
  * The first message is a matter of its own. siw answers a connection request
  * first, and only then has the socket tell it of what arrives. A Call that

@@ -20,8 +20,9 @@
 #include "../trace.h"
 
 /*
- * From the first step to the last. Each has the limit of all that is posted
- * besides, so this is for a requester that keeps just below that, step by step.
+ * In all steps together. Each has the limit of all that is posted besides, so
+ * this is for a requester that keeps just below that, step by step. How long a
+ * request waits for a thread, or for others, is not the requester's fault.
  */
 #define PULL_LIMIT	(180 * HZ)
 
@@ -143,7 +144,12 @@ static void pull_done(struct rpcrdma_work *work, int status)
 	struct rpcrdma_request *request =
 		container_of(work, struct rpcrdma_request, burst.work);
 
-	trace_rpcrdma_pulled(request->service->conn, request->msg.xid, status);
+	struct rpcrdma_conn *conn = request->service->conn;
+
+	trace_rpcrdma_pulled(conn, request->msg.xid, status);
+	request->pull_time += jiffies - request->pull_since;
+	if (request->pull_time > PULL_LIMIT && !rpcrdma_pull_all_read(request))
+		rpcrdma_conn_close(conn, -ETIMEDOUT);
 	rpcrdma_burst_destroy(request);
 	if (status)
 		rpcrdma_request_put(request);
@@ -175,21 +181,37 @@ static int map_reads(struct rpcrdma_request *request)
 	return 0;
 }
 
+/* One after the other, or all that may read now would find that they may. */
+static int begin_reads(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+{
+	struct rpcrdma_service *service = request->service;
+	int ret = -EAGAIN;
+
+	mutex_lock(&service->reads);
+	if (rpcrdma_service_may_read(service)) {
+		/* Not before, for those that starve are many. */
+		if (!request->num_pages)
+			take_pages(request, rqstp, pull_pages(&request->msg));
+		ret = map_reads(request);
+	}
+	mutex_unlock(&service->reads);
+	return ret;
+}
+
 /*
  * When this succeeds, the request may be somebody else's already. Return: 0,
  * -EAGAIN if others have to be done with their Reads first, or another negative
  * errno if the connection has to be closed.
  */
-static int post_reads(struct rpcrdma_request *request)
+static int post_reads(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
 	u32 from = request->pulled;
 	int ret;
 
-	if (!rpcrdma_service_may_read(request->service))
-		return -EAGAIN;
-	ret = map_reads(request);
+	ret = begin_reads(request, rqstp);
 	if (ret)
 		return ret;
+	request->pull_since = jiffies;
 	trace_rpcrdma_pull(request->service->conn, request->msg.xid,
 			   request->pulled - from,
 			   request->burst.num_transfers);
@@ -203,21 +225,20 @@ static int post_reads(struct rpcrdma_request *request)
 /**
  * rpcrdma_pull_go_on - post RDMA Reads for what is left of a Call
  * @request: a Call, of which something is left. It is not the caller's any more.
+ * @rqstp: the thread's, of which it takes pages if it has none
  *
  * It is too rare to try again if that fails for lack of memory: the requester
  * repeats the Call by another connection.
  */
-void rpcrdma_pull_go_on(struct rpcrdma_request *request)
+void rpcrdma_pull_go_on(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct rpcrdma_service *service = request->service;
 	int returns = atomic_read_acquire(&service->returns);
 	struct rpcrdma_conn *conn = service->conn;
 	int ret = -ENOTCONN;
 
-	if (time_after(jiffies, request->pull_end)) {
-		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	} else if (rpcrdma_conn_enter(conn)) {
-		ret = post_reads(request);
+	if (rpcrdma_conn_enter(conn)) {
+		ret = post_reads(request, rqstp);
 		rpcrdma_conn_leave(conn);
 	}
 	if (!ret) {
@@ -238,11 +259,10 @@ void rpcrdma_pull_go_on(struct rpcrdma_request *request)
  */
 void rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
-	take_pages(request, rqstp, pull_pages(&request->msg));
 	rpcrdma_count(RPCRDMA_STAT_READ);
 	request->pulled = 0;
-	request->pull_end = jiffies + PULL_LIMIT;
-	rpcrdma_pull_go_on(request);
+	request->pull_time = 0;
+	rpcrdma_pull_go_on(request, rqstp);
 }
 
 /**

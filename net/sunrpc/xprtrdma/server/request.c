@@ -440,7 +440,7 @@ static int take_up_pulled(struct rpcrdma_request *request,
 			  struct svc_rqst *rqstp)
 {
 	if (!rpcrdma_pull_all_read(request)) {
-		rpcrdma_pull_go_on(request);
+		rpcrdma_pull_go_on(request, rqstp);
 		return 0;
 	}
 	if (rpcrdma_pull_finish(request, rqstp))

@@ -71,6 +71,7 @@
  * @drop_work: ends the connection, a while after the RPC server dropped a Call
  * @room: threads that wait for a Send context or a registration
  * @returns: counts what came back, for those who wait in @room or @starved
+ * @reads: held by the thread that makes them
  * @reading: work requests of Reads, posted or about to be
  *
  * Allocated by xpo_accept.
@@ -98,6 +99,7 @@ struct rpcrdma_service {
 
 	wait_queue_head_t room;
 	atomic_t returns;
+	struct mutex reads;		/* see above */
 	atomic_t reading;
 };
 
@@ -158,7 +160,8 @@ struct rpcrdma_burst {
  * @handle: one that the Call offered
  * @results: what the Reply has for Write chunks
  * @pulled: octets that have been read, or are being
- * @pull_end: when reading them has taken too long, in jiffies
+ * @pull_since: when what is being read was posted, in jiffies
+ * @pull_time: jiffies that it took to read what was posted before
  * @num_pages: in use
  * @pages: where Read chunks go until a thread takes the request up again, then
  *	those of the Reply that the device still reads. A reference each.
@@ -179,7 +182,8 @@ struct rpcrdma_request {
 	u32 handle;
 	struct rpcrdma_results results;
 	u32 pulled;
-	unsigned long pull_end;
+	unsigned long pull_since;
+	unsigned long pull_time;
 	unsigned int num_pages;
 	struct page **pages;
 	struct rpcrdma_burst burst;
@@ -223,7 +227,8 @@ int rpcrdma_recvfrom(struct svc_rqst *rqstp);
 bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
 			  const struct svc_rqst *rqstp);
 void rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp);
-void rpcrdma_pull_go_on(struct rpcrdma_request *request);
+void rpcrdma_pull_go_on(struct rpcrdma_request *request,
+			struct svc_rqst *rqstp);
 bool rpcrdma_pull_all_read(const struct rpcrdma_request *request);
 bool rpcrdma_pull_finish(struct rpcrdma_request *request,
 			 struct svc_rqst *rqstp);

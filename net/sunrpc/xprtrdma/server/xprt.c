@@ -144,6 +144,7 @@ static void service_free(struct work_struct *work)
 		container_of(work, struct rpcrdma_service, free_work);
 
 	rpcrdma_conn_put(service->conn);
+	mutex_destroy(&service->reads);
 	kfree(service);
 	if (atomic_dec_and_test(&num_services))
 		wake_up_var(&num_services);
@@ -175,6 +176,7 @@ static struct rpcrdma_service *service_alloc(struct svc_xprt *listener,
 	INIT_LIST_HEAD(&service->starved);
 	INIT_LIST_HEAD(&service->idle);
 	init_waitqueue_head(&service->room);
+	mutex_init(&service->reads);
 	rpcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
 	/* All that a thread has for a request and its Reply */
 	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 3;
