@@ -134,6 +134,7 @@ two_writes() {
 	write_two "a Read chunk for each" 0 0
 	write_two "with padding in the Read chunks" 3 2
 	long_write
+	write_in_steps
 }
 
 # write_two WHAT PAD PAD: octets of padding that the Read chunks have. nfsd finds
@@ -177,4 +178,30 @@ long_write() {
 			$(read_segment $at "@a+0,$SHORT") 0 0 0" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(compounded $XID 4 "$(file_written $SHORT)")"
 	check "the server has it" cmp $LOCAL/short $LOCAL/short.copy
+}
+
+# More RDMA Reads than one chain of work requests has
+write_in_steps() {
+	local call at n segments=()
+	XID=$((XID + 1))
+	call=$(compound $XID 4 "$(write_file long.copy $LONG)")
+	at=$(size "$call")
+	: >$LOCAL/long.copy
+	for ((n = 0; n < LONG; n += 41)); do
+		segments+=("$(read_segment $at "@a+$n,$((LONG - n < 41 ? LONG - n : 41))")")
+	done
+
+	traced our_peer "WRITE of ${#segments[@]} segments" \
+		"fill a 0 $(octets $LOCAL/long)" \
+		"send $(start $XID $RDMA_MSG) ${segments[*]} 0 0 0 $call" \
+		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS \
+			$(compounded $XID 4 "$(file_written $LONG)")"
+	check "the server has it" cmp $LOCAL/long $LOCAL/long.copy
+	check "it took more than one step to read it" [ "$(steps | wc -l)" -gt 1 ]
+	check "with padding, these are all of it" is $((LONG + 3)) $(($(steps | paste -sd +)))
+}
+
+# Octets of each
+steps() {
+	sed -n "s/.*rpcrdma_pull: .* xid=$(printf '0x%08x' $XID) octets=\([0-9]*\) .*/\1/p" /tmp/trace
 }
