@@ -57,8 +57,8 @@ seen() {
 	[ "$(among "$@")" -gt 0 ]
 }
 
-# flawless NAME [BEYOND]: what holds for any traffic. BEYOND are packets that are
-# beyond tshark, in the layers above RPC-over-RDMA.
+# flawless NAME [OPTIONS]: what holds for any traffic. OPTIONS are tshark's when it
+# is to find mistakes.
 flawless() {
 	need "$1: RPC-over-RDMA messages were captured" packets "$1"
 	check "$1: nothing but RDMA_MSG and RDMA_NOMSG" not seen "$1" 'message && type > 1'
@@ -77,7 +77,7 @@ none_unknown() {
 # An expert remark belongs to the layer that the dissector was in. Of the layers
 # above RPC-over-RDMA, nested NFS is marked malformed for the kernel's module too.
 nothing_wrong() {
-	dissected "$1" -V -Y "rpcordma && _ws.expert${2:+ && !($2)}" &&
+	dissected "$1" "${@:2}" -V -Y 'rpcordma && _ws.expert' &&
 		awk '/^[^ ]/ { layer = $0 }
 		     /Expert Info|Malformed/ && layer ~ /RPC over RDMA|Packet: RPCoRDMA/ { print; bad = 1 }
 		     END { exit bad }' "$OUT2/$1.txt"

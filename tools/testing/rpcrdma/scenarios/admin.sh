@@ -148,7 +148,7 @@ statistics() {
 	check "octets and chunks are counted" is "2097152 1048576 16 16" \
 		"$(more offered placed read write)"
 	check "mountstats has $FIELDS numbers for the connection" has_numbers
-	check "nfs-utils' mountstats has the same ones by name" is \
+	check "nfs-utils' mountstats prints the same ones, in its order" is \
 		"$(numbers 3 4 {6..8} {11..21} 24 22 23 {25..27})" "$(by_mountstats)"
 	check "nfsiostat has 64 KiB for each READ and WRITE" is "64 64" "$(by_nfsiostat)"
 	check "the server's counters cannot be reset" no_reset

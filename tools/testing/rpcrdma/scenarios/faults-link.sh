@@ -3,6 +3,7 @@
 # guests:  um smp-debug
 # also:    um-debug debian-6.1 debian-6.12
 # devices: rxe siw
+# limit:   90
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -49,22 +49,22 @@ reload_half_made() {
 # The server does not get to know that this client is gone, nor the client that
 # the server is, unless it asks: nobody uses the mount.
 vanish() {
-	local closed
+	local before
 	need "mount again" nfs_mount 3 rdma /mnt
-	closed=$(connections_closed)
+	before=$(unacknowledged)
 	need "the client falls silent" impair "$(netdev)" loss 100%
-	check "it finds the server silent" wait_for 40 more_closed_than "$closed"
+	check "it finds the server silent" wait_for 60 more_unacknowledged_than "$before"
 	check "umount -f" wait_for $PATIENCE umount -i -f /mnt
 	# What silences it goes with the bridge.
 	end
 }
 
-connections_closed() {
-	dmesg | grep -c 'rpcrdma: .*: closed: '
+unacknowledged() {
+	dmesg | grep -c 'rpcrdma: .*: transport retry counter exceeded'
 }
 
-more_closed_than() {
-	[ "$(connections_closed)" -gt "$1" ]
+more_unacknowledged_than() {
+	[ "$(unacknowledged)" -gt "$1" ]
 }
 
 client_done() {

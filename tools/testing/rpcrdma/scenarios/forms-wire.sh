@@ -61,7 +61,7 @@ dissect() {
 		flawless $name
 	done
 	# tshark's NFS layer looks for the link itself in the Reply.
-	flawless several_write_chunks 'nfs.opcode == 27'
+	flawless several_write_chunks --disable-protocol nfs
 	chunks
 	several
 	invalidation

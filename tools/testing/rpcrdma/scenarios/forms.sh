@@ -26,7 +26,7 @@ client() {
 	form gathered "inline" "inline" ""
 	check "gathered: the client copies little of it" [ "$(copied)" -lt 4096 ]
 	check "gathered: the server lends its pages to the device" \
-		grep 'rpcrdma_reply: .* len=12[0-9]* written=0 pages=[1-9]' /tmp/trace
+		grep 'rpcrdma_reply: .* len=12[0-9][0-9][0-9] written=0 pages=[1-9]' /tmp/trace
 	check "umount" umount /mnt
 	need "1024 octets again" small_sizes
 	for switch in {rdma_,svc_rdma/}{remote_invalidation,private_data}; do
