@@ -196,8 +196,8 @@ static inline struct rpcrdma_service *to_service(struct svc_xprt *xprt)
 }
 
 /*
- * About half of the send queue is for Reads, so that Replies find room beside
- * them: a peer may offer more than fits, and take its time with all of it.
+ * No more begin where half of the send queue is theirs, so that Replies find room
+ * beside them: a peer may offer more than fits, and take its time with all of it.
  */
 static inline bool rpcrdma_service_may_read(const struct rpcrdma_service *service)
 {
