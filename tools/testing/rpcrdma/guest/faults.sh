@@ -106,9 +106,9 @@ link_bounce() {
 # Where guests are slow a round takes some seconds, and so may its end.
 io_stands_still() {
 	local rounds
-	sleep $((SLOW ? 10 : 1))
+	sleep $((SLOW ? 5 : 1))
 	rounds=$(cat /tmp/io.[12] | wc -l)
-	sleep $((SLOW ? 20 : 1))
+	sleep $((SLOW ? 10 : 1))
 	is "$rounds" "$(cat /tmp/io.[12] | wc -l)"
 }
 
