@@ -9,6 +9,10 @@ client() {
 	local vers
 	client_begin
 	for vers in 3 4.2; do
+		if [ "$GUEST $vers" = "debian-6.1 4.2" ]; then
+			skip "v4.2: four connections" "NFSv4 of 6.1 has more than one with TCP alone"
+			continue
+		fi
 		need "mount v$vers" nfs_mount $vers rdma /mnt nconnect=4
 		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
 		check "v$vers: by four transports" is 4 "$(sends | wc -l)"
