@@ -143,7 +143,6 @@ static void pull_done(struct rpcrdma_work *work, int status)
 {
 	struct rpcrdma_request *request =
 		container_of(work, struct rpcrdma_request, burst.work);
-
 	struct rpcrdma_conn *conn = request->service->conn;
 
 	trace_rpcrdma_pulled(conn, request->msg.xid, status);

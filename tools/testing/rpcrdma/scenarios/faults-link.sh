@@ -9,13 +9,9 @@
 
 # Client and server are on this device: both lose it at a time.
 client() {
-	client_begin
-	each_of 3 4.2
-}
-
-each_of() {
 	local vers
-	for vers; do
+	client_begin
+	for vers in 3 4.2; do
 		need "mount v$vers" nfs_mount $vers rdma /mnt
 		if [ "$DEVICE" = rxe ]; then
 			skip "v$vers: the network goes down and comes up" \
