@@ -163,19 +163,6 @@ void rpcrdma_request_discard(struct rpcrdma_service *service)
 		request_free(request);
 }
 
-/*
- * There is something to do for a thread. Caller holds the lock, which is what
- * keeps the RPC server from going away while it is told, and knows that it has
- * not let go.
- */
-static void service_wake(struct rpcrdma_service *service)
-{
-	if (!service->ready)
-		return;
-	set_bit(XPT_DATA, &service->xprt.xpt_flags);
-	svc_xprt_enqueue(&service->xprt);
-}
-
 /* Return: false if the RPC server has let go. Caller holds the lock. */
 static bool service_add(struct rpcrdma_service *service,
 			struct list_head *entry, struct list_head *list)
@@ -183,7 +170,7 @@ static bool service_add(struct rpcrdma_service *service,
 	if (service->detached)
 		return false;
 	list_add_tail(entry, list);
-	service_wake(service);
+	rpcrdma_service_wake(service);
 	return true;
 }
 
@@ -271,7 +258,7 @@ void rpcrdma_request_feed(struct rpcrdma_service *service)
 	/* If it is detached, they are about to be discarded. */
 	if (request && !service->detached) {
 		list_move_tail(&request->list, &service->pulled);
-		service_wake(service);
+		rpcrdma_service_wake(service);
 	}
 	spin_unlock(&service->lock);
 }

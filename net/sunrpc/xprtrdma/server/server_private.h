@@ -205,6 +205,7 @@ static inline bool rpcrdma_service_may_read(const struct rpcrdma_service *servic
 }
 
 /* xprt.c */
+void rpcrdma_service_wake(struct rpcrdma_service *service);
 void rpcrdma_service_close(struct rpcrdma_service *service);
 bool rpcrdma_service_wait(struct rpcrdma_service *service, int returns);
 void rpcrdma_service_returned(struct rpcrdma_service *service);

@@ -121,6 +121,23 @@ u32 rpcrdma_service_grant(struct rpcrdma_service *service, u32 requested)
 }
 
 /**
+ * rpcrdma_service_wake - there is something to do for a thread
+ * @service: the connection, which the RPC server has not let go of
+ *
+ * Until the connection is established nobody could answer, so nobody is told.
+ *
+ * Context: holds service->lock, which is what keeps the RPC server from going
+ * away meanwhile.
+ */
+void rpcrdma_service_wake(struct rpcrdma_service *service)
+{
+	if (!service->ready)
+		return;
+	set_bit(XPT_DATA, &service->xprt.xpt_flags);
+	svc_xprt_enqueue(&service->xprt);
+}
+
+/**
  * rpcrdma_service_close - have the RPC server end a connection
  * @service: the connection
  */
@@ -194,10 +211,8 @@ static void service_established(struct rpcrdma_conn *conn)
 
 	spin_lock(&service->lock);
 	service->ready = true;
-	if (!list_empty(&service->received) && !service->detached) {
-		set_bit(XPT_DATA, &service->xprt.xpt_flags);
-		svc_xprt_enqueue(&service->xprt);
-	}
+	if (!list_empty(&service->received) && !service->detached)
+		rpcrdma_service_wake(service);
 	spin_unlock(&service->lock);
 }
 
