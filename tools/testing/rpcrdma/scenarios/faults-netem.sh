@@ -15,6 +15,10 @@
 # In reorder's terms: these do not wait the millisecond.
 BADLY="delay 1ms loss 1% reorder 5%"
 
+# Each loss costs rxe of 6.1 more than two seconds.
+SIZE=1M
+[ "$GUEST" != debian-6.1 ] || SIZE=256K
+
 # In one guest siw's packets pass lo.
 bad_dev() {
 	[ "$ENDS" = 2 ] && cable || echo lo
@@ -42,7 +46,7 @@ server() {
 client() {
 	client_begin
 	begin_badly
-	head -c 1M /dev/urandom >/tmp/data
+	head -c $SIZE /dev/urandom >/tmp/data
 	each_of 3 4.2
 	end_well
 }
