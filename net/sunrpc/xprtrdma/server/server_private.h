@@ -20,7 +20,7 @@
  * Reply grants.
  *
  * Locks: service->lock may be held when one of the svc pool's is taken, by
- * svc_xprt_enqueue(), and is a leaf otherwise.
+ * svc_xprt_enqueue(), and is a leaf otherwise. It is inside service->reads.
  *
  * A thread that touches the queue pair, be it to build a chain of work requests
  * or to undo one, does so between rpcrdma_conn_enter() and

@@ -69,7 +69,7 @@ enum rpcrdma_verdict {
 	RPCRDMA_ANSWER_ERR_CHUNK,
 };
 
-/* Every mistake a peer can make; for counters and tracepoints. */
+/* Every mistake that a peer can make */
 enum rpcrdma_reason {
 	RPCRDMA_OK,
 	RPCRDMA_BAD_SHORT,		/* less than a smallest header */
@@ -132,7 +132,7 @@ struct rpcrdma_chunk {
  * @xid: rdma_xid, as on the wire
  * @version: rdma_vers
  * @credits: rdma_credit: requested by a Call, granted by a Reply. A peer that
- *	breaks the rules may send zero; both ends then go on with one.
+ *	breaks the rules may send zero, which the roles know how to take.
  * @proc: rdma_proc
  * @direction: whether a requester or a responder receives this message
  * @reason: why the verdict of rpcrdma_wire_decode() was not to use the message
