@@ -210,14 +210,16 @@ static void choose_invalidation(const struct rpcrdma_request *request,
 
 /*
  * Behind the last page of a Reply. The core does not count one that only what
- * came last reaches into, such as RPCSEC_GSS's checksum.
+ * came last reaches into, such as RPCSEC_GSS's checksum. NFSv2's READLINK has an
+ * array of its own, of a page that is counted.
  */
 static struct page **pages_end(const struct reply *reply,
 			       const struct svc_rqst *rqstp)
 {
 	const struct xdr_buf *res = reply->res;
 
-	if (!res->page_len)
+	if (!res->page_len || res->pages < rqstp->rq_respages ||
+	    res->pages >= rqstp->rq_page_end)
 		return rqstp->rq_next_page;
 	return max(rqstp->rq_next_page, res->pages +
 		   DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE));
