@@ -140,15 +140,6 @@ static void client_disable_swap(struct rpc_xprt *xprt)
 	atomic_dec(&xprt->swapper);
 }
 
-/* XPRT_LOCKED is held, so the link stays. */
-static void client_inject_disconnect(struct rpc_xprt *xprt)
-{
-	struct rpcrdma_link *link = rpcrdma_client_of(xprt)->link;
-
-	if (link)
-		rpcrdma_conn_close(link->conn, -ECONNRESET);
-}
-
 /*
  * mountstats takes 27 integers by their place in the line. Those without a
  * meaning here are zero: the local port, allocations that were made in haste,
@@ -219,7 +210,7 @@ static const struct rpc_xprt_ops client_ops = {
 	.print_stats		= client_print_stats,
 	.enable_swap		= client_enable_swap,
 	.disable_swap		= client_disable_swap,
-	.inject_disconnect	= client_inject_disconnect,
+	.inject_disconnect	= xprt_force_disconnect,
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
 	.bc_setup		= rpcrdma_backward_setup,
 	.bc_maxpayload		= rpcrdma_backward_maxpayload,
