@@ -105,9 +105,10 @@ struct rpcrdma_client_stats {
  * @idle: slots not in use; reserve_lock
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
- * @limit: slots that may be in use, at least one; reserve_lock. Not more than
- *	the connection's credits, so that a Call that has a slot finds a credit
- *	and the others wait where they do not block backward Replies.
+ * @limit: slots that may be in use, at least one; reserve_lock. Once the server
+ *	has granted credits, not more than those, so that a Call that has a slot
+ *	finds a credit and the others wait where they do not block backward
+ *	Replies.
  * @stats: counters
  * @backward_lock: protects @backward_idle, @backward_users, @backward_count
  * @backward_idle: struct rpcrdma_backward not in use
@@ -171,8 +172,8 @@ struct rpcrdma_stray {
  * @credits: credits. A Call whose task was killed keeps its own until the Reply
  *	arrives that the server still owes.
  * @wedged: rpcrdma_credits_wedged() when the connection asked last
- * @grow_pause: attempts to send until it asks for memory for more Receives
- *	again; XPRT_LOCKED
+ * @grow_at: when it may ask for memory for more Receives again, in jiffies;
+ *	XPRT_LOCKED
  * @max_mr_pages: pages that one registration can cover
  * @owed_lock: protects @owed and @stray
  * @owed: requests of killed tasks, which wait for the Reply; by ->list
@@ -192,7 +193,7 @@ struct rpcrdma_link {
 	bool closing;
 	struct rpcrdma_credits credits;
 	bool wedged;
-	unsigned int grow_pause;
+	unsigned long grow_at;
 	unsigned int max_mr_pages;
 	spinlock_t owed_lock;		/* see above */
 	struct list_head owed;

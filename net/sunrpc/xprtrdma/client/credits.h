@@ -61,6 +61,21 @@ static inline u32 rpcrdma_credits_limit(const struct rpcrdma_credits *credits)
 }
 
 /**
+ * rpcrdma_credits_slots - how many RPCs may be on their way
+ * @credits: the credits
+ *
+ * One more than there are Receives for, if the server grants that: more are
+ * made when its Call is to be sent. A task that waits for a slot does nothing.
+ *
+ * Return: as many, at least one.
+ */
+static inline u32 rpcrdma_credits_slots(const struct rpcrdma_credits *credits)
+{
+	return min(READ_ONCE(credits->granted),
+		   READ_ONCE(credits->posted) + 1);
+}
+
+/**
  * rpcrdma_credits_left - whether one more Call may be sent
  * @credits: the credits
  * @requested: what the Calls ask for
@@ -154,7 +169,7 @@ static inline void rpcrdma_credits_settle(struct rpcrdma_credits *credits)
  * Servers may drop a Call, for instance the repetition of one that they are
  * still executing. The time-out of its task would end the connection; but here
  * there is none, and all other tasks wait to send. If it is Receives that are
- * short, they do not wait for long.
+ * short, more may be made yet.
  *
  * Return: true if nobody can send until a Reply comes that may never come.
  */

@@ -21,8 +21,8 @@
 
 #define INITIAL_RECONNECT_DELAY		HZ
 
-/* Attempts to send to let pass when there was no memory for Receives */
-#define GROW_PAUSE			64
+/* Do not ask for Receives again for so long if there was no memory for them. */
+#define GROW_PAUSE			(HZ / 10)
 
 /* How long a transport that nobody wants any more may go on connecting */
 #define ABANDON_DELAY			HZ
@@ -59,6 +59,7 @@ static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 	rpcrdma_credits_init(&link->credits, RPCRDMA_FIRST_CREDITS);
 	spin_lock_init(&link->owed_lock);
 	INIT_LIST_HEAD(&link->owed);
+	link->grow_at = jiffies;
 	return link;
 }
 
@@ -70,12 +71,10 @@ static void link_grow(struct rpcrdma_link *link, u32 requested)
 
 	if (posted <= credits->posted)
 		return;
-	if (link->grow_pause) {
-		link->grow_pause--;
+	if (time_before(jiffies, link->grow_at))
 		return;
-	}
 	if (rpcrdma_recv_expect(link->conn, posted, 0)) {
-		link->grow_pause = GROW_PAUSE;
+		link->grow_at = jiffies + GROW_PAUSE;
 		return;
 	}
 	rpcrdma_credits_posted(credits, posted);
@@ -86,8 +85,8 @@ static void link_grow(struct rpcrdma_link *link, u32 requested)
  * rpcrdma_link_has_credit - whether one more Call may be sent
  * @link: the connection
  *
- * Makes more Receives if the Calls that wait, here or for a slot, would have
- * their credits, if it were not for these.
+ * Makes more Receives if the Call would have its credit if it were not for these,
+ * or if others wait for a slot.
  *
  * Context: XPRT_LOCKED is held; may sleep.
  * Return: true if one may.
@@ -202,6 +201,8 @@ static bool link_wedged(struct rpcrdma_conn *conn)
 
 	link->wedged = rpcrdma_credits_wedged(&link->credits,
 					      conn->config.credits);
+	/* If they wait for memory for Receives, nobody else tells them. */
+	link_writable(conn);
 	return before && link->wedged;
 }
 

@@ -160,7 +160,7 @@ void rpcrdma_slots_limit(struct rpcrdma_client *client,
 
 	spin_lock(&xprt->reserve_lock);
 	/* Who comes last sees what the others have changed. */
-	client->limit = min(rpcrdma_credits_limit(credits), xprt->max_reqs);
+	client->limit = min(rpcrdma_credits_slots(credits), xprt->max_reqs);
 	while (client->in_use < client->limit &&
 	       test_bit(XPRT_CONGESTED, &xprt->state)) {
 		request = slot_take_idle(client);
@@ -264,10 +264,12 @@ static void guard_snd_buf(struct rpc_rqst *rqst)
 
 /**
  * rpcrdma_request_prepare - the rpc_xprt_ops's prepare_request
- * @rqst: encoded, and not on any queue yet
+ * @rqst: encoded
  * @buf: its rq_rcv_buf, or its rq_snd_buf later
  *
- * Encoding anew uses the same memory, so the last transmission has to be over.
+ * If it was encoded anew, it was so into the same memory. The last transmission
+ * has to be over before there is another; what the server may still read of it
+ * is the Call that is being repeated.
  *
  * Return: 0 or -ENOMEM, after which sunrpc tries again.
  */
