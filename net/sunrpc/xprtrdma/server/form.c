@@ -3,21 +3,14 @@
  * Which chunks of a Call are read, where to, and which take its Reply (RFC
  * 8166 sections 3.4 and 3.5).
  */
-#include "form.h"
+#include <linux/types.h>
+#include <linux/nfs.h>
+#include <linux/nfs3.h>
+#include <linux/nfs4.h>
+#include <linux/sunrpc/auth.h>
+#include <linux/sunrpc/auth_gss.h>
 
-/**
- * rpcrdma_pull_single - whether a Call is one Read chunk amid inline data
- * @msg: a Call
- *
- * The chunk is then pulled by itself, and what is around it stays where it
- * was received.
- *
- * Return: true if it is.
- */
-bool rpcrdma_pull_single(const struct rpcrdma_message *msg)
-{
-	return msg->proc == RPCRDMA_MSG && msg->num_reads == 1;
-}
+#include "form.h"
 
 /**
  * rpcrdma_pull_needed - whether any of a Call travels in Read chunks
@@ -32,30 +25,126 @@ bool rpcrdma_pull_needed(const struct rpcrdma_message *msg)
 	return msg->proc == RPCRDMA_NOMSG || msg->stream_len > msg->payload_len;
 }
 
-/**
- * rpcrdma_pull_len - how much memory a Call is pulled to
- * @msg: a Call that needs it
- *
- * Return: octets.
+/* Words of an RPC Call, RFC 5531 section 9, with empty credential and verifier */
+enum {
+	CALL_PROGRAM = 3,
+	CALL_VERSION,
+	CALL_PROCEDURE,
+	CALL_FLAVOR,
+	CALL_CRED_LEN,
+	CALL_CRED,
+	CALL_VERF_LEN = CALL_CRED + 1,
+	CALL_ARGS,
+};
+
+/* Words of RPCSEC_GSS's credential, RFC 2203 section 5, and its octets up to them */
+#define CALL_GSS_PROC		(CALL_CRED + 1)
+#define CALL_GSS_SERVICE	(CALL_CRED + 3)
+#define CALL_GSS_LEN		16
+
+/*
+ * Return: false unless the header of an RPC Call is in @octets of it, and its
+ * arguments follow as they are. Those that RPCSEC_GSS protects, or that are its
+ * own, are taken apart by code that has only ever seen byte streams.
  */
-u32 rpcrdma_pull_len(const struct rpcrdma_message *msg)
+static bool call_plain(const __be32 *call, u32 octets)
 {
-	return rpcrdma_pull_single(msg) ? xdr_align_size(msg->read[0].length) :
-					  msg->stream_len;
+	u32 cred_len, verf_len, words = octets / sizeof(__be32);
+
+	if (words < CALL_ARGS)
+		return false;
+	cred_len = be32_to_cpu(call[CALL_CRED_LEN]);
+	if (cred_len > RPC_MAX_AUTH_SIZE ||
+	    words - CALL_ARGS < XDR_QUADLEN(cred_len))
+		return false;
+	verf_len = be32_to_cpu(call[CALL_VERF_LEN + XDR_QUADLEN(cred_len)]);
+	if (verf_len > RPC_MAX_AUTH_SIZE || words - CALL_ARGS <
+	    XDR_QUADLEN(cred_len) + XDR_QUADLEN(verf_len))
+		return false;
+	return call[CALL_FLAVOR] != cpu_to_be32(RPC_AUTH_GSS) ||
+	       (cred_len >= CALL_GSS_LEN &&
+		call[CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DATA) &&
+		call[CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE));
+}
+
+/*
+ * Whether data of a WRITE may be in a Call. Its arguments are decoded wherever
+ * they are cut; for instance those of a SYMLINK have to be where a byte stream
+ * has them.
+ */
+static bool call_writes(const __be32 *call)
+{
+	u32 version = be32_to_cpu(call[CALL_VERSION]);
+	u32 procedure = be32_to_cpu(call[CALL_PROCEDURE]);
+
+	if (call[CALL_PROGRAM] != cpu_to_be32(NFS_PROGRAM))
+		return false;
+	return (version == NFS4_VERSION && procedure == NFSPROC4_COMPOUND) ||
+	       (version == NFS3_VERSION && procedure == NFS3PROC_WRITE);
 }
 
 /**
- * rpcrdma_pull_allowed - whether a Call is within limits
- * @msg: a Call that is to be pulled, well formed
+ * rpcrdma_choose_args - where nfsd is to find a Call's arguments
+ * @msg: a Call
+ * @payload: its inline part, if it has one
+ *
+ * What is copied otherwise stays where it was received if it is all inline. A
+ * single Read chunk goes to the start of a page, as nfsd wants the data of a
+ * WRITE, and what came before stays. All else, and what could do harm, is put
+ * together as if it had come over a byte stream.
+ *
+ * Return: where.
+ */
+enum rpcrdma_args rpcrdma_choose_args(const struct rpcrdma_message *msg,
+				      const __be32 *payload)
+{
+	if (!rpcrdma_pull_needed(msg))
+		return msg->payload_len <= PAGE_SIZE ||
+		       call_plain(payload, msg->payload_len) ?
+		       RPCRDMA_ARGS_INLINE : RPCRDMA_ARGS_STREAM;
+	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
+	    call_plain(payload, msg->read[0].position) && call_writes(payload))
+		return RPCRDMA_ARGS_WRITE;
+	return RPCRDMA_ARGS_STREAM;
+}
+
+/**
+ * rpcrdma_args_len - how much of a Call goes to pages
+ * @msg: a Call
+ * @args: where its arguments are to be found
+ *
+ * Return: octets.
+ */
+u32 rpcrdma_args_len(const struct rpcrdma_message *msg, enum rpcrdma_args args)
+{
+	switch (args) {
+	case RPCRDMA_ARGS_WRITE:
+		return msg->stream_len - msg->read[0].position;
+	case RPCRDMA_ARGS_STREAM:
+		return msg->stream_len;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * rpcrdma_args_allowed - whether a Call is within limits
+ * @msg: a Call, well formed
+ * @args: where its arguments are to be found
  * @limits: the limits
  *
  * Return: false if the requester may not ask for so much.
  */
-bool rpcrdma_pull_allowed(const struct rpcrdma_message *msg,
+bool rpcrdma_args_allowed(const struct rpcrdma_message *msg,
+			  enum rpcrdma_args args,
 			  const struct rpcrdma_pull_limits *limits)
 {
-	return limits->reads && msg->stream_len <= limits->len &&
-	       DIV_ROUND_UP(rpcrdma_pull_len(msg), PAGE_SIZE) <= limits->pages;
+	u32 len = rpcrdma_args_len(msg, args);
+
+	if (rpcrdma_pull_needed(msg) && !limits->reads)
+		return false;
+	return msg->stream_len <= limits->len &&
+	       DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
 }
 
 /* What both walks go with */
@@ -143,6 +232,17 @@ static int walk_reduced(const struct walk *walk, u32 at, u32 skip, u32 octets)
 	return walk_other(walk, RPCRDMA_PIECE_INLINE, at, skip, octets);
 }
 
+/* A data item, and behind it what was received behind it */
+static int walk_write(const struct walk *walk)
+{
+	const struct rpcrdma_chunk *chunk = &walk->msg->read[0];
+	int ret = walk_item(walk, 0, chunk);
+
+	return ret ?: walk_other(walk, RPCRDMA_PIECE_INLINE,
+				 xdr_align_size(chunk->length), chunk->position,
+				 walk->msg->payload_len - chunk->position);
+}
+
 /* The unreduced Payload stream from its start to its end */
 static int walk_stream(const struct walk *walk)
 {
@@ -168,22 +268,23 @@ static int walk_stream(const struct walk *walk)
 }
 
 /**
- * rpcrdma_pull_walk - visit the pieces that make up what is pulled
- * @msg: a Call that is to be pulled
+ * rpcrdma_args_walk - visit the pieces that make up what goes to pages
+ * @msg: a Call
+ * @args: where its arguments are to be found, not RPCRDMA_ARGS_INLINE
  * @from: octets at the start that are left out, be it in the middle of a piece
  * @visit: called for each piece, in ascending order, without gaps
  * @data: for @visit
  *
  * Return: 0, or what @visit returned instead.
  */
-int rpcrdma_pull_walk(const struct rpcrdma_message *msg, u32 from,
+int rpcrdma_args_walk(const struct rpcrdma_message *msg,
+		      enum rpcrdma_args args, u32 from,
 		      rpcrdma_visit_t visit, void *data)
 {
 	struct walk walk = { msg, visit, data, from };
 
-	if (rpcrdma_pull_single(msg))
-		return walk_item(&walk, 0, &msg->read[0]);
-	return walk_stream(&walk);
+	return args == RPCRDMA_ARGS_WRITE ? walk_write(&walk) :
+					    walk_stream(&walk);
 }
 
 /**

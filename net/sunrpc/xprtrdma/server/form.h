@@ -10,6 +10,16 @@
 
 #include "../wire/message.h"
 
+/*
+ * Where a Call's arguments are when nfsd gets them. The RPC server and nfsd know
+ * of byte streams and what NFS requesters send, and are not to be surprised.
+ */
+enum rpcrdma_args {
+	RPCRDMA_ARGS_INLINE,	/* where they were received */
+	RPCRDMA_ARGS_WRITE,	/* data and what follows it in pages */
+	RPCRDMA_ARGS_STREAM,	/* all in pages, as if from a byte stream */
+};
+
 enum rpcrdma_piece_kind {
 	RPCRDMA_PIECE_CHUNK,	/* moved by RDMA */
 	RPCRDMA_PIECE_INLINE,	/* part of the message that was received */
@@ -19,7 +29,7 @@ enum rpcrdma_piece_kind {
 /**
  * struct rpcrdma_piece - consecutive octets on their way
  * @kind: where the other side of them is
- * @at: octets into local memory: what a Call is pulled to, or the Reply
+ * @at: octets into local memory: the pages of a Call's arguments, or the Reply
  * @octets: how many, at least one
  * @segment: the requester's memory, RPCRDMA_PIECE_CHUNK only
  * @skip: octets into @segment, or into the inline part of the message
@@ -39,7 +49,7 @@ typedef int (*rpcrdma_visit_t)(void *data, const struct rpcrdma_piece *piece);
  * struct rpcrdma_pull_limits - what a requester may ask for
  * @reads: RDMA Reads that may be outstanding; zero: there can be none
  * @len: octets of RPC message
- * @pages: pages to pull to
+ * @pages: pages for what is not left where it was received
  */
 struct rpcrdma_pull_limits {
 	unsigned int reads;
@@ -47,12 +57,15 @@ struct rpcrdma_pull_limits {
 	unsigned int pages;
 };
 
-bool rpcrdma_pull_single(const struct rpcrdma_message *msg);
 bool rpcrdma_pull_needed(const struct rpcrdma_message *msg);
-u32 rpcrdma_pull_len(const struct rpcrdma_message *msg);
-bool rpcrdma_pull_allowed(const struct rpcrdma_message *msg,
+enum rpcrdma_args rpcrdma_choose_args(const struct rpcrdma_message *msg,
+				      const __be32 *payload);
+u32 rpcrdma_args_len(const struct rpcrdma_message *msg, enum rpcrdma_args args);
+bool rpcrdma_args_allowed(const struct rpcrdma_message *msg,
+			  enum rpcrdma_args args,
 			  const struct rpcrdma_pull_limits *limits);
-int rpcrdma_pull_walk(const struct rpcrdma_message *msg, u32 from,
+int rpcrdma_args_walk(const struct rpcrdma_message *msg,
+		      enum rpcrdma_args args, u32 from,
 		      rpcrdma_visit_t visit, void *data);
 
 bool rpcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle);

@@ -4,10 +4,11 @@
  *
  * Nearly every Call has at most one Read chunk, for the data of a WRITE. It
  * goes to the start of a page, as nfsd wants it, and what came inline before
- * and after it stays where it was received. All else is put together in one
- * row of pages, as if it had come over a byte stream: the inline parts are
- * copied once the RDMA Reads are done, as the device may share cache lines
- * with them until then.
+ * it stays where it was received. What came behind goes to the pages, too: the
+ * length that nfsd finds for the data may be any, and it looks for them nowhere
+ * else. All other Calls are put together in one row of pages, as if they had
+ * come over a byte stream. Inline parts are copied once the RDMA Reads are
+ * done, as the device may share cache lines with them until then.
  *
  * No thread waits for the requester here. What does not fit into one chain of
  * work requests goes in steps, each posted by a thread that finds the request
@@ -26,14 +27,19 @@
  */
 #define PULL_LIMIT	(180 * HZ)
 
-static unsigned int pull_pages(const struct rpcrdma_message *msg)
+static u32 pull_len(const struct rpcrdma_request *request)
 {
-	return DIV_ROUND_UP(rpcrdma_pull_len(msg), PAGE_SIZE);
+	return rpcrdma_args_len(&request->msg, request->args);
+}
+
+static unsigned int pull_pages(const struct rpcrdma_request *request)
+{
+	return DIV_ROUND_UP(pull_len(request), PAGE_SIZE);
 }
 
 /**
  * rpcrdma_pull_refused - what a requester may not ask for
- * @request: a Call that needs Reads, however well it is formed
+ * @request: a Call that needs pages, however well it is formed
  * @rqstp: the thread's, of which it would take pages
  *
  * Return: true if the Call asks for too much.
@@ -50,7 +56,7 @@ bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
 		.pages = min(pages - 2, service->max_pages),
 	};
 
-	return !rpcrdma_pull_allowed(&request->msg, &limits);
+	return !rpcrdma_args_allowed(&request->msg, request->args, &limits);
 }
 
 /* The thread gets new ones before its next request. */
@@ -83,7 +89,7 @@ static int read_piece(void *data, const struct rpcrdma_piece *piece)
 	struct rpcrdma_request *request = data;
 	struct xdr_buf local = {
 		.pages = request->pages,
-		.page_len = rpcrdma_pull_len(&request->msg),
+		.page_len = pull_len(request),
 	};
 	int ret;
 
@@ -164,19 +170,20 @@ static int map_reads(struct rpcrdma_request *request)
 	int ret;
 
 	/* Where other chunks interrupt the one at Position Zero */
-	if (!rpcrdma_pull_single(msg))
+	if (request->args == RPCRDMA_ARGS_STREAM)
 		pieces += msg->num_reads;
 	ret = rpcrdma_burst_init(&request->burst, DMA_FROM_DEVICE, pieces,
 				 request->num_pages + pieces);
 	if (ret)
 		return ret;
-	ret = rpcrdma_pull_walk(msg, request->pulled, read_piece, request);
+	ret = rpcrdma_args_walk(msg, request->args, request->pulled, read_piece,
+				request);
 	if (ret < 0) {
 		rpcrdma_burst_destroy(request);
 		return ret;
 	}
 	if (!ret)
-		request->pulled = rpcrdma_pull_len(msg);
+		request->pulled = pull_len(request);
 	return 0;
 }
 
@@ -190,7 +197,7 @@ static int begin_reads(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	if (rpcrdma_service_may_read(service)) {
 		/* Not before, for those that starve are many. */
 		if (!request->num_pages)
-			take_pages(request, rqstp, pull_pages(&request->msg));
+			take_pages(request, rqstp, pull_pages(request));
 		ret = map_reads(request);
 	}
 	mutex_unlock(&service->reads);
@@ -272,36 +279,48 @@ void rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp)
  */
 bool rpcrdma_pull_all_read(const struct rpcrdma_request *request)
 {
-	return request->pulled == rpcrdma_pull_len(&request->msg);
+	return request->pulled == pull_len(request);
 }
 
-/* Data at the start of a page, the rest of the message where it arrived */
-static void single_chunk_arguments(const struct rpcrdma_request *request,
-				   struct xdr_buf *arg)
+/* Data at the start of a page, and what is before them where it arrived */
+static void write_head(const struct rpcrdma_request *request,
+		       struct xdr_buf *arg)
 {
 	const struct rpcrdma_message *msg = &request->msg;
-	const struct rpcrdma_chunk *chunk = &msg->read[0];
-	void *payload = request->recv->data + msg->header_len;
 
-	arg->head[0].iov_base = payload;
-	arg->head[0].iov_len = chunk->position;
-	arg->page_len = xdr_align_size(chunk->length);
-	arg->tail[0].iov_base = payload + chunk->position;
-	arg->tail[0].iov_len = msg->payload_len - chunk->position;
+	arg->head[0].iov_base = request->recv->data + msg->header_len;
+	arg->head[0].iov_len = msg->read[0].position;
 }
 
 /* As from a byte stream: the first page is the head. */
-static void stream_arguments(const struct rpcrdma_request *request,
-			     struct xdr_buf *arg)
+static void stream_head(const struct rpcrdma_request *request,
+			struct xdr_buf *arg)
 {
-	u32 len = request->msg.stream_len;
-
 	arg->head[0].iov_base = page_address(arg->pages[0]);
-	arg->head[0].iov_len = min_t(u32, len, PAGE_SIZE);
+	arg->head[0].iov_len = min_t(u32, request->msg.stream_len, PAGE_SIZE);
 	arg->pages++;
-	arg->page_len = len - arg->head[0].iov_len;
+}
+
+/* The Reads are done, and the thread has the pages. */
+static void make_arguments(struct rpcrdma_request *request,
+			   struct svc_rqst *rqstp)
+{
+	const struct rpcrdma_message *msg = &request->msg;
+	struct pulled pulled = { request, rqstp->rq_pages };
+	struct xdr_buf *arg = &rqstp->rq_arg;
+
+	rpcrdma_args_walk(msg, request->args, 0, complete_piece, &pulled);
+	arg->pages = rqstp->rq_pages;
+	arg->page_base = 0;
+	if (request->args == RPCRDMA_ARGS_WRITE)
+		write_head(request, arg);
+	else
+		stream_head(request, arg);
+	arg->page_len = msg->stream_len - arg->head[0].iov_len;
 	arg->tail[0].iov_base = NULL;
 	arg->tail[0].iov_len = 0;
+	arg->len = msg->stream_len;
+	arg->buflen = arg->len;
 }
 
 /* RDMA_NOMSG: not until now can the message be compared to its header. */
@@ -323,19 +342,22 @@ static bool long_call_matches(const struct rpcrdma_message *msg,
 bool rpcrdma_pull_finish(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
-	struct xdr_buf *arg = &rqstp->rq_arg;
-	struct pulled pulled = { request, rqstp->rq_pages };
 
 	give_pages(request, rqstp);
-	rpcrdma_pull_walk(msg, 0, complete_piece, &pulled);
-	arg->pages = rqstp->rq_pages;
-	arg->page_base = 0;
-	if (rpcrdma_pull_single(msg))
-		single_chunk_arguments(request, arg);
-	else
-		stream_arguments(request, arg);
-	arg->len = msg->stream_len;
-	arg->buflen = arg->len;
+	make_arguments(request, rqstp);
+	return msg->proc != RPCRDMA_NOMSG ||
+	       long_call_matches(msg, &rqstp->rq_arg);
+}
 
-	return msg->proc != RPCRDMA_NOMSG || long_call_matches(msg, arg);
+/**
+ * rpcrdma_pull_nothing - make the arguments of what is all inline
+ * @request: a Call whose arguments do not stay where they were received
+ * @rqstp: the thread's, of which it takes pages
+ */
+void rpcrdma_pull_nothing(struct rpcrdma_request *request,
+			  struct svc_rqst *rqstp)
+{
+	rqstp->rq_respages = &rqstp->rq_pages[pull_pages(request)];
+	rqstp->rq_next_page = rqstp->rq_respages;
+	make_arguments(request, rqstp);
 }

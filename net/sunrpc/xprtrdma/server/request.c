@@ -372,14 +372,21 @@ static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	request->invalidate = conn->agreement.remote_inv &&
 			      rpcrdma_choose_handle(&request->msg,
 						    &request->handle);
-	if (!rpcrdma_pull_needed(&request->msg)) {
+	request->args = rpcrdma_choose_args(&request->msg, request->recv->data +
+					    request->msg.header_len);
+	if (request->args == RPCRDMA_ARGS_INLINE) {
 		inline_arguments(request, rqstp);
 		return hand_over(request, rqstp);
 	}
-	if (rpcrdma_pull_refused(request, rqstp))
+	if (rpcrdma_pull_refused(request, rqstp)) {
 		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
-	else
-		rpcrdma_pull_start(request, rqstp);
+		return 0;
+	}
+	if (!rpcrdma_pull_needed(&request->msg)) {
+		rpcrdma_pull_nothing(request, rqstp);
+		return hand_over(request, rqstp);
+	}
+	rpcrdma_pull_start(request, rqstp);
 	return 0;
 }
 

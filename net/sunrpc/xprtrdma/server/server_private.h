@@ -158,6 +158,7 @@ struct rpcrdma_burst {
  * @recv: its receive buffer; NULL once given back
  * @invalidate: whether @handle may be invalidated by the Reply
  * @handle: one that the Call offered
+ * @args: where its arguments are to be found
  * @results: what the Reply has for Write chunks
  * @pulled: octets that have been read, or are being
  * @pull_since: when what is being read was posted, in jiffies
@@ -180,6 +181,7 @@ struct rpcrdma_request {
 	struct rpcrdma_recv *recv;
 	bool invalidate;
 	u32 handle;
+	enum rpcrdma_args args;
 	struct rpcrdma_results results;
 	u32 pulled;
 	unsigned long pull_since;
@@ -233,6 +235,8 @@ void rpcrdma_pull_go_on(struct rpcrdma_request *request,
 bool rpcrdma_pull_all_read(const struct rpcrdma_request *request);
 bool rpcrdma_pull_finish(struct rpcrdma_request *request,
 			 struct svc_rqst *rqstp);
+void rpcrdma_pull_nothing(struct rpcrdma_request *request,
+			  struct svc_rqst *rqstp);
 
 /* transfer.c */
 int rpcrdma_burst_init(struct rpcrdma_burst *burst,

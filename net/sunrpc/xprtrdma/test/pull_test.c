@@ -1,54 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of server/: which pieces of a Call are pulled, where to, and how
- * much a requester may ask for.
+ * KUnit suite of server/: where nfsd finds a Call's arguments, which pieces are
+ * pulled, and how much a requester may ask for.
  */
 #include "server_test.h"
 
 struct pull_row {
 	const char *name;
+	enum rpcrdma_args args;	/* RPCRDMA_ARGS_INLINE: nothing to be pulled */
 	u32 payload;		/* none: the message is in a chunk */
 	struct chunk_row read[CHUNKS];
-	u32 len;		/* none: nothing to be pulled */
+	u32 len;
 	const char *pieces;
 };
 
+#define INLINE_ARGS	RPCRDMA_ARGS_INLINE
+#define WRITE_ARGS	RPCRDMA_ARGS_WRITE
+#define STREAM_ARGS	RPCRDMA_ARGS_STREAM
+
 static const struct pull_row pull_rows[] = {
 	{
-		"no chunk", 100, {}, 0, ""
+		"no chunk", INLINE_ARGS, 100, {}, 0, ""
 	}, {
-		"a chunk of no octets", 100, { READ_AT(60, 0) }, 0, ""
+		"a chunk of no octets", INLINE_ARGS, 100, { READ_AT(60, 0) }, 0, ""
 	}, {
-		"the data of a WRITE", 100, { READ_AT(60, 4096) }, 4096,
-		"h1+0@0:4096 "
+		"the data of a WRITE, and more", WRITE_ARGS, 100, { READ_AT(60, 4096) },
+		4136, "h1+0@0:4096 i+60@4096:40 "
 	}, {
-		"at the end of the message", 100, { READ_AT(100, 4096) }, 4096,
-		"h1+0@0:4096 "
+		"at the end of the message", WRITE_ARGS, 100, { READ_AT(100, 4096) },
+		4096, "h1+0@0:4096 "
 	}, {
-		"data without its padding", 100, { READ_AT(60, 4093) }, 4096,
-		"h1+0@0:4093 0@4093:3 "
+		"data without its padding", WRITE_ARGS, 100, { READ_AT(60, 4093) },
+		4136, "h1+0@0:4093 0@4093:3 i+60@4096:40 "
 	}, {
-		"segments, some of them empty", 100, { READ_AT(60, 0, 1000, 0, 26) },
-		1028, "h2+0@0:1000 h4+0@1000:26 0@1026:2 "
+		"segments, some of them empty", WRITE_ARGS, 100,
+		{ READ_AT(100, 0, 1000, 0, 26) }, 1028,
+		"h2+0@0:1000 h4+0@1000:26 0@1026:2 "
 	}, {
-		"two chunks", 100, { READ_AT(40, 10), READ_AT(80, 4) }, 116,
+		"one chunk as a byte stream", STREAM_ARGS, 100, { READ_AT(60, 4093) },
+		4196, "i+0@0:60 h1+0@60:4093 0@4153:3 i+60@4156:40 "
+	}, {
+		"two chunks", STREAM_ARGS, 100, { READ_AT(40, 10), READ_AT(80, 4) }, 116,
 		"i+0@0:40 h1+0@40:10 0@50:2 i+40@52:28 h2+0@80:4 i+68@84:32 "
 	}, {
-		"two chunks, side by side", 100, { READ_AT(40, 8), READ_AT(48, 8) },
-		116, "i+0@0:40 h1+0@40:8 h2+0@48:8 i+40@56:60 "
+		"two chunks, side by side", STREAM_ARGS, 100,
+		{ READ_AT(40, 8), READ_AT(48, 8) }, 116,
+		"i+0@0:40 h1+0@40:8 h2+0@48:8 i+40@56:60 "
 	}, {
-		"one of two chunks is empty", 100, { READ_AT(40, 0), READ_AT(48, 8) },
-		108, "i+0@0:40 i+40@40:8 h2+0@48:8 i+48@56:52 "
+		"one of two chunks is empty", STREAM_ARGS, 100,
+		{ READ_AT(40, 0), READ_AT(48, 8) }, 108,
+		"i+0@0:40 i+40@40:8 h2+0@48:8 i+48@56:52 "
 	}, {
-		"a whole Call", 0, { READ_AT(0, 5000) }, 5000, "h1+0@0:5000 "
+		"a whole Call", STREAM_ARGS, 0, { READ_AT(0, 5000) }, 5000,
+		"h1+0@0:5000 "
 	}, {
-		"a whole Call of odd length", 0, { READ_AT(0, 30, 15) }, 45,
+		"a whole Call of odd length", STREAM_ARGS, 0, { READ_AT(0, 30, 15) }, 45,
 		"h1+0@0:30 h2+0@30:15 "
 	}, {
-		"a whole Call around a chunk", 0, { READ_AT(0, 60, 40, 8), READ_AT(80, 9) },
-		120, "h1+0@0:60 h2+0@60:20 h4+0@80:9 0@89:3 h2+20@92:20 h3+0@112:8 "
+		"a whole Call around a chunk", STREAM_ARGS, 0,
+		{ READ_AT(0, 60, 40, 8), READ_AT(80, 9) }, 120,
+		"h1+0@0:60 h2+0@60:20 h4+0@80:9 0@89:3 h2+20@92:20 h3+0@112:8 "
 	}, {
-		"a whole Call around chunks", 0,
+		"a whole Call around chunks", STREAM_ARGS, 0,
 		{ READ_AT(0, 100), READ_AT(40, 8, 8), READ_AT(60, 4), READ_AT(64, 4) }, 124,
 		"h1+0@0:40 h2+0@40:8 h3+0@48:8 h1+40@56:4 h4+0@60:4 h5+0@64:4 h1+44@68:56 "
 	},
@@ -80,10 +93,11 @@ static void test_pull(struct kunit *test)
 
 	deliver_reads(test, row->payload, row->read);
 	KUNIT_ASSERT_EQ(test, rpcrdma_pull_needed(&f->msg), row->len != 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_args_len(&f->msg, row->args), row->len);
 	if (!row->len)
 		return;
-	KUNIT_EXPECT_EQ(test, rpcrdma_pull_len(&f->msg), row->len);
-	KUNIT_EXPECT_EQ(test, rpcrdma_pull_walk(&f->msg, 0, note_piece, f), 0);
+	KUNIT_EXPECT_EQ(test, 0, rpcrdma_args_walk(&f->msg, row->args, 0,
+						   note_piece, f));
 	KUNIT_EXPECT_TRUE_MSG(test, !strcmp(f->pieces, row->pieces),
 			      "have %s", f->pieces);
 }
@@ -143,13 +157,14 @@ static void test_pull_goes_on(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, rest);
 	for (payload = 0; payload <= 200; payload += 200) {
 		deliver_reads(test, payload, payload ? read + 1 : read);
-		len = rpcrdma_pull_len(&f->msg);
+		len = rpcrdma_args_len(&f->msg, STREAM_ARGS);
 		whole->len = 0;
-		rpcrdma_pull_walk(&f->msg, 0, note_origin, whole);
+		rpcrdma_args_walk(&f->msg, STREAM_ARGS, 0, note_origin, whole);
 		KUNIT_ASSERT_EQ(test, whole->len, len);
 		for (from = 0; from <= len; from++) {
 			rest->len = from;
-			rpcrdma_pull_walk(&f->msg, from, note_origin, rest);
+			rpcrdma_args_walk(&f->msg, STREAM_ARGS, from, note_origin,
+					  rest);
 			KUNIT_ASSERT_EQ(test, rest->len, len);
 			KUNIT_EXPECT_EQ(test, 0,
 					memcmp(&whole->octet[from],
@@ -188,9 +203,9 @@ static void test_pull_is_complete(struct kunit *test)
 		if (!rpcrdma_pull_needed(&f->msg))
 			continue;
 		at = 0;
-		KUNIT_ASSERT_EQ(test, rpcrdma_pull_walk(&f->msg, 0,
-							check_order, &at), 0);
-		KUNIT_ASSERT_EQ(test, at, rpcrdma_pull_len(&f->msg));
+		KUNIT_ASSERT_EQ(test, 0, rpcrdma_args_walk(&f->msg, STREAM_ARGS, 0,
+							   check_order, &at));
+		KUNIT_ASSERT_EQ(test, at, rpcrdma_args_len(&f->msg, STREAM_ARGS));
 	}
 }
 
@@ -211,50 +226,142 @@ static void test_pull_stops(struct kunit *test)
 	unsigned int calls = 0;
 
 	deliver_reads(test, 100, read);
-	KUNIT_EXPECT_EQ(test, rpcrdma_pull_walk(&f->msg, 0, stop_at_once,
-						&calls), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, -ENOTCONN, rpcrdma_args_walk(&f->msg, STREAM_ARGS, 0,
+							   stop_at_once,
+							   &calls));
 	KUNIT_EXPECT_EQ(test, calls, 1);
 }
 
-static bool allowed(struct kunit *test, const struct chunk_row *read,
-		    u32 payload, struct rpcrdma_pull_limits limits)
+static bool allowed(struct kunit *test, enum rpcrdma_args args,
+		    const struct chunk_row *read, u32 payload,
+		    struct rpcrdma_pull_limits limits)
 {
 	struct fixture *f = test->priv;
 
 	deliver_reads(test, payload, read);
-	return rpcrdma_pull_allowed(&f->msg, &limits);
+	return rpcrdma_args_allowed(&f->msg, args, &limits);
 }
 
 static void test_pull_limits(struct kunit *test)
 {
-	static const struct chunk_row one[CHUNKS] = { READ_AT(60, 4 * PAGE_SIZE) };
+	static const struct chunk_row one[CHUNKS] = { READ_AT(100, 4 * PAGE_SIZE) };
+	static const struct chunk_row amid[CHUNKS] = { READ_AT(60, 4 * PAGE_SIZE) };
 	static const struct chunk_row odd[CHUNKS] = {
-		READ_AT(60, 4 * PAGE_SIZE - 1)
+		READ_AT(100, 4 * PAGE_SIZE - 1)
 	};
 	static const struct chunk_row all[CHUNKS] = { READ_AT(0, 4 * PAGE_SIZE) };
 	static const struct chunk_row huge[CHUNKS] = {
 		READ_AT(60, 0x7fffffff, 0x7fffff00)
 	};
+	static const struct chunk_row none[CHUNKS];
 	const u32 len = 4 * PAGE_SIZE;
 
 #define LIMITS(...)	((struct rpcrdma_pull_limits){ __VA_ARGS__ })
-	KUNIT_EXPECT_TRUE(test, allowed(test, one, 100,
+	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, one, 100,
 					LIMITS(1, len + 100, 4)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, one, 100,
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
 					 LIMITS(1, len + 99, 4)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, one, 100,
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
 					 LIMITS(1, len + 100, 3)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, one, 100,
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
 					 LIMITS(0, len + 100, 4)));
 	/* Padding counts, whether or not it travels. */
-	KUNIT_EXPECT_FALSE(test, allowed(test, odd, 100,
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, odd, 100,
 					 LIMITS(1, len + 99, 4)));
-	/* What surrounds a single chunk needs no pages, a whole Call does. */
-	KUNIT_EXPECT_TRUE(test, allowed(test, all, 0, LIMITS(1, len, 4)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, all, 0, LIMITS(1, len, 3)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, huge, 100,
+	/* What is before the data of a WRITE needs no pages, what follows does. */
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, amid, 100,
+					 LIMITS(1, len + 100, 4)));
+	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, amid, 100,
+					LIMITS(1, len + 100, 5)));
+	KUNIT_EXPECT_TRUE(test, allowed(test, STREAM_ARGS, all, 0, LIMITS(1, len, 4)));
+	KUNIT_EXPECT_FALSE(test, allowed(test, STREAM_ARGS, all, 0, LIMITS(1, len, 3)));
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, huge, 100,
 					 LIMITS(32, 1 << 20, 256)));
+	/* Who has nothing to be read need not be able to. */
+	KUNIT_EXPECT_TRUE(test, allowed(test, STREAM_ARGS, none, 8192,
+					LIMITS(0, 8192, 2)));
 #undef LIMITS
+}
+
+/*
+ * A Call up to its arguments. Of a credential and a verifier only what counts is
+ * filled in.
+ */
+struct args_row {
+	const char *name;
+	struct {
+		u32 program, version, procedure;
+	} call;
+	struct {
+		u32 flavor, cred_len, gss_proc, gss_service, verf_len;
+	} auth;
+	u32 payload;		/* none: the message is in a chunk */
+	struct chunk_row read[CHUNKS];
+	enum rpcrdma_args args;
+};
+
+#define NFS3(procedure)		{ 100003, 3, procedure }
+#define COMPOUND		{ 100003, 4, 1 }
+#define SYS			{ 1, 20 }
+#define GSS(proc, service)	{ 6, 20, proc, service, 28 }
+#define LONG_CALL		(PAGE_SIZE + 4)
+
+static const struct args_row args_rows[] = {
+	{ "inline", NFS3(7), SYS, 4096, {}, INLINE_ARGS },
+	{ "much inline", NFS3(7), SYS, LONG_CALL, {}, INLINE_ARGS },
+	{ "RPCSEC_GSS, inline", NFS3(7), GSS(0, 2), PAGE_SIZE, {}, INLINE_ARGS },
+	{ "krb5, much inline", NFS3(7), GSS(0, 1), LONG_CALL, {}, INLINE_ARGS },
+	{ "krb5i, much inline", NFS3(7), GSS(0, 2), LONG_CALL, {}, STREAM_ARGS },
+	{ "krb5p, much inline", NFS3(7), GSS(0, 3), LONG_CALL, {}, STREAM_ARGS },
+	{ "a long token", NFS3(0), GSS(1, 1), LONG_CALL, {}, STREAM_ARGS },
+	{ "a credential too long", NFS3(7), { 1, 404 }, LONG_CALL, {}, STREAM_ARGS },
+	{ "a credential beyond any end", NFS3(7), { 1, U32_MAX }, LONG_CALL, {}, STREAM_ARGS },
+	{ "a verifier too long", NFS3(7), { 1, 20, 0, 0, 404 }, LONG_CALL, {}, STREAM_ARGS },
+	{ "WRITE", NFS3(7), SYS, 100, { READ_AT(100, 4096) }, WRITE_ARGS },
+	{ "COMPOUND", COMPOUND, SYS, 140, { READ_AT(100, 4096) }, WRITE_ARGS },
+	{ "krb5", NFS3(7), GSS(0, 1), 140, { READ_AT(140, 4096) }, WRITE_ARGS },
+	{ "krb5i", NFS3(7), GSS(0, 2), 140, { READ_AT(140, 4096) }, STREAM_ARGS },
+	{ "krb5p", NFS3(7), GSS(0, 3), 140, { READ_AT(140, 4096) }, STREAM_ARGS },
+	{ "SYMLINK", NFS3(10), SYS, 100, { READ_AT(100, 4096) }, STREAM_ARGS },
+	{ "another program", { 100227, 3, 7 }, SYS, 100, { READ_AT(100, 4096) }, STREAM_ARGS },
+	{ "all arguments", NFS3(7), SYS, 100, { READ_AT(60, 4096) }, WRITE_ARGS },
+	{ "the end of the verifier", NFS3(7), SYS, 100, { READ_AT(56, 4) }, STREAM_ARGS },
+	{ "a credential", NFS3(7), SYS, 100, { READ_AT(32, 20) }, STREAM_ARGS },
+	{ "the procedure", NFS3(7), SYS, 100, { READ_AT(20, 4) }, STREAM_ARGS },
+	{ "part of RPCSEC_GSS's credential", NFS3(7), GSS(0, 1), 140,
+	  { READ_AT(40, 4) }, STREAM_ARGS },
+	{ "two chunks", COMPOUND, SYS, 140, { READ_AT(100, 8), READ_AT(120, 8) },
+	  STREAM_ARGS },
+	{ "a Long Call", NFS3(7), SYS, 0, { READ_AT(0, 200) }, STREAM_ARGS },
+};
+
+KUNIT_ARRAY_PARAM_DESC(args, args_rows, name);
+
+static const __be32 *make_call(const struct args_row *row)
+{
+	static __be32 call[2 * PAGE_SIZE / sizeof(__be32)];
+	u32 verf = 8 + min(XDR_QUADLEN(row->auth.cred_len), 101U);
+
+	memset(call, 0, sizeof(call));
+	call[3] = cpu_to_be32(row->call.program);
+	call[4] = cpu_to_be32(row->call.version);
+	call[5] = cpu_to_be32(row->call.procedure);
+	call[6] = cpu_to_be32(row->auth.flavor);
+	call[7] = cpu_to_be32(row->auth.cred_len);
+	call[9] = cpu_to_be32(row->auth.gss_proc);
+	call[11] = cpu_to_be32(row->auth.gss_service);
+	call[verf + 1] = cpu_to_be32(row->auth.verf_len);
+	return call;
+}
+
+static void test_args(struct kunit *test)
+{
+	const struct args_row *row = test->param_value;
+	struct fixture *f = test->priv;
+
+	deliver_reads(test, row->payload, row->read);
+	KUNIT_EXPECT_EQ(test, row->args,
+			rpcrdma_choose_args(&f->msg, make_call(row)));
 }
 
 static struct kunit_case pull_cases[] = {
@@ -263,6 +370,7 @@ static struct kunit_case pull_cases[] = {
 	KUNIT_CASE(test_pull_is_complete),
 	KUNIT_CASE(test_pull_stops),
 	KUNIT_CASE(test_pull_limits),
+	KUNIT_CASE_PARAM(test_args, args_gen_params),
 	{}
 };
 

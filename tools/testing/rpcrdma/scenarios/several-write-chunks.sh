@@ -23,6 +23,7 @@ client() {
 	one_read
 	read_in_segments
 	two_writes
+	cut_anywhere
 }
 
 # our_peer WHAT LINE...: with 16 KiB inline, and two buffers
@@ -199,6 +200,59 @@ write_in_steps() {
 	check "the server has it" cmp $LOCAL/long $LOCAL/long.copy
 	check "it took more than one step to read it" [ "$(steps | wc -l)" -gt 1 ]
 	check "with padding, these are all of it" is $((LONG + 3)) $(($(steps | paste -sd +)))
+}
+
+# RFC 8166 lets a requester cut a Call where it likes. The RPC server and nfsd
+# expect some things where byte streams have them.
+cut_anywhere() {
+	write_cut "more than its Read chunk has, the rest is inline" 0 1000
+	write_cut "data that begin inline, and go on in the Read chunk" 1000 $LONG
+	write_cut "data before, in and behind the Read chunk" 1000 1004
+	symlink_in_chunk
+	our_peer "a credential in a Read chunk" "fill a 0 $(repeat 5 0)" \
+		"send $(start $XID $RDMA_MSG) $(read_segment 32 @a+0,20) 0 0 0 \
+			$XID 0 2 100003 3 $NULL 1 20 0 0" \
+		"expect $(null_reply $XID)"
+}
+
+# write_cut WHAT FROM TO: these octets of the data are in the Read chunk.
+write_cut() {
+	local call at
+	XID=$((XID + 1))
+	call=$(compound $XID 4 "$(write_file long.copy $LONG)")
+	at=$(size "$call")
+	: >$LOCAL/long.copy
+
+	our_peer "WRITE of $1" "fill a 0 $(octets $LOCAL/long) $LONG_PAD" \
+		"send $(start $XID $RDMA_MSG) \
+			$(read_segment $((at + $2)) "@a+$2,$(($3 - $2))") 0 0 0 \
+			$call $(inline_octets 0 "$2") $(inline_octets "$3" $LONG)" \
+		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(compounded $XID 4 "$(file_written $LONG)")"
+	check "the server has that, and nothing else" cmp $LOCAL/long $LOCAL/long.copy
+}
+
+# inline_octets FROM TO: of the long file, padded if that is its end
+inline_octets() {
+	local pad=
+	[ "$1" != "$2" ] || return 0
+	[ "$2" != $LONG ] || pad=$LONG_PAD
+	echo "$(octets <(cut_out "$1" $(($2 - $1)))) $pad"
+}
+
+# The text passes the end of a page.
+symlink_in_chunk() {
+	local call name target
+	XID=$((XID + 1))
+	name=$(printf '%0250d' 1)
+	target=$(head -c 4000 /dev/zero | tr '\0' t)
+	call="$(nfs_call $XID 3 $SYMLINK) $ROOT"
+
+	our_peer "all arguments of a SYMLINK in a Read chunk" \
+		"fill a 0 /$name $(repeat 6 0) /$target" \
+		"send $(start $XID $RDMA_MSG) \
+			$(read_segment 72 "@a+0,$((4 + 252 + 24 + 4 + 4000))") 0 0 0 $call" \
+		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(accepted $XID) 0 ..."
+	check "the server has its text" is "$target" "$(readlink $LOCAL/$name)"
 }
 
 # Octets of each
