@@ -106,9 +106,9 @@ struct rpcrdma_client_stats {
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
  * @limit: slots that may be in use, at least one; reserve_lock. Once the server
- *	has granted credits, not more than those, so that a Call that has a slot
- *	finds a credit and the others wait where they do not block backward
- *	Replies.
+ *	has granted credits, not more than those: a Call that has a slot finds a
+ *	credit, unless there is no memory for Receives, and the others wait where
+ *	they do not block backward Replies.
  * @stats: counters
  * @backward_lock: protects @backward_idle, @backward_users, @backward_count
  * @backward_idle: struct rpcrdma_backward not in use
@@ -172,8 +172,7 @@ struct rpcrdma_stray {
  * @credits: credits. A Call whose task was killed keeps its own until the Reply
  *	arrives that the server still owes.
  * @wedged: rpcrdma_credits_wedged() when the connection asked last
- * @grow_at: when it may ask for memory for more Receives again, in jiffies;
- *	XPRT_LOCKED
+ * @grow_again: pending while it does not ask for memory for more Receives
  * @max_mr_pages: pages that one registration can cover
  * @owed_lock: protects @owed and @stray
  * @owed: requests of killed tasks, which wait for the Reply; by ->list
@@ -193,7 +192,7 @@ struct rpcrdma_link {
 	bool closing;
 	struct rpcrdma_credits credits;
 	bool wedged;
-	unsigned long grow_at;
+	struct delayed_work grow_again;
 	unsigned int max_mr_pages;
 	spinlock_t owed_lock;		/* see above */
 	struct list_head owed;

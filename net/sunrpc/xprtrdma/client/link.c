@@ -46,6 +46,16 @@ void rpcrdma_link_put(struct rpcrdma_link *link)
 	kref_put(&link->ref, link_release);
 }
 
+/* Whoever waits for memory for Receives asks for it once more. */
+static void link_grow_again(struct work_struct *work)
+{
+	struct rpcrdma_link *link = container_of(to_delayed_work(work),
+						 struct rpcrdma_link,
+						 grow_again);
+
+	xprt_write_space(&link->client->xprt);
+}
+
 static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 {
 	struct rpcrdma_link *link = kvzalloc(sizeof(*link), GFP_KERNEL);
@@ -59,11 +69,11 @@ static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 	rpcrdma_credits_init(&link->credits, RPCRDMA_FIRST_CREDITS);
 	spin_lock_init(&link->owed_lock);
 	INIT_LIST_HEAD(&link->owed);
-	link->grow_at = jiffies;
+	INIT_DELAYED_WORK(&link->grow_again, link_grow_again);
 	return link;
 }
 
-/* Without memory there are no more Calls in flight than there were. */
+/* Without memory there are no more Calls in flight than there were, for now. */
 static void link_grow(struct rpcrdma_link *link, u32 requested)
 {
 	struct rpcrdma_credits *credits = &link->credits;
@@ -71,10 +81,10 @@ static void link_grow(struct rpcrdma_link *link, u32 requested)
 
 	if (posted <= credits->posted)
 		return;
-	if (time_before(jiffies, link->grow_at))
+	if (delayed_work_pending(&link->grow_again))
 		return;
 	if (rpcrdma_recv_expect(link->conn, posted, 0)) {
-		link->grow_at = jiffies + GROW_PAUSE;
+		queue_delayed_work(xprtiod_workqueue, &link->grow_again, GROW_PAUSE);
 		return;
 	}
 	rpcrdma_credits_posted(credits, posted);
@@ -201,8 +211,6 @@ static bool link_wedged(struct rpcrdma_conn *conn)
 
 	link->wedged = rpcrdma_credits_wedged(&link->credits,
 					      conn->config.credits);
-	/* If they wait for memory for Receives, nobody else tells them. */
-	link_writable(conn);
 	return before && link->wedged;
 }
 
@@ -210,6 +218,8 @@ static void link_closed(struct rpcrdma_conn *conn, int status)
 {
 	struct rpcrdma_link *link = conn->role;
 
+	/* None can be queued any more: only who has entered the connection does. */
+	cancel_delayed_work_sync(&link->grow_again);
 	link->status = status;
 	if (link->established && !READ_ONCE(link->closing))
 		xprt_force_disconnect(&link->client->xprt);
