@@ -42,6 +42,45 @@ enum {
 #define CALL_GSS_SERVICE	(CALL_CRED + 3)
 #define CALL_GSS_LEN		16
 
+/* Return: octets of an RPC Call's header, or zero if it is not all in @octets. */
+static u32 call_header_len(const __be32 *call, u32 octets)
+{
+	u32 words = octets / sizeof(__be32), used = CALL_ARGS;
+	u32 cred_len, verf_len;
+
+	if (words < used)
+		return 0;
+	cred_len = be32_to_cpu(call[CALL_CRED_LEN]);
+	if (cred_len > RPC_MAX_AUTH_SIZE)
+		return 0;
+	used += XDR_QUADLEN(cred_len);
+	if (words < used)
+		return 0;
+	verf_len = be32_to_cpu(call[CALL_VERF_LEN + XDR_QUADLEN(cred_len)]);
+	if (verf_len > RPC_MAX_AUTH_SIZE)
+		return 0;
+	used += XDR_QUADLEN(verf_len);
+	return words < used ? 0 : used * sizeof(__be32);
+}
+
+static bool call_gss(const __be32 *call)
+{
+	return call[CALL_FLAVOR] == cpu_to_be32(RPC_AUTH_GSS);
+}
+
+static bool gss_proc_is(const __be32 *call, u32 proc)
+{
+	return call[CALL_GSS_PROC] == cpu_to_be32(proc);
+}
+
+/* A procedure's arguments follow the header as they are. */
+static bool gss_plain(const __be32 *call)
+{
+	return be32_to_cpu(call[CALL_CRED_LEN]) >= CALL_GSS_LEN &&
+	       gss_proc_is(call, RPC_GSS_PROC_DATA) &&
+	       call[CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
+}
+
 /*
  * Return: false unless the header of an RPC Call is in @octets of it, and its
  * arguments follow as they are. Those that RPCSEC_GSS protects, or that are its
@@ -49,22 +88,33 @@ enum {
  */
 static bool call_plain(const __be32 *call, u32 octets)
 {
-	u32 cred_len, verf_len, words = octets / sizeof(__be32);
+	return call_header_len(call, octets) &&
+	       (!call_gss(call) || gss_plain(call));
+}
 
-	if (words < CALL_ARGS)
+/**
+ * rpcrdma_call_cut - whether RPCSEC_GSS might read on behind a Call
+ * @call: its head, as nfsd would get it
+ * @octets: of that
+ *
+ * That of 6.1 takes the word behind the verifier without a look at what is
+ * left, and believes the lengths in the header.
+ *
+ * Return: true if nfsd must not get it.
+ */
+bool rpcrdma_call_cut(const __be32 *call, u32 octets)
+{
+	u32 len;
+
+	if (octets < CALL_CRED * sizeof(__be32) || !call_gss(call))
 		return false;
-	cred_len = be32_to_cpu(call[CALL_CRED_LEN]);
-	if (cred_len > RPC_MAX_AUTH_SIZE ||
-	    words - CALL_ARGS < XDR_QUADLEN(cred_len))
+	len = call_header_len(call, octets);
+	if (!len || be32_to_cpu(call[CALL_CRED_LEN]) < CALL_GSS_LEN)
+		return true;
+	/* To destroy a context takes no arguments. */
+	if (gss_plain(call) || gss_proc_is(call, RPC_GSS_PROC_DESTROY))
 		return false;
-	verf_len = be32_to_cpu(call[CALL_VERF_LEN + XDR_QUADLEN(cred_len)]);
-	if (verf_len > RPC_MAX_AUTH_SIZE || words - CALL_ARGS <
-	    XDR_QUADLEN(cred_len) + XDR_QUADLEN(verf_len))
-		return false;
-	return call[CALL_FLAVOR] != cpu_to_be32(RPC_AUTH_GSS) ||
-	       (cred_len >= CALL_GSS_LEN &&
-		call[CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DATA) &&
-		call[CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE));
+	return octets - len < sizeof(__be32);
 }
 
 /*

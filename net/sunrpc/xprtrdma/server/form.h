@@ -60,6 +60,7 @@ struct rpcrdma_pull_limits {
 bool rpcrdma_pull_needed(const struct rpcrdma_message *msg);
 enum rpcrdma_args rpcrdma_choose_args(const struct rpcrdma_message *msg,
 				      const __be32 *payload);
+bool rpcrdma_call_cut(const __be32 *call, u32 octets);
 u32 rpcrdma_args_len(const struct rpcrdma_message *msg, enum rpcrdma_args args);
 bool rpcrdma_args_allowed(const struct rpcrdma_message *msg,
 			  enum rpcrdma_args args,

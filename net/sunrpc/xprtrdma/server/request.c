@@ -345,11 +345,20 @@ static void inline_arguments(struct rpcrdma_request *request,
 	arg->buflen = arg->len;
 }
 
-/* What nfsd needs besides the arguments; from here on it owns the request. */
+/*
+ * What nfsd needs besides the arguments; from here on it owns the request.
+ *
+ * Return: octets, or zero if it must not get them.
+ */
 static int hand_over(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 {
+	const struct kvec *head = &rqstp->rq_arg.head[0];
 	struct svc_xprt *xprt = rqstp->rq_xprt;
 
+	if (rpcrdma_call_cut(head->iov_base, head->iov_len)) {
+		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		return 0;
+	}
 	rqstp->rq_xprt_ctxt = request;
 	/* Only the duplicate request cache reads this, to tell peers apart. */
 	rqstp->rq_prot = XPRT_TRANSPORT_RDMA;

@@ -364,6 +364,50 @@ static void test_args(struct kunit *test)
 			rpcrdma_choose_args(&f->msg, make_call(row)));
 }
 
+/* The shortest Call of each kind that RPCSEC_GSS may have */
+struct cut_row {
+	const char *name;
+	struct args_row call;
+	u32 octets;
+};
+
+static const struct cut_row cut_rows[] = {
+	{ "no credential", { .call = NFS3(0) }, 40 },
+	{ "AUTH_SYS", { .call = NFS3(0), .auth = SYS }, 60 },
+	{ "a token", { .call = NFS3(0), .auth = { 6, 20, 1, 1, 0 } }, 64 },
+	{ "more of a token", { .call = NFS3(0), .auth = { 6, 20, 2, 1, 0 } }, 64 },
+	{ "krb5", { .call = NFS3(0), .auth = GSS(0, 1) }, 88 },
+	{ "krb5i", { .call = NFS3(0), .auth = GSS(0, 2) }, 92 },
+	{ "krb5p", { .call = NFS3(0), .auth = GSS(0, 3) }, 92 },
+	{ "the end of a context", { .call = NFS3(0), .auth = GSS(3, 2) }, 88 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(cut, cut_rows, name);
+
+static void test_cut(struct kunit *test)
+{
+	const struct cut_row *row = test->param_value;
+	const __be32 *call = make_call(&row->call);
+	bool gss = row->call.auth.flavor == 6;
+
+	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, row->octets));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, row->octets + 1));
+	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_cut(call, row->octets - 1));
+	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_cut(call, 32));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, 31));
+}
+
+static void test_cut_credential(struct kunit *test)
+{
+	static const struct args_row none = { .auth = { 6, 12 } };
+	static const struct args_row large = { .auth = { 6, 404, 0, 1 } };
+	static const struct args_row verf = { .auth = { 6, 20, 0, 1, 404 } };
+
+	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&none), 4096));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&large), 4096));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&verf), 4096));
+}
+
 static struct kunit_case pull_cases[] = {
 	KUNIT_CASE_PARAM(test_pull, pull_gen_params),
 	KUNIT_CASE(test_pull_goes_on),
@@ -371,6 +415,8 @@ static struct kunit_case pull_cases[] = {
 	KUNIT_CASE(test_pull_stops),
 	KUNIT_CASE(test_pull_limits),
 	KUNIT_CASE_PARAM(test_args, args_gen_params),
+	KUNIT_CASE_PARAM(test_cut, cut_gen_params),
+	KUNIT_CASE(test_cut_credential),
 	{}
 };
 
