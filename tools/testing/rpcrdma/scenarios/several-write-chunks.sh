@@ -208,7 +208,7 @@ cut_anywhere() {
 	write_cut "more than its Read chunk has, the rest is inline" 0 1000
 	write_cut "data that begin inline, and go on in the Read chunk" 1000 $LONG
 	write_cut "data before, in and behind the Read chunk" 1000 1004
-	symlink_in_chunk
+	symlink_cut
 	our_peer "a credential in a Read chunk" "fill a 0 $(repeat 5 0)" \
 		"send $(start $XID $RDMA_MSG) $(read_segment 32 @a+0,20) 0 0 0 \
 			$XID 0 2 100003 3 $NULL 1 20 0 0" \
@@ -239,20 +239,21 @@ inline_octets() {
 	echo "$(octets <(cut_out "$1" $(($2 - $1)))) $pad"
 }
 
-# The text passes the end of a page.
-symlink_in_chunk() {
-	local call name target
+# A SYMLINK's text begins inline, has four octets in the chunk, and goes on inline.
+symlink_cut() {
+	local call at
 	XID=$((XID + 1))
-	name=$(printf '%0250d' 1)
-	target=$(head -c 4000 /dev/zero | tr '\0' t)
-	call="$(nfs_call $XID 3 $SYMLINK) $ROOT"
+	call="$(nfs_call $XID 3 $SYMLINK) $ROOT /cut $(repeat 6 0) $SHORT"
+	# The handle has four octets more than a word.
+	at=$(($(size "$call") + 4 + 1000))
 
-	our_peer "all arguments of a SYMLINK in a Read chunk" \
-		"fill a 0 /$name $(repeat 6 0) /$target" \
-		"send $(start $XID $RDMA_MSG) \
-			$(read_segment 72 "@a+0,$((4 + 252 + 24 + 4 + 4000))") 0 0 0 $call" \
+	our_peer "SYMLINK with a text that is in three pieces" \
+		"fill a 0 $(octets <(tail -c +1001 /tmp/link | head -c 4))" \
+		"send $(start $XID $RDMA_MSG) $(read_segment $at @a+0,4) 0 0 0 \
+			$call $(octets <(head -c 1000 /tmp/link)) \
+			$(octets <(tail -c +1005 /tmp/link)) $SHORT_PAD" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(accepted $XID) 0 ..."
-	check "the server has its text" is "$target" "$(readlink $LOCAL/$name)"
+	check "the server has it" is "$(cat /tmp/link)" "$(readlink $LOCAL/cut)"
 }
 
 # Octets of each
