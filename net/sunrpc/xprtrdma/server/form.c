@@ -40,7 +40,8 @@ enum {
 /* Words of RPCSEC_GSS's credential, RFC 2203 section 5, and its octets up to them */
 #define CALL_GSS_PROC		(CALL_CRED + 1)
 #define CALL_GSS_SERVICE	(CALL_CRED + 3)
-#define CALL_GSS_LEN		16
+#define CALL_GSS_HANDLE_LEN	(CALL_CRED + 4)
+#define CALL_GSS_LEN		20
 
 /* Return: octets of an RPC Call's header, or zero if it is not all in @octets. */
 static u32 call_header_len(const __be32 *call, u32 octets)
@@ -73,11 +74,19 @@ static bool gss_proc_is(const __be32 *call, u32 proc)
 	return call[CALL_GSS_PROC] == cpu_to_be32(proc);
 }
 
+/* Return: false unless the handle is all in the credential. */
+static bool gss_whole(const __be32 *call)
+{
+	u32 cred_len = be32_to_cpu(call[CALL_CRED_LEN]);
+
+	return cred_len >= CALL_GSS_LEN &&
+	       be32_to_cpu(call[CALL_GSS_HANDLE_LEN]) <= cred_len - CALL_GSS_LEN;
+}
+
 /* A procedure's arguments follow the header as they are. */
 static bool gss_plain(const __be32 *call)
 {
-	return be32_to_cpu(call[CALL_CRED_LEN]) >= CALL_GSS_LEN &&
-	       gss_proc_is(call, RPC_GSS_PROC_DATA) &&
+	return gss_whole(call) && gss_proc_is(call, RPC_GSS_PROC_DATA) &&
 	       call[CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
 }
 
@@ -98,7 +107,7 @@ static bool call_plain(const __be32 *call, u32 octets)
  * @octets: of that
  *
  * That of 6.1 takes the word behind the verifier without a look at what is
- * left, and believes the lengths in the header.
+ * left, believes the lengths in the header, and rounds them up in 32 bits.
  *
  * Return: true if nfsd must not get it.
  */
@@ -109,12 +118,13 @@ bool rpcrdma_call_cut(const __be32 *call, u32 octets)
 	if (octets < CALL_CRED * sizeof(__be32) || !call_gss(call))
 		return false;
 	len = call_header_len(call, octets);
-	if (!len || be32_to_cpu(call[CALL_CRED_LEN]) < CALL_GSS_LEN)
+	if (!len || !gss_whole(call))
 		return true;
 	/* To destroy a context takes no arguments. */
 	if (gss_plain(call) || gss_proc_is(call, RPC_GSS_PROC_DESTROY))
 		return false;
-	return octets - len < sizeof(__be32);
+	return octets - len < sizeof(__be32) ||
+	       be32_to_cpu(call[len / sizeof(__be32)]) > U32_MAX - 3;
 }
 
 /*

@@ -294,6 +294,7 @@ struct args_row {
 	} call;
 	struct {
 		u32 flavor, cred_len, gss_proc, gss_service, verf_len;
+		u32 gss_handle_len;
 	} auth;
 	u32 payload;		/* none: the message is in a chunk */
 	struct chunk_row read[CHUNKS];
@@ -337,7 +338,7 @@ static const struct args_row args_rows[] = {
 
 KUNIT_ARRAY_PARAM_DESC(args, args_rows, name);
 
-static const __be32 *make_call(const struct args_row *row)
+static __be32 *make_call(const struct args_row *row)
 {
 	static __be32 call[2 * PAGE_SIZE / sizeof(__be32)];
 	u32 verf = 8 + min(XDR_QUADLEN(row->auth.cred_len), 101U);
@@ -350,6 +351,7 @@ static const __be32 *make_call(const struct args_row *row)
 	call[7] = cpu_to_be32(row->auth.cred_len);
 	call[9] = cpu_to_be32(row->auth.gss_proc);
 	call[11] = cpu_to_be32(row->auth.gss_service);
+	call[12] = cpu_to_be32(row->auth.gss_handle_len);
 	call[verf + 1] = cpu_to_be32(row->auth.verf_len);
 	return call;
 }
@@ -402,10 +404,20 @@ static void test_cut_credential(struct kunit *test)
 	static const struct args_row none = { .auth = { 6, 12 } };
 	static const struct args_row large = { .auth = { 6, 404, 0, 1 } };
 	static const struct args_row verf = { .auth = { 6, 20, 0, 1, 404 } };
+	static const struct args_row handle = {
+		.auth = { 6, 24, 0, 1, 0, .gss_handle_len = U32_MAX - 2 }
+	};
+	static const struct args_row token = { .auth = { 6, 20, 1, 1, 0 } };
+	__be32 *call;
 
 	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&none), 4096));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&large), 4096));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&verf), 4096));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&handle), 4096));
+	call = make_call(&token);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, 4096));
+	call[15] = cpu_to_be32(U32_MAX - 2);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(call, 4096));
 }
 
 static struct kunit_case pull_cases[] = {
