@@ -37,7 +37,7 @@ enum {
 	CALL_ARGS,
 };
 
-/* Words of RPCSEC_GSS's credential, RFC 2203 section 5, and its octets up to them */
+/* Words of RPCSEC_GSS's credential, RFC 2203 section 5; octets but for the handle */
 #define CALL_GSS_PROC		(CALL_CRED + 1)
 #define CALL_GSS_SERVICE	(CALL_CRED + 3)
 #define CALL_GSS_HANDLE_LEN	(CALL_CRED + 4)

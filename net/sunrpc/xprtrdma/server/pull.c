@@ -6,9 +6,9 @@
  * goes to the start of a page, as nfsd wants it, and what came inline before
  * it stays where it was received. What came behind goes to the pages, too: the
  * length that nfsd finds for the data may be any, and it looks for them nowhere
- * else. All others that have Read chunks are put together in one row of pages, as
- * if they had come over a byte stream. Inline parts are copied once the RDMA Reads are
- * done, as the device may share cache lines with them until then.
+ * else. All others that have Read chunks are put together in one row of pages,
+ * as if they had come over a byte stream. Inline parts are copied once the RDMA
+ * Reads are done, as the device may share cache lines with them until then.
  *
  * No thread waits for the requester here. What does not fit into one chain of
  * work requests goes in steps, each posted by a thread that finds the request

@@ -166,12 +166,17 @@ write_two() {
 	check "the server has the second" cmp $LOCAL/short $LOCAL/short.copy
 }
 
+# write_call NAME LENGTH: a new $XID, the $call up to its data, and where these are
+write_call() {
+	XID=$((XID + 1))
+	call=$(compound $XID 4 "$(write_file "$1" "$2")")
+	at=$(size "$call")
+	: >"$LOCAL/$1"
+}
+
 long_write() {
 	local call at
-	XID=$((XID + 1))
-	call=$(compound $XID 4 "$(write_file short.copy $SHORT)")
-	at=$(size "$call")
-	: >$LOCAL/short.copy
+	write_call short.copy $SHORT
 
 	our_peer "a Long Call, and a Read chunk that belongs at its end" \
 		"fill a 0 $(octets $LOCAL/short)" "fill b 0 $call" \
@@ -184,10 +189,7 @@ long_write() {
 # More RDMA Reads than one chain of work requests has
 write_in_steps() {
 	local call at n segments=()
-	XID=$((XID + 1))
-	call=$(compound $XID 4 "$(write_file long.copy $LONG)")
-	at=$(size "$call")
-	: >$LOCAL/long.copy
+	write_call long.copy $LONG
 	for ((n = 0; n < LONG; n += 41)); do
 		segments+=("$(read_segment $at "@a+$n,$((LONG - n < 41 ? LONG - n : 41))")")
 	done
@@ -218,10 +220,7 @@ cut_anywhere() {
 # write_cut WHAT FROM TO: these octets of the data are in the Read chunk.
 write_cut() {
 	local call at
-	XID=$((XID + 1))
-	call=$(compound $XID 4 "$(write_file long.copy $LONG)")
-	at=$(size "$call")
-	: >$LOCAL/long.copy
+	write_call long.copy $LONG
 
 	our_peer "WRITE of $1" "fill a 0 $(octets $LOCAL/long) $LONG_PAD" \
 		"send $(start $XID $RDMA_MSG) \
