@@ -19,7 +19,6 @@ from .host import LAB, follow_parent
 MEMORY_MIB = 3072
 CPUS = {"um": 1, "qemu": 2}
 BOOT_SECONDS = {"um": 20, "qemu": 90}
-TCG = ["-accel", "tcg,thread=multi", "-cpu", "max"]
 
 # What a kernel prints when something is wrong with it.
 BAD = re.compile(
@@ -48,21 +47,6 @@ def kill_all():
 
 class GuestFailure(Exception):
     """The guest itself went wrong: a splat, no answer in time, or it died."""
-
-
-def patiently(name, boot, kill, note):
-    """
-    QEMU's TCG now and then lets a CPU run into code that another is patching:
-    an int3 oops of the kernel, before anything of ours runs. So one more try.
-    """
-    try:
-        return boot()
-    except GuestFailure as failure:
-        if name.startswith("um"):
-            raise
-        note(f"# {name} did not boot: {failure}; once more")
-        kill()
-        return boot()
 
 
 @dataclasses.dataclass
@@ -125,13 +109,8 @@ class Guest:
     # Booting
 
     def boot(self):
-        return patiently(self.name, self.boot_once, self.kill, host.say)
-
-    def boot_once(self):
         if _stopping.is_set():
             raise GuestFailure("the runner ends")
-        self.seen = 0
-        self.buffer = b""
         ours, theirs = socket.socketpair()
         self.channel = ours
         command = self._uml() if self.uml else self._qemu()
@@ -139,8 +118,6 @@ class Guest:
         fds = [theirs.fileno()]
         if self.link:
             fds.append(self.link.sock.fileno())
-        if self.console.exists():   # of a boot that failed
-            self.console.rename(self.console.with_suffix(".1.log"))
         with open(self.console, "wb") as sink:
             # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sink,
@@ -300,9 +277,19 @@ def require_memory_folder():
               "best a tmpfs, not noexec")
 
 
+def tcg(kernel):
+    """
+    QEMU 7.2's TCG translates code without a lock against a CPU that changes it meanwhile,
+    which stock kernels do all the time, so there one thread runs both CPUs in turn. The
+    lab's own, which hardly does, has a thread for each CPU to find races with.
+    """
+    threads = "single" if kernel.name in kernels.STOCK else "multi"
+    return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
+
+
 def qemu_base(kernel, directory, share, plugin=None):
-    machine = ([*TCG, "-smp", "1", "-plugin", plugin] if plugin
-               else [*accelerator(), "-smp", str(CPUS["qemu"])])
+    machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
+               else [*(kvm() or tcg(kernel)), "-smp", str(CPUS["qemu"])])
     return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(kernels.initrd(kernel, directory)),
@@ -314,14 +301,14 @@ def qemu_base(kernel, directory, share, plugin=None):
 
 
 @host.once
-def accelerator():
-    """KVM if a guest is seen to boot under it, else TCG."""
+def kvm():
+    """KVM if a guest is seen to boot under it."""
     why = why_not_kvm()
     if not why:
         host.say("# QEMU uses KVM")
         return ["-accel", "kvm", "-cpu", "host"]
     host.say(f"# QEMU uses TCG, which is slow: {why}")
-    return TCG
+    return None
 
 
 def why_not_kvm():

@@ -15,7 +15,7 @@ import subprocess
 import time
 
 from . import host, kernels
-from .guest import MEMORY_MIB, Guest, GuestFailure, Link, kill_all, patiently
+from .guest import MEMORY_MIB, Guest, GuestFailure, Link, kill_all
 from .host import BUILD, LAB, LabError
 
 # How much longer than on User-Mode Linux things take elsewhere.
@@ -169,9 +169,6 @@ class Session:
         return BUILD / "logs" / f"{slug}-{self.boots}"
 
     def boot(self, test):
-        patiently(self.name, lambda: self.boot_once(test), self.kill, test.line)
-
-    def boot_once(self, test):
         self.boots += 1
         links = Link.pair(self.name.startswith("um")) if self.ends == 2 else [None]
         for end, link in enumerate(links, 1):
@@ -181,7 +178,7 @@ class Session:
                     shutil.rmtree(old)
             guest = Guest(self.name, directory, module_of(self.module, end), link, end)
             self.guests.append(guest)
-            seconds = guest.boot_once()
+            seconds = guest.boot()
             test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
 
     def kill(self):
@@ -305,8 +302,8 @@ def run_jobs(todo, report, beside=()):
     "beside". A guest dies with the thread that booted it, so whatever ends the
     runner ends all of them.
 
-    Two QEMU guests with two CPUs each, on two CPUs, take longer side by side
-    than one after the other: what waits for a lock waits for a CPU that is not
+    Two QEMU guests whose CPUs have a thread each, on two CPUs, take longer side by
+    side than one after the other: what waits for a lock waits for a CPU that is not
     running. So one lane begins with QEMU's guests, and the next one with what needs
     a single CPU, both with pairs of guests and with what takes longest; who has
     nothing left helps the other. The one beyond the CPUs never does.
