@@ -19,10 +19,12 @@ from .host import LAB, follow_parent
 MEMORY_MIB = 3072
 CPUS = {"um": 1, "qemu": 2}
 BOOT_SECONDS = {"um": 20, "qemu": 90}
+SPLAT_LINES = 60        # with a failure; the whole console is in its log
 
 # What a kernel prints when something is wrong with it.
 BAD = re.compile(
     r"\bBUG\b|\bWARNING: (?!.*\bGuest personality\b)|\bOops\b|KASAN:|UBSAN:|ODEBUG:"
+    r"|: [0-9a-f]{4} \[#\d+\]|PANIC: double fault"
     r"|general protection fault|Kernel panic|Call Trace:|Unable to handle"
     r"|possible (?:circular|recursive) locking|inconsistent lock state|suspicious RCU"
     r"|held lock freed|lock held when returning|invalid wait context"
@@ -46,7 +48,18 @@ def kill_all():
 
 
 class GuestFailure(Exception):
-    """The guest itself went wrong: a splat, no answer in time, or it died."""
+    """
+    The guest itself went wrong: a splat, no answer in time, or it died. The first line
+    says which; the others are what it printed.
+    """
+
+
+def lines_behind(path, start):
+    """The octets of a log's whole lines behind start: one still being printed is left."""
+    with open(path, "rb") as stream:
+        stream.seek(start)
+        octets = stream.read()
+    return octets[:octets.rfind(b"\n") + 1]
 
 
 @dataclasses.dataclass
@@ -133,7 +146,7 @@ class Guest:
         cpus = 1 if self.plugin else CPUS[kind]
         if int(match[1]) != cpus:
             raise GuestFailure(f"boot: {match[1]} CPUs instead of {cpus}")
-        self._judge((self.out / "boot.log").read_text(errors="replace"), "boot.log")
+        self._judge(self.out / "boot.log")
         return time.monotonic() - start
 
     def _command_line(self, channel, disk):
@@ -209,19 +222,23 @@ class Guest:
     # The console
 
     def check_console(self):
-        with open(self.console, "rb") as stream:
-            stream.seek(self.seen)
-            text = stream.read()
-        # A line still being printed is judged when it is whole.
-        text = text[:text.rfind(b"\n") + 1]
-        self.seen += len(text)
-        self._judge(text.decode(errors="replace"), "console")
+        self.seen += self._judge(self.console, self.seen)
 
-    def _judge(self, text, where):
-        for line in text.splitlines():
-            if BAD.search(line):
+    def _judge(self, path, start=0):
+        """Look for trouble in the lines behind an octet; returns how many octets these have."""
+        octets = lines_behind(path, start)
+        for match in re.finditer(rb".*\n", octets):
+            if BAD.search(match[0].decode(errors="replace")):
                 time.sleep(1)       # let it print the rest
-                raise GuestFailure(f"{where}: {line.strip()}")
+                self._fail(path, lines_behind(path, start + match.start()))
+        return len(octets)
+
+    def _fail(self, path, octets):
+        where = path.name + (f" of end {self.end}" if self.link else "")
+        lines = octets.decode(errors="replace").splitlines()
+        cut = ["..."] if len(lines) > SPLAT_LINES else []
+        raise GuestFailure("\n".join([f"{where}: {lines[0].strip()}",
+                                      *lines[1:SPLAT_LINES], *cut]))
 
     def last_lines(self, count=40):
         lines = self.console.read_text(errors="replace").splitlines()

@@ -14,11 +14,11 @@ from .host import LAB
 
 def planted(test):
     """
-    Each scenario in selftest/ must fail in the way that its "expect:" line says
+    Each scenario in selftest/ must fail in the way that its "expect:" lines say
     and in no other, and the console must be printed, with the path of the log.
     """
     for plant in scenario.load_all("selftest"):
-        expect = [re.search(r"^# expect: +(.*)$", plant.path.read_text(), re.M)[1],
+        expect = [*re.findall(r"^# expect: +(.*)$", plant.path.read_text(), re.M),
                   r"# last lines of /.*/console\.log:"]
         lines = []
         report = ktap.Report(out=lines.append)
@@ -55,6 +55,8 @@ SPLATS = """
     list_del corruption. prev->next should be ffff88800, but was 0
     ODEBUG: free active (active state 0) object type: timer_list
     UBSAN: array-index-out-of-bounds in a.c:17:17
+    int3: 0000 [#1] PREEMPT SMP NOPTI
+    traps: PANIC: double fault, error_code: 0x0
     general protection fault, probably for non-canonical address 0xdead
     Unable to handle kernel paging request at virtual address 0000dead
     Out of memory: Killed process 170 (dd)

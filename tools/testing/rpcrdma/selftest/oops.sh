@@ -3,7 +3,7 @@
 # guests:  um
 # modules: inbox
 # steps:   plant
-# expect:  not ok 1 - console: .*(Kernel panic|BUG|Oops)
+# expect:  not ok 1 - console.log: .*(Kernel panic|BUG|Oops)
 
 plant() {
 	modprobe lkdtm

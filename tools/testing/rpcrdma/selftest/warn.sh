@@ -3,7 +3,8 @@
 # guests:  um
 # modules: inbox
 # steps:   plant
-# expect:  not ok 2 - console: .*WARNING: CPU:
+# expect:  not ok 2 - console.log: .*WARNING: CPU:
+# expect:  ^    # \S.*CPU: 0 .*Comm: bash
 
 plant() {
 	modprobe lkdtm
