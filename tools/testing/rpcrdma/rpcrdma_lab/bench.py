@@ -350,8 +350,7 @@ def bench(rounds, pattern):
             run.emulate()
     except GuestFailure as failure:
         say("\n".join(run.guest.last_lines()))
-        first = str(failure).splitlines()[0]
-        raise LabError(f"the guest failed: {first}; console: {run.guest.console}") from failure
+        raise LabError(f"the guest failed: {failure}; console: {run.guest.console}") from failure
     finally:
         run.guest.kill()
     say(f"# kernel {kernels.kernel('um').release} in User-Mode Linux, "

@@ -25,8 +25,7 @@ def demo():
         status = guest.run(variables, "demo", "demo", DEMO_SECONDS, say)
     except GuestFailure as failure:
         say("\n".join(guest.last_lines()))
-        first = str(failure).splitlines()[0]
-        raise LabError(f"the demo failed: {first}; console: {guest.console}") from failure
+        raise LabError(f"the demo failed: {failure}; console: {guest.console}") from failure
     finally:
         guest.kill()
     if status:

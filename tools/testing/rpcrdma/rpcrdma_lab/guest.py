@@ -48,10 +48,11 @@ def kill_all():
 
 
 class GuestFailure(Exception):
-    """
-    The guest itself went wrong: a splat, no answer in time, or it died. The first line
-    says which; the others are what it printed.
-    """
+    """The guest itself went wrong: a splat, no answer in time, or it died."""
+
+    def __init__(self, what, printed=()):
+        super().__init__(what)
+        self.printed = printed      # lines, the rest of a splat
 
 
 def lines_behind(path, start):
@@ -237,8 +238,7 @@ class Guest:
         where = path.name + (f" of end {self.end}" if self.link else "")
         lines = octets.decode(errors="replace").splitlines()
         cut = ["..."] if len(lines) > SPLAT_LINES else []
-        raise GuestFailure("\n".join([f"{where}: {lines[0].strip()}",
-                                      *lines[1:SPLAT_LINES], *cut]))
+        raise GuestFailure(f"{where}: {lines[0].strip()}", lines[1:SPLAT_LINES] + cut)
 
     def last_lines(self, count=40):
         lines = self.console.read_text(errors="replace").splitlines()

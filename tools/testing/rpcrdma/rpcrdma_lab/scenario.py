@@ -259,7 +259,7 @@ class Session:
 
 def fail(test, failure):
     first, *rest = (str(failure) or repr(failure)).splitlines()
-    test.fail(first, *rest)
+    test.fail(first, *rest, *getattr(failure, "printed", ()))
 
 
 def run_session(key, group, report):
