@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   the unit tests pass here too, and how often each line ran is told to the host
+# shows:   how often each line ran is told to the host
 # guests:  um-gcov
 # steps:   coverage
-
-. "${BASH_SOURCE%/*}/../scenarios/kunit.sh"
 
 # Of a module that was unloaded the kernel keeps the counts, and adds to them
 # when it is loaded again: its unit tests run then.
 coverage() {
-	unit_tests
 	check "the counts of every object file" copy_counts
 }
 

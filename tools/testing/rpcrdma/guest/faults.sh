@@ -2,11 +2,11 @@
 #
 # Verified I/O that faults happen to, faults, and what memory is in use.
 
-# How long I/O may take to come back, in seconds. RoCE gives up a Send that
-# nobody acknowledges after four, the CM repeats its requests every four, sunrpc
-# waits three between attempts to connect, and a server that was started anew
+# How long I/O may take to come back, in the seconds of wait_for. RoCE gives up a
+# Send that nobody acknowledges after four, the CM repeats its requests every four,
+# sunrpc waits three between attempts to connect, and a server that was started anew
 # ten for the clients it had.
-PATIENCE=$((SLOW ? 150 : 45))
+PATIENCE=45
 
 # I/O
 
@@ -106,9 +106,9 @@ link_bounce() {
 # Where guests are slow a round takes some seconds, and so may its end.
 io_stands_still() {
 	local rounds
-	sleep $((SLOW ? 5 : 1))
+	sleep "$(seconds 1)"
 	rounds=$(cat /tmp/io.[12] | wc -l)
-	sleep $((SLOW ? 10 : 1))
+	sleep "$(seconds 1)"
 	is "$rounds" "$(cat /tmp/io.[12] | wc -l)"
 }
 

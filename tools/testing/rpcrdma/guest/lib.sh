@@ -14,7 +14,9 @@
 #   ENDS    1: client and server in this guest, 2: in one guest each
 #   END     1 or 2 where there are two: the server's or the client's
 #   GUEST   this guest's name
-#   SLOW    1 on a guest where everything takes very long, else 0
+#   SLOW    1 on a guest where everything takes very long, else 0: how much to do
+#   PACE    by how much the guest is slower just now than User-Mode Linux on a quick
+#           machine, in percent: how long to wait, see seconds()
 
 SERVER4=10.17.0.1 SERVER6=fd17::1
 # What clients mount, and where it lies on the server: nfs.conf puts the root of
@@ -60,9 +62,14 @@ finish() {
 	exit $((FAILED > 0))
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds.
+# seconds COUNT: that many on a quick machine's User-Mode Linux, more elsewhere
+seconds() {
+	echo $((($1 * PACE + 99) / 100))
+}
+
+# wait_for COUNT COMMAND...: until the command succeeds, for so many seconds
 wait_for() {
-	local limit=$((SECONDS + $1))
+	local limit=$((SECONDS + $(seconds "$1")))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $limit ] || return 1
@@ -139,7 +146,7 @@ module_up() {
 }
 
 module_goes() {
-	wait_for $((SLOW ? 60 : 10)) modprobe -r rpcrdma
+	wait_for 10 modprobe -r rpcrdma
 }
 
 module_down() {
@@ -193,7 +200,7 @@ server_daemons() {
 
 server_up() {
 	server_daemons || return
-	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	echo "${LEASE:-10}" >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	# lockd has a grace period of its own, during which nothing is delegated.
 	echo 3 >/proc/sys/fs/nfs/nlm_timeout

@@ -32,7 +32,7 @@ peer_up() {
 
 # peer LINE...: run a script to its end.
 peer() {
-	printf '%s\n' "patience $((SLOW ? 60 : 20))" "$@" | /tmp/peer
+	printf '%s\n' "patience $(seconds 20)" "$@" | /tmp/peer
 }
 
 # peer_start LINE...: run one that listens, and serves until peer_stop.

@@ -7,8 +7,7 @@
 
 # capture NAME COMMAND...
 capture() {
-	local log=/lab/out/$1.tcpdump pid linger=0.3
-	[ "$GUEST" = um ] || linger=2
+	local log=/lab/out/$1.tcpdump pid tenths=$((3 * PACE / 100))
 	# As root, or the file would belong to a user of the guest.
 	tcpdump -Z root -i "$(netdev)" -w "/lab/out/$1.pcap" -s 2048 -B 65536 --immediate-mode \
 		udp port 4791 2>"$log" &
@@ -16,7 +15,7 @@ capture() {
 	need "tcpdump captures" wait_for 20 grep -q listening "$log"
 	"${@:2}"
 	# It stops at once, whatever it still has to read.
-	sleep $linger
+	sleep "$((tenths / 10)).$((tenths % 10))"
 	kill $pid
 	wait $pid
 	check "tcpdump lost nothing" grep -q '^0 packets dropped by kernel' "$log"

@@ -20,7 +20,7 @@ import signal
 import sys
 import traceback
 
-from . import bench, check, demo, host, kernels, ktap, scenario
+from . import bench, check, demo, host, kernels, ktap, results, scenario
 
 
 def parse():
@@ -53,8 +53,8 @@ def parse():
 
 
 def chosen(args):
-    todo = scenario.jobs(scenario.load_all(args.folder, args.all), args.guest,
-                         (args.module or check.MODULE,), args.pattern)
+    todo = scenario.jobs(scenario.load_all(args.folder), args.guest,
+                         (args.module or check.MODULE,), args.pattern, args.all)
     if not todo:
         raise host.LabError(f"no scenario matches {args.pattern}" +
                             ("" if args.all else "; with --all there are more"))
@@ -63,7 +63,8 @@ def chosen(args):
 
 def run(args):
     report = ktap.Report()
-    check.timed(report, {}, "scenarios", scenario.run_jobs, chosen(args), report)
+    scenario.guarded(report, "scenarios", scenario.run_jobs, chosen(args),
+                     scenario.Run(report, results.Times()))
     return report.close()
 
 

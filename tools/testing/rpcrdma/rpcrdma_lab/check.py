@@ -2,6 +2,7 @@
 """`make check`: everything that has to hold before a change lands, part by part."""
 
 import contextlib
+import dataclasses
 import fnmatch
 import functools
 import itertools
@@ -11,9 +12,9 @@ import re
 import shutil
 import subprocess
 import time
-import traceback
+import typing
 
-from . import coverage, guest, host, kernels, ktap, module, scenario, selftest
+from . import coverage, guest, host, kernels, ktap, lanes, module, results, scenario, selftest
 from .host import BUILD, LAB, TOP, LabError, run
 
 # Which rpcrdma the scenarios are about, unless MODULE= says otherwise.
@@ -23,6 +24,7 @@ FUZZ_SECONDS = 20
 
 # Scenarios that the kernel's own module has to pass too: so the lab tells the truth.
 TRUTH = {"capture", "copy", "fio", "mount", "tree"}
+DAILY_TRUTH = {"mount"}
 
 # Kernel headers of the module that this one replaces.
 FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|xprtrdma"
@@ -56,32 +58,28 @@ def attempt(test, what, function):
 
 # The module, built as its users build it
 
-def without_warnings(kernel):
-    """From nothing, since a warning is said only once; also modpost's and objtool's."""
-    directory = BUILD / f"{kernel.name}-check"
-    shutil.rmtree(directory, ignore_errors=True)
-    module.sync_sources(directory)
-    return [line for line in module.make(kernel, "check").splitlines()
-            if re.search(r"\bwarning:", line, re.I)]
+def warnings_of(kernel):
+    """Those that are no errors, such as modpost's and objtool's. It is built from nothing."""
+    module.build(kernel, MODULE)
+    log = module.directory_of(kernel.name) / f"build-{MODULE}.log"
+    return [line for line in log.read_text().splitlines() if re.search(r"\bwarning:", line, re.I)]
 
 
 def sparse(kernel):
     """What sparse says of our files; kernel headers have remarks of their own."""
-    directory = BUILD / f"{kernel.name}-check"
-    module.sync_sources(directory)
-    out = module.make(kernel, "check", "C=2", "CF=-D__CHECK_ENDIAN__")
+    directory = module.directory_of(kernel.name)
+    out = module.make(kernel, "C=2", "CF=-D__CHECK_ENDIAN__")
     ours = rf"(net/sunrpc/xprtrdma|{directory.name}/include)/\S+:\d+:\d+: (warning|error)"
     # A header is read for each file that includes it.
     return list(dict.fromkeys(line for line in out.splitlines() if re.search(ours, line)))
 
 
-def build_for_stock(report):
-    for name in kernels.STOCK:
-        with report.test(f"build [{name}]") as test:
-            kernel = kernels.kernel(name)
-            attempt(test, f"against the headers of {kernel.release}, W=1",
-                    lambda: without_warnings(kernel))
-            attempt(test, "sparse, with endianness", lambda: sparse(kernel))
+def build_for_stock(name, report):
+    with report.test(f"build [{name}]") as test:
+        kernel = kernels.kernel(name)
+        attempt(test, f"against the headers of {kernel.release}, W=1",
+                lambda: warnings_of(kernel))
+        attempt(test, "sparse, with endianness", lambda: sparse(kernel))
 
 
 def build_in_tree(report):
@@ -234,78 +232,133 @@ def matches(name, pattern):
     return fnmatch.fnmatch(name, scenario.pattern_for(pattern))
 
 
-def scenarios(report, pattern, under_test, everywhere, beside):
-    everything = scenario.load_all(everywhere=everywhere)
-    todo = scenario.jobs(everything, modules=(under_test or MODULE,), pattern=pattern)
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """What a check has besides scenarios."""
+    function: typing.Callable
+    guess: float            # seconds
+    kernels: tuple = ()     # that it needs
+
+
+STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
+PARTS = {
+    "style": Part(style, 60),
+    **{part: Part(functools.partial(build_for_stock, name), 60, (name,))
+       for part, name in STOCK_BUILDS.items()},
+    "build [in-tree]": Part(build_in_tree, 60, ("um",)),
+    "wire": Part(wire, 60),
+    "runner": Part(selftest.run, 60, ("um",)),
+}
+
+
+def wanted_jobs(pattern, under_test, everywhere, counted):
+    """The scenarios that a check runs, each in its places."""
+    everything = scenario.load_all()
+    todo = scenario.jobs(everything, None, (under_test or MODULE,), pattern, everywhere)
     if not under_test:
         # Where it is quickest, and if there is time where people have it
         where = ["um", *(kernels.STOCK if everywhere else ())]
-        todo += [job for job in scenario.jobs(everything, where, ("inbox",), pattern)
-                 if job not in todo and job.scenario.name in TRUTH]
-    counted = matches("coverage", pattern) and under_test != "inbox"
+        truth = TRUTH if everywhere else DAILY_TRUTH
+        todo += [job for job in scenario.jobs(everything, where, ("inbox",), pattern, everywhere)
+                 if job not in todo and job.scenario.name in truth]
     if counted:
-        coverage.forget()
-        todo += coverage.jobs()
-    if pattern == "*" and not everywhere:
-        # um-gcov is the same kernel: what runs there need not run twice. But the
-        # module is built for counting there, so these run with the one for users too.
-        todo = [job for job in todo if job.scenario.name in TRUTH
-                or not coverage.counts_for(job, todo)]
-    scenario.run_jobs(todo, report, beside)
-    if counted:
-        with report.test("coverage") as test:
-            attempt(test, f"{coverage.FLOOR} % of the lines of net/ or more", lambda: too_few(test))
+        counts = coverage.jobs(everything, everywhere)
+        if pattern == "*":
+            # It is the kernel of um: what runs there need not run twice. But the module
+            # is built for counting there, so some run with the one for users, too.
+            todo = [job for job in todo if job.scenario.name in DAILY_TRUTH
+                    or not coverage.counts_for(job, counts)]
+        todo = counts + todo
+    return todo
 
 
-def too_few(test):
-    percent = coverage.measure()
-    test.line(f"# KUnit and the scenarios run {percent:.1f} % of the lines of net/; "
+def do_part(name, run):
+    """One of the parts; what became of its tests is kept as one outcome."""
+    report = run.report.branch()
+    start = time.monotonic()
+    scenario.guarded(report, name, PARTS[name].function, report)
+    seconds = time.monotonic() - start
+    run.times.keep({name: seconds})
+    run.keep([ktap.together(name, report.outcomes, seconds)], kernels.source_version())
+
+
+def part_works(names, run):
+    return [lanes.Work(name, functools.partial(do_part, name, run),
+                       run.times.about(name, PARTS[name].guess),
+                       tuple(f"kernel {kernel}" for kernel in PARTS[name].kernels))
+            for name in names]
+
+
+def measure_coverage(report, results, everywhere):
+    with report.test("coverage") as test:
+        attempt(test, f"{coverage.FLOOR} % of the lines of net/ or more",
+                lambda: too_few(test, results, everywhere))
+
+
+def too_few(test, results, everywhere):
+    percent = coverage.measure(results, everywhere)
+    test.line(f"# KUnit and the scenarios of every day run {percent:.1f} % of the lines of net/; "
               f"the others are in {coverage.REPORT}")
     return percent < coverage.FLOOR and ["that is not enough"]
 
 
-PARTS = {
-    "style": style,
-    "build": build_for_stock,
-    "in-tree": build_in_tree,
-    "wire": wire,
-}
+def still_open(parts, todo, run):
+    """What an earlier run of the same tree has not shown yet; the rest is reported."""
+    shown = {name: run.results.earlier(name, kernels.source_version()) for name in parts}
+    shown |= {job.name: run.results.earlier(job.name, job.ran_with) for job in todo}
+    for outcome in shown.values():
+        if outcome:
+            run.report.earlier(outcome)
+    parts = [name for name in parts if not shown[name]]
+    todo = [job for job in todo if not shown[job.name]]
+    names = parts + [job.name for job in todo if not job.scenario.why_skipped(job)]
+    host.say(f"# of {run.results.commit} {len(shown) - len(parts) - len(todo)} tests have "
+             f"passed already, see {run.results.file}; open: {len(names)}")
+    for name in names:
+        host.say(f"#   open: {name}")
+    return parts, todo
 
 
 def check(pattern, under_test, everywhere):
-    report = ktap.Report()
-    times = {}
-    if pattern == "*":      # before what takes long
+    run = scenario.Run(ktap.Report(), results.Times(), results.Results())
+    if under_test == "inbox":
+        run.results = None      # they are about ours
+    counted = matches("coverage", pattern) and run.results is not None
+    parts = [name for name in PARTS if matches(name, pattern)]
+    todo = wanted_jobs(pattern, under_test, everywhere, counted)
+    if not parts and not todo:
+        raise LabError(f"no check matches {pattern}: there are the scenarios, "
+                       f"{', '.join(PARTS)}, and coverage")
+    if any(job.guest.startswith("um") for job in todo):
         guest.require_memory_folder()
-    for name in kernels.NAMES if pattern == "*" else ():
-        timed(report, times, "guests", kernels.kernel, name)
-    # What the lab's own tests plant is timed: nothing else runs meanwhile.
-    if matches("runner", pattern):
-        timed(report, times, "runner", selftest.run, report)
-    beside = [functools.partial(timed, report, times, name, part, report)
-              for name, part in PARTS.items() if matches(name, pattern)]
-    timed(report, times, "scenarios", scenarios, report, pattern, under_test, everywhere, beside)
-    if not report.number:
-        raise LabError(f"no check matches {pattern}: there are the scenarios, and "
-                       + ", ".join(["runner", *PARTS, "coverage"]))
-    for name, seconds in times.items():     # of the clock: they overlap
-        host.say(f"# {name}: {seconds:.0f} s")
+    if counted:
+        run.keep_counts = functools.partial(coverage.keep, run.results)
+    if counted and not everywhere:
+        coverage.forget(run.results)
+    if everywhere and run.results:
+        parts, todo = still_open(parts, todo, run)
+    for name in parts:
+        if name in STOCK_BUILDS:    # from nothing, since a warning is said only once
+            shutil.rmtree(module.directory_of(STOCK_BUILDS[name]), ignore_errors=True)
+    names = [job.guest for job in todo] + [name for part in parts for name in PARTS[part].kernels]
+    works = scenario.guest_works(list(dict.fromkeys(names)), run)
+    works += part_works(parts, run) + scenario.session_works(todo, run)
+    done = lanes.run(works)
+    if counted:
+        measure_coverage(run.report, run.results, everywhere)
+    say_times(run.report, done)
     host.say(f"# cache: {cache_size()} MB in {host.CACHE}")
-    return report.close()
+    return run.report.close()
 
 
-def timed(report, times, name, function, *args):
-    """Whatever goes wrong is a failed test, so that a run ends with its counts."""
-    start = time.monotonic()
-    try:
-        function(*args)
-    except (LabError, OSError, subprocess.SubprocessError) as error:
-        with report.test(name) as test:
-            scenario.fail(test, error)
-    except Exception as error:      # pylint: disable=broad-exception-caught
-        with report.test(name) as test:
-            test.fail(repr(error), *traceback.format_exc().splitlines())
-    times[name] = times.get(name, 0) + time.monotonic() - start
+def say_times(report, done):
+    """Where the time went, so that it is known before anything is added."""
+    host.say("# seconds of each guest and part; they overlap:")
+    for group, seconds in done.spent.most_common():
+        host.say(f"#   {seconds:6.0f}  {group}")
+    host.say("# the slowest tests:")
+    for name in sorted(report.seconds, key=report.seconds.get, reverse=True)[:10]:
+        host.say(f"#   {report.seconds[name]:6.0f}  {name}")
 
 
 def cache_size():

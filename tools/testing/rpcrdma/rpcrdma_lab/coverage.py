@@ -2,17 +2,20 @@
 """
 Which lines of net/ the unit tests and the scenarios run, together. A module
 built for it counts them in um-gcov; guest/coverage.sh leaves the counts in
-lab/out/gcov; gcov, which comes with the compiler, tells lines from counts.
+lab/out/gcov; gcov, which comes with the compiler, tells lines from counts. They are
+kept with the results of the tree, so that a run that is taken up again has all of them.
 """
 
 import dataclasses
 import itertools
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import tempfile
 
-from . import kernels, scenario
+from . import kernels, module, scenario
 from .host import BUILD, LabError
 
 FLOOR = 85      # percent
@@ -23,9 +26,10 @@ ROOM = "net/sunrpc/xprtrdma"
 LEFT_OUT = {"thresholds", "unload-connecting", "faults-dead-server"}
 
 
-def jobs():
+def jobs(scenarios, everywhere=False):
     """Every scenario that runs in one guest; two would count little that one does not."""
-    return [job for job in scenario.jobs(scenario.load_all(), [kernels.COVERAGE], ("ours",))
+    return [job for job in scenario.jobs(scenarios, [kernels.COVERAGE], ("ours",),
+                                         everywhere=everywhere)
             if job.ends == 1 and job.module == "ours" and job.scenario.name not in LEFT_OUT]
 
 
@@ -34,22 +38,28 @@ def counts_for(job, todo):
     return job.guest == "um" and dataclasses.replace(job, guest=kernels.COVERAGE) in todo
 
 
-def forget():
+def forget(results):
     """Only counts of this run are to be found afterwards."""
-    for old in BUILD.glob(f"logs/{kernels.COVERAGE}-*"):
-        shutil.rmtree(old)
+    shutil.rmtree(results.counts, ignore_errors=True)
 
 
-def counts():
+def keep(results, out, daily):
+    """What a guest counted, and the compiler's notes that tell what was counted."""
+    built = module.directory_of(kernels.COVERAGE) / ROOM
+    results.counts.mkdir(parents=True, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="daily-" if daily else "all-", dir=results.counts)
+    shutil.copytree(out / "gcov", folder, dirs_exist_ok=True)
+    for file in pathlib.Path(folder).rglob("*.gcda"):
+        notes = file.with_suffix(".gcno")
+        shutil.copy(built / notes.relative_to(folder), notes)
+
+
+def counts(results, *kinds):
     """How often each line ran: {file below net/sunrpc/xprtrdma: {line: times}}."""
-    built = BUILD / f"{kernels.COVERAGE}-ours" / ROOM
+    built = module.directory_of(kernels.COVERAGE) / ROOM
     files = {}
-    for left in BUILD.glob(f"logs/{kernels.COVERAGE}-*/lab/out/gcov"):
-        data = list(left.rglob("*.gcda"))
-        for file in data:       # gcov wants the compiler's notes beside them
-            notes = file.relative_to(left).with_suffix(".gcno")
-            shutil.copy(built / notes, left / notes)
-        out = subprocess.run(["gcov", "--json-format", "--stdout", *data],
+    for left in (path for kind in kinds for path in results.counts.glob(f"{kind}-*")):
+        out = subprocess.run(["gcov", "--json-format", "--stdout", *left.rglob("*.gcda")],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              check=False)
         if out.returncode:
@@ -60,7 +70,7 @@ def counts():
                 if not name.startswith(("..", "test/")):
                     add(files.setdefault(name, {}), file["lines"])
     if not files:
-        raise LabError(f"no guest left its counts, see {BUILD / 'logs'}")
+        raise LabError(f"no guest left its counts in {results.counts}")
     return files
 
 
@@ -70,26 +80,42 @@ def add(times, lines):
         times[number] = times.get(number, 0) + line["count"]
 
 
-def not_run(times):
-    """The lines that never ran, as "3-7 12": from one to another if none between them ran."""
-    blocks = itertools.groupby(sorted(times), key=lambda number: times[number] > 0)
-    ends = [(block[0], block[-1]) for block in (list(block) for run_, block in blocks if not run_)]
+def in_rows(numbers, among):
+    """Lines as "3-7 12": from one to another if all that count between them are meant."""
+    blocks = itertools.groupby(sorted(among), key=lambda number: number in numbers)
+    ends = [(block[0], block[-1]) for block in (list(block) for meant, block in blocks if meant)]
     return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
 
 
-def figure(times):
-    """Lines that ran, lines, and the percentage."""
-    ran = sum(count > 0 for count in times.values())
-    return ran, len(times), 100 * ran / max(len(times), 1)
+def ran(times):
+    return {number for number, count in times.items() if count}
 
 
-def measure():
-    """Write the report and return the percentage of all files."""
-    files = counts()
-    total = {(name, number): count for name, times in files.items()
-             for number, count in times.items()}
-    row = "{:26} {:5} of {:5} {:5.1f} %  {}".format
-    rows = [row(name, *figure(times), not_run(times)) for name, times in sorted(files.items())]
-    rows.append(row("all", *figure(total), ""))
-    REPORT.write_text("".join(f"{line.rstrip()}\n" for line in ["lines run, not run:", *rows]))
-    return figure(total)[2]
+def row(name, done, among, rest):
+    line = (f"{name:26} {len(done):5} of {len(among):5} "
+            f"{100 * len(done) / max(len(among), 1):5.1f} %  {in_rows(rest, among)}")
+    return f"{line.rstrip()}\n"
+
+
+def whole(files):
+    """All files as one."""
+    return {(name, number): count for name, times in files.items()
+            for number, count in times.items()}
+
+
+def measure(results, everywhere):
+    """Write the report and return the percentage of all files that runs every day."""
+    files = counts(results, "daily")
+    lines = ["lines run every day, and which are not:\n"]
+    lines += [row(name, ran(times), times, set(times) - ran(times))
+              for name, times in sorted(files.items())]
+    total = whole(files)
+    lines.append(row("all", ran(total), total, ()))
+    if everywhere:
+        more = counts(results, "daily", "all")
+        lines.append("\nlines run with ALL=1, and which only then:\n")
+        lines += [row(name, ran(times), times, ran(times) - ran(files.get(name, {})))
+                  for name, times in sorted(more.items())]
+        lines.append(row("all", ran(whole(more)), whole(more), ()))
+    REPORT.write_text("".join(lines))
+    return 100 * len(ran(total)) / len(total)

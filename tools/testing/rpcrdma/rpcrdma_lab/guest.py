@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """A running guest: boot it, have it run steps, watch its console, end it."""
 
+import collections
 import dataclasses
+import math
 import os
 import pathlib
 import re
@@ -18,7 +20,11 @@ from .host import LAB, follow_parent
 
 MEMORY_MIB = 3072
 CPUS = {"um": 1, "qemu": 2}
-BOOT_SECONDS = {"um": 20, "qemu": 90}
+# Of a quick machine; others get more by as much as they are slower.
+BOOT_SECONDS = {"um": 60, "qemu": 240}
+# What a quick machine takes to boot um; and how much slower a guest may count as
+QUICK_BOOT = 0.7
+SLOWEST = 20
 SPLAT_LINES = 60        # with a failure; the whole console is in its log
 
 # What a kernel prints when something is wrong with it.
@@ -38,6 +44,25 @@ BAD = re.compile(
 
 _running = set()
 _stopping = threading.Event()
+
+_pinned = collections.Counter()     # how many User-Mode Linux guests each CPU has
+_pinned_lock = threading.Lock()     # protects it
+
+
+def take_cpu():
+    """
+    User-Mode Linux is two processes that take turns, kernel and program. On one CPU
+    they do so twice as quickly as across two.
+    """
+    with _pinned_lock:
+        cpu = min(os.sched_getaffinity(0), key=lambda number: _pinned[number])
+        _pinned[cpu] += 1
+    return cpu
+
+
+def give_cpu(cpu):
+    with _pinned_lock:
+        _pinned[cpu] -= 1
 
 
 def kill_all():
@@ -96,6 +121,10 @@ class Guest:
         self.link = link
         self.end = end
         self.plugin = plugin    # of QEMU's TCG: its file and arguments
+        self.cpu = None         # that it keeps to
+        self.booted = 0.0       # seconds that took
+        self.started = 0.0      # seconds that starting some programs took then
+        self.pace = 1           # how much slower than a quick machine's um it is just now
         self.process = None
         self.channel = None
         self.seen = 0           # how much of the console has been judged
@@ -132,23 +161,34 @@ class Guest:
         fds = [theirs.fileno()]
         if self.link:
             fds.append(self.link.sock.fileno())
+        if self.uml:
+            self.cpu = take_cpu()
         with open(self.console, "wb") as sink:
             # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sink,
                                             stderr=subprocess.STDOUT, pass_fds=fds,
-                                            preexec_fn=follow_parent, start_new_session=True)
+                                            preexec_fn=self._begin, start_new_session=True)
         _running.add(self.process)
         if _stopping.is_set():
             self.process.kill()
         theirs.close()
         start = time.monotonic()
         kind = "um" if self.uml else "qemu"
-        match = self._read_until(re.compile(r"# ready (\d+)"), BOOT_SECONDS[kind], "boot")
+        match = self._read_until(re.compile(r"# ready (\d+)"),
+                                 math.ceil(BOOT_SECONDS[kind] * host.pace()), "boot")
         cpus = 1 if self.plugin else CPUS[kind]
         if int(match[1]) != cpus:
             raise GuestFailure(f"boot: {match[1]} CPUs instead of {cpus}")
         self._judge(self.out / "boot.log")
-        return time.monotonic() - start
+        self.booted = time.monotonic() - start
+        self.started = self._start_programs()
+        return self.booted
+
+    def _begin(self):
+        """In the new process"""
+        follow_parent()
+        if self.cpu is not None:
+            os.sched_setaffinity(0, {self.cpu})
 
     def _command_line(self, channel, disk):
         share = self.share if self.uml else "9p"
@@ -196,6 +236,21 @@ class Guest:
         # A splat is printed by the time the step that caused it has ended.
         self.check_console()
         return int(match[1])
+
+    def measure_pace(self):
+        """
+        Limits of time follow how slow the guest is at the moment. Its boot tells how
+        slow guest and machine are together, starting programs what has changed since.
+        """
+        now = self._start_programs()
+        self.pace = min(max(1, self.booted / QUICK_BOOT * now / self.started), SLOWEST)
+
+    def _start_programs(self):
+        start = time.monotonic()
+        self.channel.sendall(b"pace\n")
+        self._read_until(re.compile("# paced"), math.ceil(BOOT_SECONDS["qemu"] * host.pace()),
+                         "pace")
+        return time.monotonic() - start
 
     def _read_until(self, wanted, limit, what, on_line=lambda line: None):
         deadline = time.monotonic() + limit
@@ -248,6 +303,9 @@ class Guest:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        if self.cpu is not None:
+            give_cpu(self.cpu)
+            self.cpu = None
         _running.discard(self.process)
         if self.channel:
             self.channel.close()

@@ -22,6 +22,9 @@ import time
 TOP = pathlib.Path(__file__).resolve().parents[4]
 LAB = TOP / "tools/testing/rpcrdma"
 BUILD = TOP / "build"
+# A run that the lab's own tests start works beside the one that started it.
+UNDER_TEST = "RPCRDMA_LAB_TEST" in os.environ
+LOGS = BUILD / ("logs-test" if UNDER_TEST else "logs")
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
                      or pathlib.Path.home() / ".cache") / "rpcrdma"
 
@@ -216,7 +219,7 @@ def take_build():
     Only one run works in a checkout's build/. Those that the lab's own tests
     start do so on behalf of the one that has it.
     """
-    if "RPCRDMA_LAB_TEST" in os.environ:
+    if UNDER_TEST:
         return
     try:
         BUILD.mkdir(exist_ok=True)
@@ -295,6 +298,19 @@ def once(function):
 
 def jobs():
     return len(os.sched_getaffinity(0))
+
+
+# Seconds that a quick machine takes to run a program that does nothing
+QUICK_START = 0.0008
+
+
+@once
+def pace():
+    """How much slower than a quick machine this one is just now, for what has no guest yet."""
+    start = time.monotonic()
+    for _ in range(50):
+        subprocess.run(["/bin/true"], check=True)
+    return max(1, (time.monotonic() - start) / 50 / QUICK_START)
 
 
 def die(message):

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 
 from . import host
-from .host import LAB, LabError, cached, once, run
+from .host import CACHE, LAB, LabError, cached, once, run
 
 SOURCE_PACKAGE = "linux-source-6.12"
 FRAGMENTS = LAB / "kernels"
@@ -79,9 +79,14 @@ def digest(*texts):
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
 
 
+def source_version():
+    return host.package_version(SOURCE_PACKAGE)
+
+
+@once
 def source():
     """The kernel source that the lab's own kernels are built from."""
-    version = host.package_version(SOURCE_PACKAGE)
+    version = source_version()
 
     def unpack(directory):
         host.fetch_packages(directory, SOURCE_PACKAGE)
@@ -124,6 +129,8 @@ def make_kernel(tree, out, flavour, what):
     """Run make in a kernel tree, saying every half minute how far it is."""
     argv = ["make", "-C", str(tree), f"ARCH={flavour.arch}", f"O={out.name}",
             f"-j{host.jobs() + 1}", *flavour.targets]
+    if shutil.which("ccache"):
+        argv.append("CC=ccache gcc")
     log = out / "build.log"
     with open(log, "w", encoding="utf-8") as sink:
         # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
@@ -153,8 +160,7 @@ def build_own(name):
     the one before it left.
     """
     flavour = FLAVOURS[name]
-    tree, version = source()
-    key = f"{version}-{digest(fragment_text(flavour))}"
+    tree, _ = source()
 
     def build(directory):
         for old in host.unused_entries(name, tree, but=directory):
@@ -167,7 +173,7 @@ def build_own(name):
         run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={directory.name}",
             "INSTALL_MOD_PATH=mods", "INSTALL_MOD_STRIP=1", "modules_install")
 
-    out = cached(name, key, build, parent=tree)
+    out = cached(name, version(name), build, parent=tree)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Kernel(name, out / flavour.image, release, out, out / "mods",
                   (f"ARCH={flavour.arch}",), flavour.append)
@@ -207,13 +213,18 @@ def trim_modules(modules):
     run("depmod", "-b", modules.parents[2], modules.name)
 
 
-def fetch_stock(name):
-    """One of Debian's own kernels, unmodified, and the headers that go with it."""
+def stock_packages(name):
+    """The newest image, and its headers."""
     image_meta, headers_meta = STOCK[name]
     image, = (p for p in host.package_depends(image_meta) if p.startswith("linux-image-"))
     headers, = (p for p in host.package_depends(headers_meta) if p.startswith("linux-headers-"))
+    return image, headers
+
+
+def fetch_stock(name):
+    """One of Debian's own kernels, unmodified, and the headers that go with it."""
+    image, headers = stock_packages(name)
     release = image.removeprefix("linux-image-")
-    key = f"{host.package_version(image)}-{digest(release, *STOCK_MODULES)}"
 
     def fetch(directory):
         parts = [p for p in host.package_depends(headers)
@@ -223,9 +234,28 @@ def fetch_stock(name):
         trim_modules(directory / "lib/modules" / release)
         shutil.rmtree(directory / "usr/share")
 
-    directory = cached(name, key, fetch)
+    directory = cached(name, version(name), fetch)
     return Kernel(name, directory / f"boot/vmlinuz-{release}", release,
                   directory / f"usr/src/{headers}", directory)
+
+
+@once
+def version(name):
+    """Of a guest's kernel and what else its cache entry depends on, whether it is there or not."""
+    if name == COVERAGE:
+        return version("um")
+    if name in STOCK:
+        image = stock_packages(name)[0]
+        release = image.removeprefix("linux-image-")
+        return f"{host.package_version(image)}-{digest(release, *STOCK_MODULES)}"
+    return f"{source_version()}-{digest(fragment_text(FLAVOURS[name]))}"
+
+
+def missing(name):
+    """Whether a guest's kernel has to be built or fetched first."""
+    own = CACHE / f"source-{source_version()}"
+    name = "um" if name == COVERAGE else name
+    return not ((CACHE if name in STOCK else own) / f"{name}-{version(name)}/.complete").exists()
 
 
 @once
@@ -277,10 +307,18 @@ def root_environment(directory):
 
 
 @once
+def root_version():
+    versions = [f"{name}={host.package_version(name)}" for name in ROOT_PACKAGES]
+    return f"12-{digest(*versions)}"
+
+
+def root_missing():
+    return not (CACHE / f"root-{root_version()}/.complete").exists()
+
+
+@once
 def root_image():
     """The squashfs that every guest has as its root, under a tmpfs."""
-    versions = [f"{name}={host.package_version(name)}" for name in ROOT_PACKAGES]
-    key = f"12-{digest(*versions)}"
 
     def build(directory):
         sources = directory / "sources.list"
@@ -297,7 +335,7 @@ def root_image():
         tar.unlink()
         sources.unlink()
 
-    return cached("root", key, build) / "root.sqfs"
+    return cached("root", root_version(), build) / "root.sqfs"
 
 
 @once

@@ -6,6 +6,7 @@ import threading
 import time
 
 from .host import say
+from .results import Outcome
 
 RESULT = re.compile(r"\s*(not ok|ok) \d+(?: -)? ?(.*?)(?: # SKIP ?(.*))?$")
 
@@ -23,11 +24,15 @@ class Report:
         self.passed = self.failed = self.skipped = 0
         self.number = 0
         self.failures = []
+        self.seconds = {}       # of each test
         self.start = time.monotonic()
         self.out("KTAP version 1")
 
-    def test(self, name):
-        return Test(self, name)
+    def test(self, name, only_failure=False, outcomes=None):
+        return Test(self, name, only_failure, outcomes)
+
+    def branch(self):
+        return Branch(self)
 
     def note(self, text):
         with self.lock:
@@ -39,6 +44,16 @@ class Report:
             self.skipped += 1
             self.out(f"ok {self.number} - {name} # SKIP {reason}")
 
+    def earlier(self, outcome):
+        """A test that an earlier run of the same tree has shown to pass."""
+        with self.lock:
+            self.number += 1
+            self.passed += outcome.passed
+            self.skipped += outcome.skipped
+            self.out(f"ok {self.number} - {outcome.name}")
+            self.out(f"# {outcome.name}: {outcome.passed} passed, {outcome.skipped} skipped, "
+                     "in an earlier run of this tree")
+
     def close(self):
         for name in self.failures:
             self.out(f"# failed: {name}")
@@ -48,18 +63,41 @@ class Report:
         return self.failed == 0 and self.passed > 0
 
 
+class Branch:
+    """A report to whoever does one piece of a run, which knows what became of its tests."""
+
+    def __init__(self, report):
+        self.report = report
+        self.outcomes = []
+        self.note = report.note
+        self.skip = report.skip
+
+    def test(self, name, only_failure=False):
+        return self.report.test(name, only_failure, self.outcomes)
+
+
+def together(name, outcomes, seconds):
+    """Several outcomes as that of one test."""
+    return Outcome(name, sum(outcome.passed for outcome in outcomes),
+                   sum(outcome.failed for outcome in outcomes),
+                   sum(outcome.skipped for outcome in outcomes), seconds)
+
+
 class Test:
     """One top-level test; its steps are leaves, or it is one itself."""
 
-    def __init__(self, report, name):
+    def __init__(self, report, name, only_failure=False, outcomes=None):
         self.report = report
         self.name = name
+        self.outcomes = outcomes            # where this one's is added
+        self.only_failure = only_failure    # that counts, and nothing else is printed
         self.lines = []
         self.steps = self.skipped = self.bad = 0
         self.start = time.monotonic()
 
     def __enter__(self):
-        self.report.note(f"{self.name} ...")
+        if not self.only_failure:
+            self.report.note(f"{self.name} ...")
         return self
 
     def out(self, text):
@@ -82,6 +120,10 @@ class Test:
         directive = f" # SKIP {skipped}" if skipped is not None else ""
         self.out(f"    {'ok' if passed else 'not ok'} {self.steps} - {what}{directive}")
 
+    def restart(self):
+        """What was done so far, such as booting, does not count as the test's own time."""
+        self.start = time.monotonic()
+
     def fail(self, what, *details):
         for text in details:
             self.out(f"    # {text}")
@@ -93,6 +135,8 @@ class Test:
         if not self.steps:
             self.step(False, "nothing was checked")
         report = self.report
+        if self.only_failure and not self.bad:
+            return
         with report.lock:
             report.number += 1
             report.passed += self.steps - self.skipped - self.bad
@@ -100,8 +144,12 @@ class Test:
             report.failed += self.bad
             if self.bad:
                 report.failures.append(self.name)
+            seconds = report.seconds[self.name] = time.monotonic() - self.start
             for line in ("    KTAP version 1", f"    # Subtest: {self.name}",
                          f"    1..{self.steps}", *self.lines,
                          f"{'not ok' if self.bad else 'ok'} {report.number} - {self.name}",
-                         f"# {self.name}: {time.monotonic() - self.start:.1f} s"):
+                         f"# {self.name}: {seconds:.1f} s"):
                 report.out(line)
+        if self.outcomes is not None:
+            self.outcomes.append(Outcome(self.name, self.steps - self.skipped - self.bad,
+                                         self.bad, self.skipped, seconds))

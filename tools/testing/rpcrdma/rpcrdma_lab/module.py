@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Our module, built out of tree for each guest in a folder of its own."""
 
+import collections
 import filecmp
 import shutil
+import threading
 
 from . import host, kernels
 from .host import BUILD, TOP, run
@@ -28,20 +30,31 @@ def sync_sources(directory):
             path.unlink()
 
 
-def make(kernel, variant, *words):
+def directory_of(name):
+    """Where it is built for a guest."""
+    return BUILD / f"module-{name}"
+
+
+# One make at a time works in a guest's folder, and what it linked is installed before
+# the next one links the other variant.
+_folders = collections.defaultdict(threading.RLock)
+
+
+def make(kernel, *words, variant="ours", log="make"):
     """
-    Run make for one kernel in the folder of one variant: "ours" is the module
-    as users build it, "kunit" has its unit tests in it. The one that counts
-    lines has them always: they run when it is loaded. Returns what make said.
+    Run make for one kernel: "ours" is the module as users build it, "kunit" has its
+    unit tests in it; both are linked from the same objects. The one that counts
+    lines has the tests always: they run when it is loaded. Returns what make said.
     """
-    directory = BUILD / f"{kernel.name}-{variant}"
+    directory = directory_of(kernel.name)
     options = [f"KDIR={kernel.kdir}", *kernel.make_args, f"-j{host.jobs()}", "W=1",
                "KCFLAGS=-Werror"]
     if variant == "kunit" or kernel.name == kernels.COVERAGE:
         options.append("KUNIT=1")
     if kernel.name == kernels.COVERAGE:
         options.append("GCOV=1")
-    return run("make", "-C", directory, *options, *words, log=directory / "make.log")
+    with _folders[kernel.name]:
+        return run("make", "-C", directory, *options, *words, log=directory / f"{log}.log")
 
 
 @host.once
@@ -50,10 +63,11 @@ def build(kernel, variant):
     Build for one kernel, warnings being errors. Returns the folder that holds
     lib/modules/<release>/updates, as `make install` leaves it.
     """
-    directory = BUILD / f"{kernel.name}-{variant}"
-    sync_sources(directory)
-    make(kernel, variant)
-    root = directory / "root"
-    shutil.rmtree(root, ignore_errors=True)
-    make(kernel, variant, f"INSTALL_MOD_PATH={root}", "install")
+    directory = directory_of(kernel.name)
+    root = directory / f"root-{variant}"
+    with _folders[kernel.name]:
+        sync_sources(directory)
+        shutil.rmtree(root, ignore_errors=True)
+        make(kernel, variant=variant, log=f"build-{variant}")
+        make(kernel, f"INSTALL_MOD_PATH={root}", "install", variant=variant)
     return root

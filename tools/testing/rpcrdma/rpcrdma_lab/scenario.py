@@ -2,25 +2,35 @@
 """Scenarios: what they say about themselves, and running them in guests."""
 
 import collections
-import concurrent.futures
 import dataclasses
 import fnmatch
 import functools
 import itertools
+import math
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import threading
 import time
+import traceback
+import typing
 
-from . import host, kernels
-from .guest import MEMORY_MIB, Guest, GuestFailure, Link, kill_all
-from .host import BUILD, LAB, LabError
+from . import host, kernels, lanes
+from .guest import Guest, GuestFailure, Link
+from .host import LAB, LOGS, LabError
+from .lanes import Work
 
-# How much longer than on User-Mode Linux things take elsewhere.
-SLOWNESS = {"um": 1, "um-debug": 8, kernels.COVERAGE: 2,
-            "debian-6.1": 6, "debian-6.12": 6, "smp-debug": 20}
+# About how much longer than on User-Mode Linux things take elsewhere: for plans
+# alone, as long as nobody knows how long they take on this machine.
+GUESS = {"um": 1, "um-debug": 4, kernels.COVERAGE: 1,
+         "debian-6.1": 4, "debian-6.12": 4, "smp-debug": 12}
+
+# Seconds that the jobs of one boot may take together, if they are several: guests
+# that boot quickly share the machine better in small pieces.
+PIECE = {"um": 45, kernels.COVERAGE: 45, "um-debug": 120}
+LARGE_PIECE = 300
 
 ONE_GUEST = (("server", 1), ("client", 1), ("client_done", 1), ("server_done", 1))
 TWO_GUESTS = (("server", 1), ("client", 2), ("client_done", 2), ("server_done", 1))
@@ -32,14 +42,15 @@ class Scenario:
     A file in scenarios/. Its first comment says:
 
       shows:    what it shows, in a line
-      guests:   where it runs
-      also:     where it runs too, if asked to run everywhere: `make check` has
-                half an hour
+      guests:   where it runs every day: a guest, or GUEST/DEVICE or GUEST/ENDS
+                for that alone
+      also:     where else it runs if asked to run everywhere, likewise
       devices:  rxe, siw, or none where it needs none   (none)
       ends:     1, 2 or both: client and server in one guest, or in two (1)
       modules:  which rpcrdma it can be run with: ours, inbox (both), kunit; or
                 SERVER+CLIENT where there are two guests
-      limit:    seconds that one of its functions may take on um (60)
+      limit:    seconds that one of its functions may take on um (60); guests get
+                more by as much as they are slower
       steps:    its functions, where they are not the usual four
       host:     a function that runs on the host when the guests are done
       skip:     GUEST DEVICE ENDS MODULE: why; any number of these, with *
@@ -48,6 +59,7 @@ class Scenario:
     path: pathlib.Path
     shows: str
     guests: tuple
+    also: tuple
     devices: tuple
     ends: tuple
     modules: tuple
@@ -57,7 +69,7 @@ class Scenario:
     skips: tuple
 
     @staticmethod
-    def load(path, everywhere=False):
+    def load(path):
         fields = {}
         skips = []
         for line in path.read_text().splitlines():
@@ -72,19 +84,26 @@ class Scenario:
         if "shows" not in fields or "guests" not in fields:
             raise LabError(f"{path} does not say what it shows and on which guests it runs")
         guests, also = fields["guests"].split(), fields.get("also", "").split()
-        unknown = {*guests, *also}.difference(kernels.NAMES, [kernels.COVERAGE])
-        if unknown:
-            raise LabError(f"{path} names guests that there are not: {' '.join(unknown)}")
+        devices, ends = fields.get("devices", "none").split(), fields.get("ends", "1").split()
+        for place in guests + also:
+            name, _, what = place.partition("/")
+            if (name not in (*kernels.NAMES, kernels.COVERAGE)
+                    or what and what not in devices + ends):
+                raise LabError(f"{path} names a place that there is not: {place}")
         return Scenario(
-            path.stem, path, fields["shows"], tuple(guests + also if everywhere else guests),
-            tuple(fields.get("devices", "none").split()),
-            tuple(int(n) for n in fields.get("ends", "1").split()),
+            path.stem, path, fields["shows"], tuple(guests), tuple(also), tuple(devices),
+            tuple(int(n) for n in ends),
             tuple(fields.get("modules", "ours inbox").split()),
             int(fields.get("limit", "60")), tuple(fields.get("steps", "").split()),
             fields.get("host"), tuple(skips))
 
+    def runs_on(self, places, guest, device, ends):
+        """Whether one of the places is this one; the guest that counts lines is another um."""
+        guest = guest_name(guest)
+        return any(place in (guest, f"{guest}/{device}", f"{guest}/{ends}") for place in places)
+
     def why_skipped(self, job):
-        guest = "um" if job.guest == kernels.COVERAGE else job.guest
+        guest = guest_name(job.guest)
         for patterns, why in self.skips:
             here = (guest, job.device, str(job.ends), job.module)
             if all(fnmatch.fnmatch(have, want) for have, want in zip(here, patterns)):
@@ -92,6 +111,11 @@ class Scenario:
         if job.device == "siw" and job.guest in kernels.STOCK:
             return "Debian's kernels have no siw"
         return None
+
+
+def guest_name(name):
+    """What scenarios call a guest: the one that counts lines is another um."""
+    return "um" if name == kernels.COVERAGE else name
 
 
 def module_of(modules, end):
@@ -115,9 +139,18 @@ class Job:
         return f"{self.scenario.name} [{' '.join(place + [self.module])}]"
 
     @property
+    def daily(self):
+        """Whether it runs every day, or only if everything does."""
+        return self.scenario.runs_on(self.scenario.guests, self.guest, self.device, self.ends)
+
+    @property
     def session(self):
-        """Jobs with the same session share a booted guest."""
-        return (self.guest, self.ends, self.module)
+        """
+        Jobs with the same session share a booted guest. Which lines run every day,
+        and which only if everything does, is counted apart.
+        """
+        return (self.guest, self.ends, self.module,
+                self.guest == kernels.COVERAGE and not self.daily)
 
     def functions(self):
         if self.scenario.steps:
@@ -125,29 +158,34 @@ class Job:
                     for end in range(1, self.ends + 1)]
         return ONE_GUEST if self.ends == 1 else TWO_GUESTS
 
-    def limit(self):
-        return self.scenario.limit * SLOWNESS[self.guest]
+    @property
+    def ran_with(self):
+        """What a result of it holds for."""
+        return f"{kernels.version(self.guest)} {kernels.root_version()}"
+
+    def about(self, times):
+        """Seconds that it takes, boot included."""
+        return times.about(self.name, self.scenario.limit / 3 * GUESS[self.guest])
 
 
-def load_all(folder="scenarios", everywhere=False):
-    return [Scenario.load(path, everywhere) for path in sorted((LAB / folder).glob("*.sh"))]
+def load_all(folder="scenarios"):
+    return [Scenario.load(path) for path in sorted((LAB / folder).glob("*.sh"))]
 
 
-def jobs(scenarios, guests=None, modules=("inbox",), pattern="*"):
+def jobs(scenarios, guests=None, modules=("inbox",), pattern="*", everywhere=False):
     """Every place where the scenarios run that the arguments leave, in running order."""
     found = []
+    names = [*kernels.NAMES, kernels.COVERAGE]      # line coverage is for those who ask for it
     for scenario in scenarios:
-        # Line coverage is for those who ask for it.
-        places = scenario.guests + ((kernels.COVERAGE,) if "um" in scenario.guests else ())
+        places = scenario.guests + (scenario.also if everywhere else ())
         for guest, device, ends, mod in itertools.product(
-                places, scenario.devices, scenario.ends, scenario.modules):
+                guests or kernels.NAMES, scenario.devices, scenario.ends, scenario.modules):
             job = Job(scenario, guest, device, ends, mod)
-            if (guest in (guests or kernels.NAMES)
+            if (scenario.runs_on(places, guest, device, ends)
                     and (set(mod.split("+")) & set(modules) or mod == "kunit")
                     and fnmatch.fnmatch(job.name, pattern_for(pattern))):
                 found.append(job)
-    order = list(kernels.NAMES) + [kernels.COVERAGE]
-    return sorted(found, key=lambda job: (order.index(job.guest), job.module, job.ends))
+    return sorted(found, key=lambda job: (names.index(job.guest), job.module, job.ends))
 
 
 def pattern_for(text):
@@ -156,30 +194,54 @@ def pattern_for(text):
     return text if any(c in text for c in "*?") else f"*{text}*"
 
 
+@dataclasses.dataclass
+class Run:
+    """What the pieces of one run share."""
+    report: object
+    times: object
+    results: object = None      # of a run that is to be taken up again
+    keep_counts: typing.Callable = None     # of the lines that ran in a guest
+
+    def keep(self, outcomes, ran_with):
+        """
+        What passed need not run again. What ran beside a failure does: which one of
+        them it was that leaked, or killed the guest, nobody knows.
+        """
+        if self.results:
+            failed = any(outcome.failed for outcome in outcomes)
+            self.results.keep(outcomes, failed, ran_with)
+
+
+_boots = collections.Counter()
+_boots_lock = threading.Lock()      # protects it
+
+
+def next_boot(slug):
+    """Each boot has a folder of its own; those of earlier runs make room for the first."""
+    with _boots_lock:
+        if not _boots[slug]:
+            for old in LOGS.glob(f"{slug}-[0-9]*"):
+                shutil.rmtree(old)
+        _boots[slug] += 1
+        return LOGS / f"{slug}-{_boots[slug]}"
+
+
 class Session:
     """The guests that a row of jobs shares, booted when first needed."""
 
     def __init__(self, key):
-        self.name, self.ends, self.module = key
+        self.name, self.ends, self.module, _ = key
         self.guests = []
-        self.boots = 0
-
-    def directory(self, end):
-        slug = "-".join([self.name, self.module] + ([f"end{end}"] if self.ends == 2 else []))
-        return BUILD / "logs" / f"{slug}-{self.boots}"
 
     def boot(self, test):
-        self.boots += 1
         links = Link.pair(self.name.startswith("um")) if self.ends == 2 else [None]
         for end, link in enumerate(links, 1):
-            directory = self.directory(end)
-            if self.boots == 1:     # of an earlier run
-                for old in directory.parent.glob(f"{directory.name[:-1]}[0-9]*"):
-                    shutil.rmtree(old)
-            guest = Guest(self.name, directory, module_of(self.module, end), link, end)
+            slug = "-".join([self.name, self.module] + ([f"end{end}"] if self.ends == 2 else []))
+            guest = Guest(self.name, next_boot(slug), module_of(self.module, end), link, end)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
+        test.restart()
 
     def kill(self):
         for guest in self.guests:
@@ -192,6 +254,9 @@ class Session:
         try:
             if not self.guests:
                 self.boot(test)
+            for guest in self.guests:
+                guest.measure_pace()
+                test.line(f"# a quick machine's um is {guest.pace:.1f} times as quick just now")
             done = all(self.step(job, test, *where) for where in job.functions())
             if done and job.scenario.host:
                 self.host_step(job, test)
@@ -202,12 +267,13 @@ class Session:
             self.kill()
 
     def step(self, job, test, function, end):
+        guest = self.guests[end - 1]
         variables = {"MODULE": module_of(job.module, end), "DEVICE": job.device,
-                     "ENDS": job.ends, "END": end, "GUEST": self.name,
-                     "SLOW": int(SLOWNESS[self.name] > 10)}
+                     "ENDS": job.ends, "END": end, "GUEST": guest_name(self.name),
+                     "PACE": math.ceil(100 * guest.pace), "SLOW": int(self.name == "smp-debug")}
         before = test.bad
-        status = self.guests[end - 1].run(variables, job.scenario.name, function,
-                                          job.limit(), test.line)
+        status = guest.run(variables, job.scenario.name, function,
+                           math.ceil(job.scenario.limit * guest.pace), test.line)
         if status and test.bad == before:
             test.fail(f"{function} ended with status {status}")
         for other in self.guests:
@@ -221,7 +287,7 @@ class Session:
         done = subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=dict(os.environ, **outs), check=False,
-                              timeout=job.limit(), preexec_fn=host.follow_gently)
+                              timeout=600, preexec_fn=host.follow_gently)
         before = test.bad
         for line in done.stdout.splitlines():
             test.line(line)
@@ -229,12 +295,16 @@ class Session:
             test.fail(f"{job.scenario.host} ended with status {done.returncode}")
 
     def last_steps(self, report):
-        """What the kernel can say of a whole session: what leaked, which lines ran."""
+        """
+        What the kernel can say of a whole session: what leaked, which lines ran.
+        Only trouble counts as a test, or the number of tests would depend on how
+        jobs were divided.
+        """
         for name in ("leaks", "coverage"):
             scenario = Scenario.load(LAB / f"guest/{name}.sh")
             if self.guests and self.name in scenario.guests:
                 job = Job(scenario, self.name, "none", self.ends, self.module)
-                with report.test(job.name) as test:
+                with report.test(job.name, only_failure=True) as test:
                     self.run(job, test)
 
     def last_look(self, report):
@@ -262,11 +332,22 @@ def fail(test, failure):
     test.fail(first, *rest, *getattr(failure, "printed", ()))
 
 
-def run_session(key, group, report):
+def guarded(report, name, function, *args):
+    """Whatever goes wrong is a failed test, so that a run ends with its counts."""
+    try:
+        function(*args)
+    except (LabError, OSError, subprocess.SubprocessError) as error:
+        with report.test(name) as test:
+            fail(test, error)
+    except Exception as error:      # pylint: disable=broad-exception-caught
+        with report.test(name) as test:
+            test.fail(repr(error), *traceback.format_exc().splitlines())
+
+
+def run_session(key, group, run):
     """Jobs that share a session, in one boot as far as they let it."""
     session = Session(key)
-    report.note(f"{' '.join(str(part) for part in key)}: "
-                f"{', '.join(dict.fromkeys(job.scenario.name for job in group))}")
+    report = run.report.branch()
     try:
         for job in group:
             why = job.scenario.why_skipped(job)
@@ -275,66 +356,67 @@ def run_session(key, group, report):
                 continue
             with report.test(job.name) as test:
                 session.run(job, test)
+        run.times.keep({outcome.name: outcome.seconds for outcome in report.outcomes})
         session.last_steps(report)
         session.last_look(report)
+        if session.name == kernels.COVERAGE and run.keep_counts:
+            for guest in session.guests:
+                run.keep_counts(guest.out, group[0].daily)
     finally:
         session.kill()
+    run.keep(report.outcomes, group[0].ran_with)
 
 
-def weight(group):
-    """About how long a session takes, against others."""
-    return sum(job.limit() for job in group if not job.scenario.why_skipped(job))
+def divide(group, times, seconds):
+    """Jobs of one session, in as many boots as it takes to be done in that time each."""
+    total = sum(job.about(times) for job in group)
+    pieces = [[0, []] for _ in range(min(len(group), math.ceil(total / seconds)))]
+    for job in sorted(group, key=lambda job: -job.about(times)):
+        least = min(pieces, key=lambda piece: piece[0])
+        least[0] += job.about(times)
+        least[1].append(job)
+    return [piece for _, piece in pieces]
 
 
-def lane_count():
-    """
-    One for each CPU, and one because guests sleep, too, as far as there is memory
-    for a guest in each.
-    """
-    memory = pathlib.Path("/proc/meminfo").read_text("ascii")
-    available = int(re.search(r"MemAvailable: +(\d+) kB", memory)[1]) // 1024
-    return max(1, min(host.jobs() + 1, available // MEMORY_MIB))
+def guest_works(names, run):
+    """What has to be there before these guests can boot; a kernel at a time, for it has all CPUs."""
+    works = []
+
+    def add(name, missing, make, *args, alone=""):
+        def do():
+            start = time.monotonic()
+            guarded(run.report, name, make, *args)
+            if missing:
+                run.times.keep({name: time.monotonic() - start})
+        works.append(Work(name, do, run.times.about(name, 300) if missing else 0, alone=alone))
+
+    add("guests' root", kernels.root_missing(), kernels.root_image)
+    for name in names:
+        add(f"kernel {name}", kernels.missing(name), kernels.kernel, name, alone="kernel")
+    return works
 
 
-def run_jobs(todo, report, beside=()):
-    """
-    Run sessions side by side, one in each lane, and between them the calls in
-    "beside". A guest dies with the thread that booted it, so whatever ends the
-    runner ends all of them.
-
-    Two QEMU guests whose CPUs have a thread each, on two CPUs, take longer side by
-    side than one after the other: what waits for a lock waits for a CPU that is not
-    running. So one lane begins with QEMU's guests, and the next one with what needs
-    a single CPU, both with pairs of guests and with what takes longest; who has
-    nothing left helps the other. The one beyond the CPUs never does.
-    """
+def session_works(todo, run):
+    """The jobs to do, in pieces that share a boot."""
     sessions = {}
     for job in todo:
         sessions.setdefault(job.session, []).append(job)
-    large, small = collections.deque(), collections.deque(beside)
-    for key in sorted(sessions, key=lambda key: (key[1], weight(sessions[key])), reverse=True):
-        queue = small if key[0].startswith("um") else large
-        queue.append(functools.partial(run_session, key, sessions[key], report))
+    works = []
+    for key, group in sessions.items():
+        name = key[0]
+        for piece in divide(group, run.times, PIECE.get(name, LARGE_PIECE)):
+            works.append(Work(name, functools.partial(guarded, run.report, name,
+                                                      run_session, key, piece, run),
+                              sum(job.about(run.times) for job in piece
+                                  if not job.scenario.why_skipped(job)),
+                              ("guests' root", f"kernel {name}"),
+                              # Two guests whose CPUs have a thread each take longer side by
+                              # side than one after the other, on two CPUs: what waits for a
+                              # lock waits for a CPU that is not running.
+                              alone=name if name == "smp-debug" else ""))
+    return works
 
-    def lane(*queues):
-        for queue in queues:
-            while True:
-                try:
-                    work = queue.popleft()
-                except IndexError:
-                    break
-                work()
 
-    count = lane_count()
-    orders = itertools.cycle(((large, small), (small, large)))
-    orders = [*itertools.islice(orders, host.jobs()), (small,)]
-    with concurrent.futures.ThreadPoolExecutor(count) as lanes:
-        running = [lanes.submit(lane, *queues) for queues in orders[:count]]
-        try:
-            for done in concurrent.futures.as_completed(running):
-                done.result()
-        except BaseException:
-            large.clear()
-            small.clear()
-            kill_all()
-            raise
+def run_jobs(todo, run, tell=host.say):
+    names = list(dict.fromkeys(job.guest for job in todo))
+    return lanes.run(guest_works(names, run) + session_works(todo, run), tell)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from . import guest, ktap, scenario
+from . import guest, ktap, peer, results, scenario
 from .host import LAB
 
 
@@ -22,8 +22,8 @@ def planted(test):
                   r"# last lines of /.*/console\.log:"]
         lines = []
         report = ktap.Report(out=lines.append)
-        todo = scenario.jobs([plant])
-        scenario.run_jobs(todo, report)
+        scenario.run_jobs(scenario.jobs([plant]), scenario.Run(report, results.Times()),
+                          lines.append)
         failed = not report.close() and report.failed == 1
         seen = all(any(re.search(wanted, line) for line in lines) for wanted in expect)
         details = [] if failed and seen else lines
@@ -113,8 +113,8 @@ GUEST = ("guest", b"lab.share=",
          [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox", "hang"])
 MAKE = ("make", b"sleep\x0060",
         [sys.executable, "-c", "from rpcrdma_lab import __main__ as lab, check, host; "
-         "check.PARTS = {'make': lambda report: "
-         "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60')}; "
+         "check.PARTS = {'make': check.Part(lambda report: "
+         "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60'), 60)}; "
          "lab.main()", "check", "make"])
 
 
@@ -126,10 +126,9 @@ def dies_with_runner(test, middle, number):
                           stderr=subprocess.DEVNULL,
                           env=dict(os.environ, PYTHONPATH=str(LAB),
                                    RPCRDMA_LAB_TEST=mark)) as runner:
-        begun = wait_until(lambda: processes_of(mark, word), 20)
+        begun = wait_until(lambda: processes_of(mark, word), 60)
         runner.send_signal(number)
-        # Sooner than the guest would be given up for its silence
-        gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 2)
+        gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 20)
         runner.kill()
     for pid in processes_of(mark):
         os.kill(pid, signal.SIGKILL)
@@ -138,6 +137,7 @@ def dies_with_runner(test, middle, number):
 
 
 def run(report):
+    peer.program()      # those that are started below find it made
     with report.test("the lab reports planted faults") as test:
         planted(test)
         told_apart(test)

@@ -113,7 +113,7 @@ $SERVER4:any: closed: -ECONNRESET"
 	for n in 1 2 3; do
 		dmesg --clear
 		nfs_mount 3 rdma /mnt && umount /mnt || return
-		wait_for $((SLOW ? 20 : 5)) logged_is "$wanted" && return
+		wait_for 5 logged_is "$wanted" && return
 	done
 	logged_is "$wanted"
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   64 MiB of random data (8 on a slow guest) survive the way to the server and back
-# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
 

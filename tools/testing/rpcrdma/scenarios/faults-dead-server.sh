@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   without a server a soft mount fails, and a hard one can be unmounted by force
-# guests:  um debian-6.12
-# also:    um-debug debian-6.1 smp-debug
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # limit:   90
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a connection that either end drops again and again loses no RPC and repeats none
-# guests:  um-debug
-# also:    smp-debug
+# guests:  um-debug/rxe
+# also:    um-debug/siw smp-debug
 # devices: rxe siw
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"

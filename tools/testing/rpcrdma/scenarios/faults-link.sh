@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O goes on after the network was down, and after its device was gone
-# guests:  um smp-debug
-# also:    um-debug debian-6.1 debian-6.12
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # limit:   90
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   when memory is refused to the module, it connects later or not at all, and I/O goes on
-# guests:  um-debug
+# guests:  um-debug/rxe
+# also:    um-debug/siw
 # devices: rxe siw
 # limit:   90
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   kill -9 in the midst of I/O harms nobody else, and the mount is left usable
-# guests:  um um-debug
-# also:    debian-6.1 debian-6.12 smp-debug
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   verified I/O of mixed sizes, several jobs at a time, cached and direct
-# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# guests:  um um-debug/siw
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
 # limit:   90

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   each form of a transfer is used where it should be, by tracepoints and counters
-# guests:  um debian-6.1 debian-6.12
-# also:    um-debug smp-debug
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # modules: ours
 

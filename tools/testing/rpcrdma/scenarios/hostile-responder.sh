@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   whatever a responder sends, our client's tasks end as mount options say, and it unmounts
-# guests:  um um-debug
-# also:    debian-6.1 debian-6.12 smp-debug
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # modules: ours
 # skip:    um-debug siw * *: minutes, for what um shows with siw and um-debug with rxe
@@ -14,13 +14,11 @@
 PEER_PORT=20050
 TRACE=/sys/kernel/tracing
 # Tenths of a second, twice, for an answer that is not to come
-case $GUEST in
-um | um-gcov) QUICKLY=3 ;;
-smp-debug) QUICKLY=30 ;;
-*) QUICKLY=8 ;;
-esac
-# Seconds in which a Call has failed that does not wait for its time-out
-AT_ONCE=$((SLOW ? 60 : 20))
+QUICKLY=$((2 + PACE / 100))
+# Seconds in which a Call has failed that does not wait for its time-out, which is
+# three times as long, and at most ten minutes
+AT_ONCE=$(seconds 20)
+[ "$AT_ONCE" -le 200 ] || AT_ONCE=200
 
 client() {
 	client_begin
@@ -37,7 +35,7 @@ client() {
 
 trace_start() {
 	local event
-	for event in bad_message dropped_message reply_form wc_error; do
+	for event in bad_message dropped_message call_form reply_form wc_error; do
 		echo 1 >$TRACE/events/rpcrdma/rpcrdma_$event/enable || return
 	done
 }
@@ -50,12 +48,12 @@ event_seen() {
 	grep "$1" $TRACE/trace
 }
 
-# from_peer OPTIONS [COMMAND...]: mount; Calls time out after a minute, twice
+# from_peer OPTIONS [COMMAND...]: mount; Calls time out twice
 from_peer() {
 	local opts=$1
 	shift
 	mkdir -p /mnt
-	"$@" mount -t nfs -o "vers=3,proto=rdma,port=$PEER_PORT,nolock,noacl,nocto,actimeo=60,mountport=20048,mountproto=tcp,timeo=600,retrans=1,retry=0,$opts" \
+	"$@" mount -t nfs -o "vers=3,proto=rdma,port=$PEER_PORT,nolock,noacl,nocto,actimeo=60,mountport=20048,mountproto=tcp,timeo=$((30 * AT_ONCE)),retrans=1,retry=0,$opts" \
 		"$SERVER4:$EXPORT" /mnt
 }
 
@@ -93,7 +91,7 @@ answered() {
 
 # ignored WHAT EVENT MESSAGE: nothing comes of it but the event; the Call times out
 ignored() {
-	answered "$@" not from_peer soft,timeo=$QUICKLY timeout 100
+	answered "$@" not from_peer soft,timeo=$QUICKLY timeout $((5 * AT_ONCE))
 }
 
 # refused WHAT MESSAGE: well-formed, and with the Call's XID, it ends the Call
@@ -143,14 +141,21 @@ mounts_that_fail() {
 # Nobody answers, and the mount is hard: a signal has to end it.
 mounts_that_hang() {
 	peer_start "listen $SERVER4 $PEER_PORT"
-	check "no answer: kill ends the mount" killed from_peer hard timeout -s KILL $((SLOW ? 30 : 5))
-	check "it leaves nothing behind" wait_for $((SLOW ? 60 : 20)) not pgrep -x mount.nfs
+	check "no answer: kill ends the mount" \
+		killed 'mount|mount.nfs' "call_form: .* sent" from_peer hard
+	check "it leaves nothing behind" wait_for 20 not pgrep -x mount.nfs
 	peer_stop
 }
 
+# killed PROGRAMS EVENT COMMAND...: it is waiting after that event, and can be killed
 killed() {
-	"$@"
-	[ $? -eq 137 ]
+	local pid
+	echo >$TRACE/trace
+	"${@:3}" &
+	pid=$!
+	wait_for 20 event_seen "$2" && sleep 1 && pkill -KILL -x "$1"
+	wait $pid
+	is 137 $?
 }
 
 # A file system with a directory, and a file of 64 KiB in it
@@ -210,9 +215,9 @@ eight_look() {
 	done
 }
 
-# read_file TIMEOUT-OPTIONS, and a time
+# read_file [COMMAND...]
 read_file() {
-	timeout "$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
+	"$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
 }
 
 # Replies that the mount's statistics have found bad
@@ -227,7 +232,7 @@ read_fails() {
 	serve_files 32 \
 		"answer $READ_CALL = <0 1 32 ${*:2}"
 	check "$1: mount" from_peer soft
-	check "$1: the READ fails, and at once" fails_at_once read_file $AT_ONCE
+	check "$1: the READ fails, and at once" fails_at_once read_file timeout $AT_ONCE
 	check "$1: it is counted" [ "$(bad_replies)" -gt 0 ]
 	check "$1: other Calls are answered" stat -f /mnt
 	check "$1: umount" umount /mnt
@@ -254,10 +259,9 @@ reads_that_fail() {
 read_that_hangs() {
 	serve_files 32
 	check "mount" from_peer hard
-	check "kill ends a READ without an answer" \
-		killed read_file -s KILL $((SLOW ? 15 : 5))
+	check "kill ends a READ without an answer" killed dd "call_form: .* sent .*form=write" read_file
 	# Only with force does that end what the kernel still tries to read.
-	check "umount -f" wait_for $((SLOW ? 60 : 20)) umount -f /mnt
+	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
 }
 
@@ -266,9 +270,10 @@ read_that_hangs() {
 credit_that_is_lost() {
 	serve_files 1
 	check "mount" from_peer hard
-	check "kill ends a READDIR without an answer" killed timeout -s KILL $((SLOW ? 15 : 5)) ls /mnt
-	# Before a Call times out, after a minute
-	check "other Calls are answered after a while" timeout $((SLOW ? 55 : 45)) stat -f /mnt
-	check "umount -f" wait_for $((SLOW ? 60 : 20)) umount -f /mnt
+	check "kill ends a READDIR without an answer" \
+		killed ls "call_form: .* sent .*form=.*reply" ls /mnt
+	# Before a Call times out
+	check "other Calls are answered after a while" timeout $((AT_ONCE * 9 / 4)) stat -f /mnt
+	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   our client with the kernel's own server, and the other way round
-# guests:  um debian-6.1 debian-6.12
+# guests:  um
+# also:    debian-6.1 debian-6.12
 # devices: rxe
 # ends:    2
 # modules: ours+inbox inbox+ours

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the unit tests, in a kernel
-# guests:  um um-debug smp-debug
+# guests:  um um-debug
+# also:    smp-debug
 # modules: kunit
 # limit:   30
 # steps:   unit_tests

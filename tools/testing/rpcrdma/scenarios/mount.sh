@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   mount over RDMA with every NFS version, by IPv4 and IPv6
-# guests:  um um-debug debian-6.1 debian-6.12 smp-debug
+# shows:   mount over RDMA with every NFS version, by IPv4 and IPv6, and verified I/O
+# guests:  um um-debug/rxe debian-6.1/1 debian-6.12/1
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # ends:    1 2
 # skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
@@ -15,6 +16,9 @@ client() {
 			check "mount v$vers by $netid" nfs_mount $vers $netid /mnt || continue
 			check "v$vers over $netid is what is mounted" mounted_as /mnt $vers $netid
 			check "write, read and remove a file" use_a_file /mnt
+			[ "$vers $netid" != "4.2 rdma" ] ||
+				check "verified I/O, 512 B to 1 MiB" \
+					fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=2m
 			check "umount" umount /mnt
 		done
 	done

@@ -18,7 +18,7 @@ client() {
 		check "v$vers: by four transports" is 4 "$(sends | wc -l)"
 		share_work "v$vers"
 		check "umount v$vers" umount /mnt
-		check "v$vers: both ends let go of all of them" wait_for $((SLOW ? 60 : 10)) none_left
+		check "v$vers: both ends let go of all of them" wait_for 10 none_left
 	done
 }
 

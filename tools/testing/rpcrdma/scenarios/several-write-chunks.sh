@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   several Write chunks, Read chunks and segments in one Call, byte by byte
-# guests:  um um-debug
-# also:    debian-6.1 debian-6.12 smp-debug
+# guests:  um um-debug/rxe
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # modules: ours
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   loaded, used and unloaded again and again, the module leaves no memory behind
-# guests:  um-debug
-# also:    debian-6.12 debian-6.1 smp-debug
+# guests:  um-debug/rxe
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # limit:   40
 # steps:   cycles

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   memory swapped out to a file of the server comes back as it was, by a new connection, too
-# guests:  um um-debug
+# guests:  um
+# also:    um-debug
 # devices: rxe siw
 # modules: ours
 # limit:   90
@@ -66,7 +67,7 @@ let_go() {
 
 # ask WHAT: the holder's answer
 ask() {
-	echo "$1" >&8 && read -r -t $PATIENCE -u 9 && echo "$REPLY" ||
+	echo "$1" >&8 && read -r -t "$(seconds $PATIENCE)" -u 9 && echo "$REPLY" ||
 		{ cat /tmp/holder.log; return 1; }
 }
 

@@ -15,7 +15,7 @@ client() {
 	check "mounting from nobody is killed" traced killed_connecting
 	check "it had sent its request" is "CONNECTING RESOLVING" "$(states)"
 	check "the server stops" rpc.nfsd 0
-	check "the module goes" wait_for $((SLOW ? 90 : 40)) modprobe -r rpcrdma
+	check "the module goes" wait_for 40 modprobe -r rpcrdma
 	need "load it again" modprobe rpcrdma
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the module stays while somebody uses it, and goes whenever nobody does
-# guests:  um um-debug debian-6.1 debian-6.12
-# also:    smp-debug
+# guests:  um um-debug/rxe
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
