@@ -341,7 +341,7 @@ def check(pattern, under_test, everywhere):
         if name in STOCK_BUILDS:    # from nothing, since a warning is said only once
             shutil.rmtree(module.directory_of(STOCK_BUILDS[name]), ignore_errors=True)
     names = [job.guest for job in todo] + [name for part in parts for name in PARTS[part].kernels]
-    works = scenario.guest_works(list(dict.fromkeys(names)), run)
+    works = scenario.guest_works(names, run)
     works += part_works(parts, run) + scenario.session_works(todo, run)
     done = lanes.run(works)
     if counted:

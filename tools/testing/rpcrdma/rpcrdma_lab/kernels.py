@@ -282,6 +282,8 @@ def debian_sources():
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
     lines = set()
     for line in out.splitlines():
+        if line.count("|") != 4:    # apt warns of sources that are named twice
+            continue
         origin, codename, uri, release, component = line.split("|")
         if origin == "Debian" and codename.startswith("bookworm") and component == "main":
             lines.add(f"deb [signed-by={keyring}] {uri} {release} {component}\n")

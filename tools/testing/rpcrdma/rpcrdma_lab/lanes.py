@@ -83,9 +83,8 @@ class Lanes:
 
     @staticmethod
     def urgency(work, works):
-        """Its own time and that of the longest piece that waits for it."""
-        return work.seconds + max((other.seconds for other in works
-                                   if work.group in other.needs), default=0)
+        """Its own time and that of all that waits for it."""
+        return work.seconds + sum(other.seconds for other in works if work.group in other.needs)
 
     def run(self):
         idle = Idle()

@@ -382,17 +382,19 @@ def guest_works(names, run):
     """What has to be there before these guests can boot; a kernel at a time, for it has all CPUs."""
     works = []
 
-    def add(name, missing, make, *args, alone=""):
+    def add(name, missing, make, *args, guess=60, alone=""):
         def do():
             start = time.monotonic()
             guarded(run.report, name, make, *args)
             if missing:
                 run.times.keep({name: time.monotonic() - start})
-        works.append(Work(name, do, run.times.about(name, 300) if missing else 0, alone=alone))
+        works.append(Work(name, do, run.times.about(name, guess) if missing else 0,
+                          alone=alone))
 
     add("guests' root", kernels.root_missing(), kernels.root_image)
-    for name in names:
-        add(f"kernel {name}", kernels.missing(name), kernels.kernel, name, alone="kernel")
+    for name in dict.fromkeys(guest_name(name) for name in names):
+        add(f"kernel {name}", kernels.missing(name), kernels.kernel, name,
+            guess=30 if name in kernels.STOCK else 300, alone="kernel")
     return works
 
 
@@ -409,7 +411,7 @@ def session_works(todo, run):
                                                       run_session, key, piece, run),
                               sum(job.about(run.times) for job in piece
                                   if not job.scenario.why_skipped(job)),
-                              ("guests' root", f"kernel {name}"),
+                              ("guests' root", f"kernel {guest_name(name)}"),
                               # Two guests whose CPUs have a thread each take longer side by
                               # side than one after the other, on two CPUs: what waits for a
                               # lock waits for a CPU that is not running.
@@ -418,5 +420,5 @@ def session_works(todo, run):
 
 
 def run_jobs(todo, run, tell=host.say):
-    names = list(dict.fromkeys(job.guest for job in todo))
+    names = [job.guest for job in todo]
     return lanes.run(guest_works(names, run) + session_works(todo, run), tell)
