@@ -287,8 +287,8 @@ static bool backward_enqueue(struct rpcrdma_client *client,
  * @recv: the message
  *
  * More Calls than there are credits are dropped, and those that nobody is
- * there to take. Chunks are refused: RFC 8167 section 5.1 allows a requester
- * not to support them in this direction.
+ * there to take. Chunks are refused: RFC 8167 allows a requester not to support
+ * them in this direction.
  *
  * Context: ->received.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How a Call and its Reply travel, RFC 8166 sections 3.5 and 4.4.
+ * How a Call and its Reply travel, RFC 8166 sections 3.5 and 4.3.
  */
 #include "form.h"
 

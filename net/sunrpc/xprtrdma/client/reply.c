@@ -221,7 +221,7 @@ static void reply_invalidated(struct rpcrdma_work *work, int status)
  * rpcrdma_reply_proceed - go on with a Reply when the Send of its Call is done
  * @request: the request, replied to
  *
- * RFC 8166 section 3.4.7: the RPC is complete only when the server cannot reach
+ * RFC 8166 section 4.4.1: the RPC is complete only when the server cannot reach
  * its memory any more.
  *
  * Context: ->received or ->done.
@@ -235,7 +235,7 @@ void rpcrdma_reply_proceed(struct rpcrdma_request *request)
 }
 
 /*
- * RFC 8797 section 4.2 has the server choose among the handles of this RPC.
+ * RFC 8797 section 4.1 has the server choose among the handles of this RPC.
  * Any other that it invalidates breaks some other RPC, or the protocol.
  */
 static bool take_invalidated(struct rpcrdma_request *request, u32 handle)

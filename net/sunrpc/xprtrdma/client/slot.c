@@ -409,7 +409,7 @@ static noinline_for_stack void retire(struct rpcrdma_request *request)
  * @request: one that no Reply is being matched with
  *
  * A task that was killed or timed out, or whose connection is gone, comes here
- * before it gives back its memory or uses it anew (RFC 8166 section 3.4.7).
+ * before it gives back its memory or uses it anew (RFC 8166 section 4.4.1).
  * Returns at once if the Reply has arrived.
  *
  * Context: may sleep until the connection is closed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The Reply: Write chunks, the Reply chunk, and the Send behind them, all in
- * one chain of work requests (RFC 8166 sections 3.4.6, 3.5.4 and 4.4).
+ * one chain of work requests (RFC 8166 sections 3.4.6, 3.5.3 and 4.3).
  */
 #include <linux/sunrpc/auth.h>
 

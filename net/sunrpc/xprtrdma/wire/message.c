@@ -322,7 +322,7 @@ int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
  *
  * Every Write chunk and the Reply chunk go back to the requester, as unused
  * unless rpcrdma_wire_return_chunk() says otherwise, before or after. A Reply
- * has no Read list (RFC 8166 section 4.3).
+ * has no Read list (RFC 8166 section 4.3.1).
  *
  * Context: any.
  */
