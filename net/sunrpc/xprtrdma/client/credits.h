@@ -183,24 +183,27 @@ static inline bool rpcrdma_credits_wedged(const struct rpcrdma_credits *credits,
 }
 
 /**
- * rpcrdma_credits_freed_by - whether a message that is discarded gives one back
- * @verdict: what the decoder would have done with it
- * @reason: why it is not used
+ * rpcrdma_credits_freed_by - whether a message that is dropped gives one back
+ * @msg: the message, for which the decoder's verdict was RPCRDMA_DROP
+ * @backward: whether backward Calls are expected
  *
  * A Reply with a bad header has to be discarded (RFC 8166 section 4.5), and
  * what it grants is not to be believed. But the server is done with some Call,
  * and has posted the Receive of that again. A credit kept for it would be lost
- * as long as the connection lasts. What does not tell its direction is taken
- * for a Reply, as the decoder does: at worst the server gets a Call more than
- * it has room for, and a server that sends such messages may lose a connection.
+ * as long as the connection lasts. What does not tell its direction is a Reply
+ * where nothing else is expected. Where it may be a backward Call as well, the
+ * credit is kept: with one too many the server would get a Call that it has no
+ * Receive for. If it was a Reply, its RPC times out, and that ends the connection.
  *
  * Return: true if it does; not for what never answers a Call.
  */
-static inline bool rpcrdma_credits_freed_by(enum rpcrdma_verdict verdict,
-					    enum rpcrdma_reason reason)
+static inline bool rpcrdma_credits_freed_by(const struct rpcrdma_message *msg,
+					    bool backward)
 {
-	return verdict == RPCRDMA_DROP && reason != RPCRDMA_BAD_DIRECTION &&
-	       reason != RPCRDMA_BAD_DONE;
+	if (msg->reason == RPCRDMA_BAD_DIRECTION ||
+	    msg->reason == RPCRDMA_BAD_DONE)
+		return false;
+	return msg->direction == RPCRDMA_REPLY || !backward;
 }
 
 /**

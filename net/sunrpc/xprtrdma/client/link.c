@@ -141,13 +141,14 @@ void rpcrdma_link_credit_back(struct rpcrdma_link *link)
 }
 
 /*
- * Some RPC will not get its Reply, and sunrpc sends no second Call by the same
+ * Some RPC may not get its Reply, and sunrpc sends no second Call by the same
  * connection where the protocol forbids it: see client_timer().
  */
-static void link_reply_lost(struct rpcrdma_link *link)
+static void link_dropped(struct rpcrdma_link *link, bool backward)
 {
 	WRITE_ONCE(link->client->reply_lost, true);
-	rpcrdma_link_credit_back(link);
+	if (rpcrdma_credits_freed_by(&link->reply, backward))
+		rpcrdma_link_credit_back(link);
 }
 
 static void link_established(struct rpcrdma_conn *conn)
@@ -170,11 +171,11 @@ static void link_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_link *link = conn->role;
 	struct rpcrdma_message *msg = &link->reply;
+	bool backward = conn->config.backward_credits;
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len,
-				      RPCRDMA_REQUESTER,
-				      conn->config.backward_credits);
+				      RPCRDMA_REQUESTER, backward);
 	if (verdict == RPCRDMA_USE) {
 		if (msg->direction == RPCRDMA_REPLY)
 			rpcrdma_reply_received(link, recv);
@@ -186,8 +187,8 @@ static void link_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
 	link->client->stats.bad_replies++;
 	rpcrdma_recv_put(recv);
-	if (rpcrdma_credits_freed_by(verdict, msg->reason))
-		link_reply_lost(link);
+	if (verdict == RPCRDMA_DROP)
+		link_dropped(link, backward);
 	else if (verdict == RPCRDMA_ANSWER_ERR_VERS)
 		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
 	else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK)

@@ -154,6 +154,29 @@ void rpcrdma_callback_reply(struct rpcrdma_request *request)
 					      request->recv->len);
 }
 
+/**
+ * rpcrdma_callback_waits - whether a backward Call waits for its Reply
+ * @service: the connection, which has the backward direction
+ * @xid: of the Call
+ *
+ * sunrpc counts each XID that it does not find, so it is asked only if there are
+ * Calls at all: mostly there are none.
+ *
+ * Context: process.
+ * Return: true if one with this XID does.
+ */
+bool rpcrdma_callback_waits(struct rpcrdma_service *service, __be32 xid)
+{
+	struct rpc_xprt *xprt = READ_ONCE(service->xprt.xpt_bc_xprt);
+	bool found = false;
+
+	spin_lock(&xprt->queue_lock);
+	if (!RB_EMPTY_ROOT(&xprt->recv_queue))
+		found = xprt_lookup_rqst(xprt, xid);
+	spin_unlock(&xprt->queue_lock);
+	return found;
+}
+
 static int fill_call(struct rpcrdma_service *service, struct rpc_rqst *rqst,
 		     struct rpcrdma_message *msg, struct rpcrdma_send *send)
 {

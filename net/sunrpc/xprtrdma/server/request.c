@@ -399,13 +399,31 @@ static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	return 0;
 }
 
+/*
+ * A header too broken to tell its direction is that of a Reply if a backward Call
+ * with its XID waits for one: then it must not be answered.
+ */
+static enum rpcrdma_verdict decode(struct rpcrdma_request *request)
+{
+	bool backward = READ_ONCE(request->service->xprt.xpt_bc_xprt);
+	struct rpcrdma_message *msg = &request->msg;
+	enum rpcrdma_verdict verdict;
+
+	verdict = rpcrdma_wire_decode(msg, request->recv->data,
+				      request->recv->len, RPCRDMA_RESPONDER,
+				      backward);
+	if (backward && msg->direction == RPCRDMA_UNTOLD &&
+	    rpcrdma_callback_waits(request->service, msg->xid))
+		return RPCRDMA_DROP;
+	return verdict;
+}
+
 static int take_up_message(struct rpcrdma_service *service,
 			   const struct next *next, struct svc_rqst *rqstp)
 {
 	struct rpcrdma_request *request = next->idle ?: request_alloc(service);
 	struct rpcrdma_recv *recv = next->recv;
 	enum rpcrdma_verdict verdict;
-	bool backward;
 
 	if (!request) {
 		retry_later(service, recv);
@@ -415,9 +433,7 @@ static int take_up_message(struct rpcrdma_service *service,
 	request->invalidate = false;
 	request->results.count = 0;
 
-	backward = READ_ONCE(service->xprt.xpt_bc_xprt);
-	verdict = rpcrdma_wire_decode(&request->msg, recv->data, recv->len,
-				      RPCRDMA_RESPONDER, backward);
+	verdict = decode(request);
 	if (verdict == RPCRDMA_USE) {
 		if (request->msg.direction == RPCRDMA_CALL)
 			return take_up_call(request, rqstp);

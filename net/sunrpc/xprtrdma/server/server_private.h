@@ -265,6 +265,7 @@ struct rpcrdma_send *rpcrdma_service_send_get(struct rpcrdma_service *service);
 int rpcrdma_callback_init(void);
 void rpcrdma_callback_exit(void);
 void rpcrdma_callback_reply(struct rpcrdma_request *request);
+bool rpcrdma_callback_waits(struct rpcrdma_service *service, __be32 xid);
 
 /* sysctl.c */
 extern unsigned int rpcrdma_max_requests;

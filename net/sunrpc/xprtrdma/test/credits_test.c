@@ -157,22 +157,37 @@ struct discard_row {
 
 static const struct discard_row discard_rows[] = {
 	{
-		"too short to be anything", true, true,
+		"too short to be anything", false, true,
 		24, { 0xcafe, 1, 64, RPCRDMA_MSG },
 	}, {
-		"a version that nobody knows", true, true,
+		"too short to be anything, or a backward Call", true, false,
+		24, { 0xcafe, 1, 64, RPCRDMA_MSG },
+	}, {
+		"a version that nobody knows", false, true,
+		36, { 0xcafe, 7, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"a backward Call of another version, which is answered", true, false,
 		36, { 0xcafe, 7, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 1 },
 	}, {
 		"RDMA_MSGP", false, true,
 		36, { 0xcafe, 1, 64, RPCRDMA_MSGP, 0, 0, 0, 0xcafe, 1 },
 	}, {
-		"a Reply with a Write list that does not end", true, true,
+		"RDMA_MSGP, or a backward one", true, false,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSGP, 0, 0, 0, 0xcafe, 1 },
+	}, {
+		"a Write list that does not end", false, true,
+		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 1, 9, 0xcafe, 1 },
+	}, {
+		"a Write list that does not end, or a backward one", true, false,
 		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 1, 9, 0xcafe, 1 },
 	}, {
 		"a Reply of another XID than its header", true, true,
 		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 1 },
 	}, {
-		"RDMA_NOMSG with nothing", true, true,
+		"RDMA_NOMSG with nothing", false, true,
+		28, { 0xcafe, 1, 64, RPCRDMA_NOMSG },
+	}, {
+		"RDMA_NOMSG with nothing, or a backward one", true, false,
 		28, { 0xcafe, 1, 64, RPCRDMA_NOMSG },
 	}, {
 		"an RDMA_ERROR that cannot be decoded", true, true,
@@ -210,7 +225,8 @@ static void test_credits_discarded(struct kunit *test)
 	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
 				      row->backward);
 	KUNIT_EXPECT_NE(test, verdict, RPCRDMA_USE);
-	if (rpcrdma_credits_freed_by(verdict, msg->reason))
+	if (verdict == RPCRDMA_DROP &&
+	    rpcrdma_credits_freed_by(msg, row->backward))
 		rpcrdma_credits_give(&credits);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), row->frees ? 1 : 0);
 }

@@ -22,6 +22,7 @@ static void test_short_is_dropped(struct kunit *test)
 	}
 }
 
+/* No Call leaves in another version, so what has one is no Reply. */
 static void test_unknown_version(struct kunit *test)
 {
 	static const u32 versions[] = { 0, 2, 3, 0x01000000, U32_MAX };
@@ -33,8 +34,13 @@ static void test_unknown_version(struct kunit *test)
 		put_fixed(w, 17);
 		put_zeros(w, 3);
 		w->word[1] = cpu_to_be32(versions[i]);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
 				RPCRDMA_DROP);
+		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_VERSION);
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+				RPCRDMA_ANSWER_ERR_VERS);
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+				RPCRDMA_ANSWER_ERR_VERS);
 		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
 				RPCRDMA_ANSWER_ERR_VERS);
 		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_VERSION);
@@ -189,8 +195,10 @@ static void test_direction_of_broken_messages(struct kunit *test)
 	w->words = 10;
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
 			RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_UNTOLD);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
 			RPCRDMA_ANSWER_ERR_CHUNK);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_UNTOLD);
 }
 
 static void test_read_list_in_reply(struct kunit *test)
@@ -267,7 +275,10 @@ static void test_nomsg_payload_too_short(struct kunit *test)
 	expect_err_chunk(w, RPCRDMA_BAD_PAYLOAD_SHORT);
 }
 
-/* A Long Reply where no Reply can come is a Call without its payload. */
+/*
+ * A Long Reply where no Reply can come in a chunk is a Call without its payload:
+ * a server offers none.
+ */
 static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -280,8 +291,9 @@ static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
 	KUNIT_EXPECT_EQ(test, w->msg->stream_len, 4096);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
-			RPCRDMA_USE);
-	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
+			RPCRDMA_ANSWER_ERR_CHUNK);
+	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_NO_PAYLOAD);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_CALL);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
 			RPCRDMA_ANSWER_ERR_CHUNK);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_NO_PAYLOAD);

@@ -120,6 +120,27 @@ static enum rpcrdma_reason decode(struct rpcrdma_message *msg,
 }
 
 /*
+ * What this end expects tells more of the direction than the header does. No
+ * backward Call offers a Reply chunk, so a Long Reply that arrives at a server is
+ * a Call whose Position Zero Read chunk is missing. And Calls are sent in version
+ * 1 alone, and so are their Replies: where Calls may arrive, any other version is
+ * a Call's.
+ */
+static void correct_direction(struct rpcrdma_message *msg,
+			      enum rpcrdma_role role, bool backward)
+{
+	bool calls = role == RPCRDMA_RESPONDER || backward;
+
+	if (msg->reason == RPCRDMA_BAD_VERSION && calls)
+		msg->direction = RPCRDMA_CALL;
+	if (role != RPCRDMA_RESPONDER || msg->proc != RPCRDMA_NOMSG ||
+	    msg->direction != RPCRDMA_REPLY)
+		return;
+	msg->direction = RPCRDMA_CALL;
+	msg->reason = RPCRDMA_BAD_NO_PAYLOAD;
+}
+
+/*
  * A header too broken to tell its direction is taken for what this end gets in
  * the forward direction. Only a Call is ever answered: an RDMA_ERROR sent for
  * a broken Reply could hit some Call of the other direction with the same XID.
@@ -127,25 +148,17 @@ static enum rpcrdma_reason decode(struct rpcrdma_message *msg,
 static enum rpcrdma_verdict judge(struct rpcrdma_message *msg,
 				  enum rpcrdma_role role, bool backward)
 {
-	enum rpcrdma_direction forward, direction = msg->direction;
+	enum rpcrdma_direction forward, direction;
 
 	if (msg->reason == RPCRDMA_BAD_SHORT || msg->reason == RPCRDMA_BAD_DONE)
 		return RPCRDMA_DROP;
 
+	correct_direction(msg, role, backward);
 	forward = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL : RPCRDMA_REPLY;
-	if (direction == RPCRDMA_UNTOLD)
-		direction = forward;
+	direction = msg->direction == RPCRDMA_UNTOLD ? forward : msg->direction;
 	if (direction != forward && !backward) {
-		if (direction == RPCRDMA_CALL || msg->proc != RPCRDMA_NOMSG) {
-			msg->reason = RPCRDMA_BAD_DIRECTION;
-			return RPCRDMA_DROP;
-		}
-		/*
-		 * Only what is expected here tells a Long Reply from a Call
-		 * whose Position Zero Read chunk is missing.
-		 */
-		msg->reason = RPCRDMA_BAD_NO_PAYLOAD;
-		return RPCRDMA_ANSWER_ERR_CHUNK;
+		msg->reason = RPCRDMA_BAD_DIRECTION;
+		return RPCRDMA_DROP;
 	}
 
 	if (msg->reason == RPCRDMA_OK)
@@ -166,8 +179,8 @@ static enum rpcrdma_verdict judge(struct rpcrdma_message *msg,
  *
  * Implements RFC 8166 sections 4.2, 4.3 and 4.5, and RFC 8167 in that the
  * direction of the message, not @role, selects how its mistakes are handled.
- * Unless RPCRDMA_USE is returned, only @msg->reason has meaning, and what
- * rpcrdma_wire_make_error() needs.
+ * Unless RPCRDMA_USE is returned, only @msg->reason and @msg->direction have
+ * meaning, and what rpcrdma_wire_make_error() needs.
  *
  * Context: any.
  * Return:

@@ -47,7 +47,8 @@ enum rpcrdma_errcode {
 /*
  * The first two values are those of msg_type in an RPC message (RFC 5531).
  * It is the direction of a message, not the end of the connection it arrives
- * at, that says whether its receiver acts as responder or as requester.
+ * at, that says whether its receiver acts as responder or as requester. The third
+ * is for headers that are too broken to tell.
  */
 enum rpcrdma_direction {
 	RPCRDMA_CALL = 0,

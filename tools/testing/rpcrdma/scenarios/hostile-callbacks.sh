@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   where Calls go both ways, our server answers what may be a Call, and nothing that is a Reply
+# guests:  um
+# also:    um-debug debian-6.1 debian-6.12 smp-debug
+# devices: rxe siw
+# modules: ours
+# limit:   120
+
+. /lab/guest/peer.sh
+
+XID=0x17171717 OTHER=0x18181818
+# NFSv4.1 operations, RFC 8881; the program that the peer is called back by
+OP_OPEN=18 OP_EXCHANGE_ID=42 OP_CREATE_SESSION=43 OP_SEQUENCE=53 OP_RECLAIM_COMPLETE=58
+CB_PROGRAM=0x40000000 CB_COMPOUND=1
+
+client() {
+	client_begin
+	need "the peer" peer_up
+	need "the server delegates a file to it" wait_for 20 file_delegated
+	recall &
+	broken_messages
+	wait
+}
+
+# v41 OPERATIONS OPERATION...: a COMPOUND of minor version 1 with so many operations
+v41() {
+	echo "$(start $XID $RDMA_MSG) $NO_CHUNKS $(nfs_call $XID 4 $COMPOUND) 0 1 $*"
+}
+
+# v41_done OPERATIONS REST...: what answers that. The results begin with word 16.
+v41_done() {
+	echo "$XID 1 . $RDMA_MSG $NO_CHUNKS $(accepted $XID) 0 0 $*"
+}
+
+# sequence NUMBER: by the session that the last answer told of
+sequence() {
+	echo "$OP_SEQUENCE <18-21 $1 0 0 0"
+}
+
+# channel: header padding, longest Call and Reply, longest Reply that is kept,
+# operations, slots, no ird
+channel() {
+	echo "0 4096 4096 1024 8 4 0"
+}
+
+# opened NAME FILE: the lines by which a client of this name opens the file. It
+# takes Calls by the same connection, with AUTH_NONE.
+opened() {
+	echo "send $(v41 1 "$OP_EXCHANGE_ID 17 $RANDOM /$1 0 0 0")"
+	echo "expect $(v41_done 1 $OP_EXCHANGE_ID 0 ...)"
+	echo "send $(v41 1 "$OP_CREATE_SESSION <18-19 <20 2 $(channel) $(channel) $CB_PROGRAM 1 0")"
+	echo "expect $(v41_done 1 $OP_CREATE_SESSION 0 ...)"
+	echo "send $(v41 2 "$(sequence 1)" $OP_RECLAIM_COMPLETE 0)"
+	echo "expect $(v41_done 2 $OP_SEQUENCE 0 ...)"
+	# To read, denying nothing; the owner; it is there already, and has this name
+	echo "send $(v41 4 "$(sequence 2)" $OP_PUTROOTFH $OP_LOOKUP $EXPORT \
+		$OP_OPEN 0 1 0 0 0 /owner 0 0 "/$2")"
+	echo "expect $(v41_done 4 $OP_SEQUENCE 0 ...)"
+}
+
+# client_peer NAME FILE LINE...
+client_peer() {
+	local lines
+	mapfile -t lines < <(opened "$1" "$2")
+	peer "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 4096" "${lines[@]}" "${@:3}"
+}
+
+# nfsd delegates nothing in a grace period, and not what it has recalled lately: it
+# knows that by hashes, so any other file may do.
+file_delegated() {
+	FILE=delegated.$RANDOM
+	echo some >$LOCAL/$FILE
+	client_peer "$FILE" "$FILE" && delegated_to "$FILE"
+}
+
+# delegated_to NAME: of a client
+delegated_to() {
+	local info
+	info=$(grep -l "name: \"$1\"" /proc/fs/nfsd/clients/*/info) &&
+		grep -q 'type: deleg' "${info%/*}/states"
+}
+
+# Somebody else writes, so the file is recalled. For that he waits a lease period.
+recall() {
+	wait_for 20 delegated_to broken &&
+		timeout "$(seconds 50)" bash -c "echo more >>$LOCAL/$FILE"
+}
+
+# The recall is answered by a header that tells no direction: by its XID it is a
+# Reply. The same with an XID that nobody waits for may be a Call. And a Reply chunk
+# with nothing else cannot be a Reply, for the server has offered none.
+broken_messages() {
+	local no_kind=7
+	check "a Reply that is none is not answered, and all that may be a Call is" \
+		client_peer broken $FILE \
+		"expect . 1 . $RDMA_MSG $NO_CHUNKS . 0 2 $CB_PROGRAM . $CB_COMPOUND ..." \
+		"send <0 1 32 $no_kind $NO_CHUNKS $(accepted "<0")" \
+		"send $(start $OTHER $no_kind) $NO_CHUNKS $(accepted $OTHER)" \
+		"expect $(err_chunk $OTHER)" \
+		"send $(start $XID $RDMA_NOMSG) 0 0 $(reply_chunk @a)" \
+		"expect $(err_chunk $XID)" \
+		"send $(null_message $XID)" "expect $(null_reply $XID)"
+}
