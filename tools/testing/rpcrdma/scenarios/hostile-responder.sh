@@ -28,6 +28,7 @@ client() {
 	mounts_that_hang
 	credits
 	reads_that_fail
+	error_with_data
 	read_that_hangs
 	credit_that_is_lost
 	trace_stop
@@ -253,6 +254,18 @@ reads_that_fail() {
 	read_fails "two Write chunks for one" "$ok <7-10 1 1 <7-10 0 0 $result"
 	read_fails "the Write chunk as a Reply chunk" "$RDMA_NOMSG 0 0 1 1 <7-10"
 	read_fails "ERR_CHUNK" "$RDMA_ERROR $ERR_CHUNK"
+}
+
+# READ3res: NFS3ERR_IO, no attributes. The Write chunk comes back full: nobody looks.
+error_with_data() {
+	serve_files 32 \
+		"answer $READ_CALL = <0 1 32 $RDMA_MSG 0 1 1 <7-10 0 0 $(accepted "<13") 5 0"
+	check "an error, and data with it: mount" from_peer soft
+	check "an error, and data with it: the READ fails, and at once" \
+		fails_at_once read_file timeout $AT_ONCE
+	check "an error, and data with it: it is the server's error" is 0 "$(bad_replies)"
+	check "an error, and data with it: umount" umount /mnt
+	peer_stop
 }
 
 # A READ without an answer on a hard mount

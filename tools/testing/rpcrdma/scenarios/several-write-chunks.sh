@@ -204,8 +204,10 @@ write_in_steps() {
 	check "with padding, these are all of it" is $((LONG + 3)) $(($(steps | paste -sd +)))
 }
 
-# RFC 8166 lets a requester cut a Call where it likes. The RPC server and nfsd
-# expect some things where byte streams have them.
+# A requester may reduce whole data items that are DDP-eligible, and nothing else (RFC
+# 8166 sections 3.4.4 and 6.1). One that cuts its Calls elsewhere is understood all
+# the same, see "What nfsd gets" in design.rst. The RPC server and nfsd expect some
+# things where byte streams have them.
 cut_anywhere() {
 	write_cut "more than its Read chunk has, the rest is inline" 0 1000
 	write_cut "data that begin inline, and go on in the Read chunk" 1000 $LONG
