@@ -538,7 +538,10 @@ int rpcrdma_call_send(struct rpc_rqst *rqst)
 		return -ENOBUFS;
 	default:
 		link->client->stats.failed++;
-		if (!bc_prealloc(rqst))
+		/* RFC 8166 section 4.5.4: the server is to know that it gets no Reply. */
+		if (bc_prealloc(rqst))
+			rpcrdma_conn_close(link->conn, ret);
+		else
 			rpcrdma_rpc_fail(rqst, ret);
 		return 0;
 	}

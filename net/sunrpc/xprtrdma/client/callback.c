@@ -16,7 +16,8 @@
  * @msg: its header, which this makes unusable
  * @error: what the server is told
  *
- * Without room to send it in, the server is left to find out by itself.
+ * Without room to send it in, the connection ends, for the server is to know that
+ * it gets no Reply (RFC 8166 section 4.5.4).
  *
  * Context: ->received.
  */
@@ -25,10 +26,10 @@ void rpcrdma_backward_refuse(struct rpcrdma_conn *conn,
 			     enum rpcrdma_errcode error)
 {
 	struct rpcrdma_send *send = rpcrdma_send_get(conn);
-	int ret;
+	int ret = -ENOBUFS;
 
 	if (!send)
-		return;
+		goto close;
 	rpcrdma_wire_make_error(msg, error, RPCRDMA_BACKWARD_CREDITS);
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
@@ -36,10 +37,13 @@ void rpcrdma_backward_refuse(struct rpcrdma_conn *conn,
 	send->len = ret;
 	send->work.done = rpcrdma_send_done;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
-	if (!rpcrdma_send_post(send, NULL, false))
+	ret = rpcrdma_send_post(send, NULL, false);
+	if (!ret)
 		return;
 put:
 	rpcrdma_send_put(send);
+close:
+	rpcrdma_conn_close(conn, ret);
 }
 
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
@@ -323,11 +327,11 @@ void rpcrdma_backward_received(struct rpcrdma_link *link,
  * @link: the connection as it is now
  * @rqst: the backward Call
  *
- * A Reply whose Call came by another connection is dropped, as is one that the
- * server could not receive.
+ * A Reply whose Call came by another connection is dropped.
  *
  * Context: XPRT_LOCKED is held.
- * Return: 0, -EAGAIN or -ENOTCONN.
+ * Return: 0, -EAGAIN or -ENOTCONN; else it cannot be sent, as it is too long for the
+ * server.
  */
 int rpcrdma_backward_reply(struct rpcrdma_link *link, struct rpc_rqst *rqst)
 {

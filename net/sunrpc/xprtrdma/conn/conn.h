@@ -168,7 +168,8 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 /**
  * struct rpcrdma_work - a chain of work requests and what to do afterwards
  * @done: called once for each posted work, when the queue pair is through with
- *	it: @status is zero, or a negative errno if the connection broke first.
+ *	it: @status is zero, or a negative errno if the connection broke first:
+ *	-EREMOTEIO if that was because the peer denied it access to memory.
  *	One that is not signalled may have to wait long, for a later one that
  *	is. A signalled one may overtake an RDMA Read that is before it.
  *
@@ -185,6 +186,7 @@ struct rpcrdma_work {
 	unsigned long since;		/* posted; if signalled */
 	u16 wrs;
 	bool signalled;
+	bool denied;			/* the peer did not allow an RDMA operation */
 };
 
 int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,

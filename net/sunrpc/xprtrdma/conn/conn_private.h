@@ -141,7 +141,7 @@ struct rpcrdma_conn {
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	struct rpcrdma_depths depths;
-	struct ib_cqe error_cqe;	/* of work requests without their own */
+	struct ib_cqe error_cqe;	/* of registrations and invalidations */
 
 	/* work.c: @post_lock protects these, @state and posting to @qp */
 	spinlock_t post_lock;

@@ -157,6 +157,8 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		/* The teardown completes the work, after draining. */
+		if (wc->status == IB_WC_REM_ACCESS_ERR)
+			work->denied = true;
 		rpcrdma_conn_wc_error(conn, wc);
 		return;
 	}
@@ -176,7 +178,7 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 		work->done(work, 0);
 }
 
-/* Of work requests that are neither last nor have a completion of their own */
+/* Of registrations and invalidations that are not the last of their chain */
 static void error_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_conn *conn = container_of(wc->wr_cqe,
@@ -252,7 +254,7 @@ static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 		return -ENOTCONN;
 	for (wr = first; wr != last; wr = wr->next) {
 		if (!wr->wr_cqe)
-			wr->wr_cqe = &conn->error_cqe;
+			wr->wr_cqe = &work->cqe;
 		wrs++;
 	}
 	if (wrs > conn->max_chain)
@@ -264,6 +266,7 @@ static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	work->first = first;
 	work->last = last;
 	work->wrs = wrs;
+	work->denied = false;
 	return 0;
 }
 
@@ -423,5 +426,5 @@ void rpcrdma_work_flush(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&conn->post_lock);
 
 	list_for_each_entry_safe(work, next, &flushed, list)
-		work->done(work, -ENOTCONN);
+		work->done(work, work->denied ? -EREMOTEIO : -ENOTCONN);
 }

@@ -155,6 +155,7 @@ static void pull_done(struct rpcrdma_work *work, int status)
 	request->pull_time += jiffies - request->pull_since;
 	if (request->pull_time > PULL_LIMIT && !rpcrdma_pull_all_read(request))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
+	rpcrdma_denied_note(request, status);
 	rpcrdma_burst_destroy(request);
 	if (status)
 		rpcrdma_request_put(request);

@@ -264,6 +264,7 @@ static void reply_done(struct rpcrdma_work *work, int status)
 	rpcrdma_send_put(send);
 	if (!request)
 		return;
+	rpcrdma_denied_note(request, status);
 	rpcrdma_burst_destroy(request);
 	rpcrdma_request_put(request);
 }

@@ -378,6 +378,10 @@ static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	struct rpcrdma_conn *conn = service->conn;
 
 	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
+	if (rpcrdma_denied_before(request)) {
+		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		return 0;
+	}
 	request->invalidate = conn->agreement.remote_inv &&
 			      rpcrdma_choose_handle(&request->msg,
 						    &request->handle);

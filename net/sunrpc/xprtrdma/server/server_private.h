@@ -261,6 +261,10 @@ void rpcrdma_reply_error(struct rpcrdma_request *request,
 			 enum rpcrdma_errcode error);
 struct rpcrdma_send *rpcrdma_service_send_get(struct rpcrdma_service *service);
 
+/* denied.c */
+void rpcrdma_denied_note(const struct rpcrdma_request *request, int status);
+bool rpcrdma_denied_before(const struct rpcrdma_request *request);
+
 /* callback.c */
 int rpcrdma_callback_init(void);
 void rpcrdma_callback_exit(void);

@@ -152,6 +152,8 @@ static void burst_flushed(struct rpcrdma_work *work, int status)
 	struct rpcrdma_burst *burst =
 		container_of(work, struct rpcrdma_burst, work);
 
+	rpcrdma_denied_note(container_of(burst, struct rpcrdma_request, burst),
+			    status);
 	burst->status = status;
 	complete(&burst->posted);
 }

@@ -115,6 +115,7 @@ struct chain {
 	struct ib_send_wr wr[CHAIN_MAX + 1];
 	struct queue *queue;
 	int due;		/* calls of work.done */
+	int status;		/* of the last */
 };
 
 /* A connection with a queue pair that does nothing until it is told to */
@@ -184,6 +185,7 @@ static void chain_done(struct rpcrdma_work *work, int status)
 	note(chain->queue, status ? '~' : '.');
 	note(chain->queue, name_of(chain));
 	chain->due--;
+	chain->status = status;
 }
 
 static struct queue *queue_make(struct kunit *test)
@@ -384,6 +386,30 @@ static void test_no_completion(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
+/* What the peer does not allow ends the connection, and is its own work's fault. */
+static void test_denied(struct kunit *test)
+{
+	struct queue *queue = queue_make(test);
+	struct ib_wc wc = { .status = IB_WC_REM_ACCESS_ERR };
+	struct rpcrdma_conn *conn = queue->conn;
+
+	queue_reset(queue, &work_rows[0]);
+	take_steps(queue, "A3b1C1");
+	forget_verbs(conn);
+	wc.wr_cqe = queue->chain[0].wr[0].wr_cqe;
+	wc.wr_cqe->done(NULL, &wc);
+	wc.status = IB_WC_WR_FLUSH_ERR;
+	wc.wr_cqe = queue->chain[2].wr[0].wr_cqe;
+	wc.wr_cqe->done(NULL, &wc);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
+	flush_workqueue(rpcrdma_wq);
+	rpcrdma_work_flush(conn);
+	KUNIT_EXPECT_EQ(test, queue->chain[0].status, -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, queue->chain[1].status, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, queue->chain[2].status, -ENOTCONN);
+	rpcrdma_conn_put(conn);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
@@ -393,6 +419,7 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_never_gets_stuck),
 	KUNIT_CASE(test_chains),
 	KUNIT_CASE(test_no_completion),
+	KUNIT_CASE(test_denied),
 	{}
 };
 

@@ -25,6 +25,7 @@ client() {
 	unreasonable_chunks
 	dropped_messages
 	lost_connections
+	denied_calls
 	too_many_calls
 	stalled_reads
 	come_and_go
@@ -205,15 +206,14 @@ dropped_messages() {
 
 # RFC 8166 section 4.5.3: operational errors are fatal to the connection
 lost_connections() {
-	local overrun="@a.handle 16388 @a.address"
+	local overrun="@a.handle 16388 @a.address" XID=0x1a1a1a00
 	lost "RDMA Read of a handle that is none" \
 		"send $(with_chunks "$(read_segment 40 "$NOWHERE")" 0 0 0)"
+	XID=$((XID + 1))
 	lost "RDMA Read beyond the end of a registration" \
 		"send $(with_chunks "$(read_segment 40 "$overrun")" 0 0 0)"
-	lost "RDMA Write to a handle that is none" \
-		"send $(lookup $XID other)" "expect $(found $XID)" \
-		"send $(start $XID $RDMA_MSG) 0 $(write_chunk "$NOWHERE") 0 0 \
-			$(nfs_call $XID 3 $READ) $FOUND 0 0 4096"
+	XID=$((XID + 1))
+	lost "RDMA Write to a handle that is none" "${WRITE_TO_NOWHERE[@]//XID/$XID}"
 	lost "a message longer than the Receives" "send $(repeat 5000 0)"
 	lost "Send with Invalidate of a handle that is none" \
 		"send !0xdeadbeef $(null_message $XID)"
@@ -221,6 +221,36 @@ lost_connections() {
 		"connect $SERVER4 $PORT" "send $(null_message $XID)" closed
 	untouched
 }
+
+# The same section: a Call that has broken the connection is answered with ERR_CHUNK,
+# the third time that it comes.
+denied_calls() {
+	local XID=0x1b1b1b00 what
+	if [ "$DEVICE" = siw ]; then
+		skip "Calls that have broken two connections: ERR_CHUNK" \
+			"siw does not tell what the other end has not allowed"
+		return
+	fi
+	for what in first second; do
+		lost "RDMA Read of a handle that is none, the $what time" \
+			"send $(with_chunks "$(read_segment 40 "$NOWHERE")" 0 0 0)"
+	done
+	refused "RDMA Read of a handle that is none, the third time" \
+		"$(with_chunks "$(read_segment 40 "$NOWHERE")" 0 0 0)"
+	XID=$((XID + 1))
+	for what in first second; do
+		lost "RDMA Write to a handle that is none, the $what time" \
+			"${WRITE_TO_NOWHERE[@]//XID/$XID}"
+	done
+	still_answers "RDMA Write to a handle that is none, the third time: ERR_CHUNK" \
+		"${WRITE_TO_NOWHERE[@]//XID/$XID}" "expect $(err_chunk $XID)"
+	untouched
+}
+
+# A READ into a Write chunk that is none, for XID
+WRITE_TO_NOWHERE=("send $(lookup XID other)" "expect $(found XID)"
+	"send $(start XID $RDMA_MSG) 0 $(write_chunk "$NOWHERE") 0 0 \
+		$(nfs_call XID 3 $READ) $FOUND 0 0 4096")
 
 # More than twice what the server ever grants. Each time that it has no Receive
 # left costs 0.66 s, which is what the CM has rxe wait then; iWARP does not wait,
