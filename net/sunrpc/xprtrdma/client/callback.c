@@ -48,12 +48,6 @@ close:
 
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
 
-/*
- * What NFS tells the server of the longest Call and Reply. It asks once, and
- * the next connection may agree on less than this one; not on less than this.
- */
-#define MAX_PAYLOAD	(RPCRDMA_INLINE_MIN - RPCRDMA_HEADER_MIN)
-
 /**
  * struct rpcrdma_backward - a backward Call and its Reply
  * @rqst: the rpc_rqst, which has to be first
@@ -181,22 +175,26 @@ void rpcrdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
  * rpcrdma_backward_maxpayload - the rpc_xprt_ops's bc_maxpayload
  * @xprt: the transport
  *
+ * NFS asks when it makes a session, by a connection that there is already. The next
+ * one may agree on less, for the same session. Callbacks are mostly shorter than
+ * what all connections take.
+ *
  * Return: octets of the longest backward Call or Reply.
  */
 size_t rpcrdma_backward_maxpayload(struct rpc_xprt *xprt)
 {
-	return MAX_PAYLOAD;
+	return READ_ONCE(rpcrdma_client_of(xprt)->backward_payload);
 }
 
 /**
  * rpcrdma_backward_slots - the rpc_xprt_ops's bc_num_slots
  * @xprt: the transport
  *
- * Return: backward Calls that the server may have outstanding.
+ * Return: backward Calls that the server may have slots for.
  */
 unsigned int rpcrdma_backward_slots(struct rpc_xprt *xprt)
 {
-	return RPCRDMA_BACKWARD_CREDITS;
+	return RPCRDMA_BACKWARD_SLOTS;
 }
 
 static void backward_put(struct rpcrdma_client *client,

@@ -44,6 +44,12 @@
 /* Backward Calls that the server may have outstanding (RFC 8167) */
 #define RPCRDMA_BACKWARD_CREDITS	8
 
+/*
+ * Slots that NFS may offer the server for them, by default as many as it has. They
+ * cost no Receives: a Call that has a slot and no credit waits at the server.
+ */
+#define RPCRDMA_BACKWARD_SLOTS		16
+
 /* Payload that small is copied into the Send rather than gathered. */
 #define RPCRDMA_GATHER_MIN		8192
 
@@ -100,6 +106,8 @@ struct rpcrdma_client_stats {
  * @hex_port: ""
  * @hex_address: its address, in words
  * @wants_backward: NFSv4.1 or later, so that the server may call back
+ * @backward_payload: octets of the longest backward Call or Reply, by what the last
+ *	connection agreed on; written in ->established
  * @reply_lost: a Reply on this connection was discarded, so some RPC may wait
  *	for it in vain
  * @idle: slots not in use; reserve_lock
@@ -128,6 +136,7 @@ struct rpcrdma_client {
 	char hex_port[sizeof("ffff")];
 	char hex_address[2 * sizeof(struct in6_addr) + 1];
 	bool wants_backward;
+	u32 backward_payload;
 	bool reply_lost;
 
 	struct list_head idle;

@@ -128,3 +128,24 @@ int rpcrdma_form_choose(struct rpcrdma_form *form,
 	form->inline_len = body;
 	return 0;
 }
+
+/**
+ * rpcrdma_form_backward - how long backward Calls and their Replies may be
+ * @agreement: the thresholds of a connection; those that are not agreed on yet are
+ *	RPCRDMA_INLINE_MIN
+ * @room: octets that there are buffers for
+ *
+ * Both are inline, and NFS tells the server one limit for both.
+ *
+ * Context: any.
+ * Return: octets of RPC message.
+ */
+u32 rpcrdma_form_backward(const struct rpcrdma_agreement *agreement, u32 room)
+{
+	u32 threshold = agreement->call_threshold;
+
+	if (threshold > agreement->reply_threshold)
+		threshold = agreement->reply_threshold;
+	threshold -= RPCRDMA_HEADER_MIN;
+	return threshold < room ? threshold : room;
+}

@@ -68,5 +68,6 @@ bool rpcrdma_form_inline(struct rpcrdma_form *form,
 			 const struct rpcrdma_sizes *sizes);
 int rpcrdma_form_choose(struct rpcrdma_form *form,
 			const struct rpcrdma_sizes *sizes);
+u32 rpcrdma_form_backward(const struct rpcrdma_agreement *agreement, u32 room);
 
 #endif /* RPCRDMA_CLIENT_FORM_H */

@@ -158,6 +158,8 @@ static void link_established(struct rpcrdma_conn *conn)
 
 	link->conn = conn;
 	link->max_mr_pages = conn->device->max_mr_pages;
+	WRITE_ONCE(link->client->backward_payload,
+		   rpcrdma_form_backward(&conn->agreement, PAGE_SIZE));
 	spin_lock(&xprt->transport_lock);
 	link->client->local = conn->local_addr;
 	spin_unlock(&xprt->transport_lock);

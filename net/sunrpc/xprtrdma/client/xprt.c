@@ -254,6 +254,7 @@ static void client_init(struct rpcrdma_client *client,
 
 	/* NFSv4.1 and later say so in this way. */
 	client->wants_backward = args->flags & XPRT_CREATE_INFINITE_SLOTS;
+	client->backward_payload = RPCRDMA_INLINE_MIN - RPCRDMA_HEADER_MIN;
 	spin_lock_init(&client->backward_lock);
 	INIT_LIST_HEAD(&client->backward_idle);
 	rpcrdma_link_init(client);

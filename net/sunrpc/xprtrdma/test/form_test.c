@@ -389,12 +389,32 @@ static void test_form_segments(struct kunit *test)
 	expect_no_form(test, whole);
 }
 
+/* As the smaller threshold has it, and no more than there is room for */
+static void test_form_backward(struct kunit *test)
+{
+	struct rpcrdma_agreement agreement = {
+		.call_threshold = 1024, .reply_threshold = 1024,
+	};
+
+	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 996);
+	agreement.call_threshold = 16384;
+	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 996);
+	agreement.reply_threshold = 4096;
+	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 4068);
+	agreement.call_threshold = 2048;
+	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 2020);
+	agreement.call_threshold = 16384;
+	agreement.reply_threshold = RPCRDMA_INLINE_MAX;
+	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 4096);
+}
+
 static struct kunit_case form_cases[] = {
 	KUNIT_CASE_PARAM(test_form, form_gen_params),
 	KUNIT_CASE_PARAM(test_form_header_len, form_gen_params),
 	KUNIT_CASE(test_form_thresholds),
 	KUNIT_CASE(test_form_too_long),
 	KUNIT_CASE(test_form_segments),
+	KUNIT_CASE(test_form_backward),
 	{}
 };
 

@@ -21,7 +21,9 @@ client() {
 	local vers
 	client_begin
 	for vers in 4.1 4.2; do
-		need "mount v$vers" nfs_mount $vers rdma /mnt
+		need "mount v$vers" told_of_session nfs_mount $vers rdma /mnt
+		[ "$MODULE" != ours ] || check "v$vers: the server may call back with a whole page" \
+			grep "max_rqst_sz=4096 max_resp_sz=4096 .* max_reqs=16$" /tmp/session
 		check "v$vers: make $FILES files" make_files $vers
 		check "v$vers: the server delegates most of them" wait_for 20 delegated $vers
 		trace_recalls
@@ -33,6 +35,18 @@ client() {
 		check "v$vers: the client reads what was written" is $FILES "$(cat /mnt/$vers.* | grep -c more)"
 		check "umount" umount /mnt
 	done
+}
+
+# told_of_session COMMAND...: what NFS itself prints meanwhile of the session's
+# backward direction goes to /tmp/session. 16 is NFSDBG_PROC.
+told_of_session() {
+	local status
+	echo 16 >/proc/sys/sunrpc/nfs_debug
+	"$@"
+	status=$?
+	echo 0 >/proc/sys/sunrpc/nfs_debug
+	dmesg | grep 'Back Channel' | tail -n 1 >/tmp/session
+	return $status
 }
 
 # Others for each version: what was recalled is not delegated again so soon.
