@@ -55,12 +55,8 @@ static bool ddp_allowed(const struct rpc_rqst *rqst)
 static u32 span_segments(const struct rpcrdma_link *link, unsigned int offset,
 			 u32 len)
 {
-	unsigned int pages;
-
-	if (!len)
-		return 0;
-	pages = DIV_ROUND_UP(offset_in_page(offset) + len, PAGE_SIZE);
-	return DIV_ROUND_UP(pages, link->max_mr_pages);
+	return rpcrdma_form_segments(offset_in_page(offset), len,
+				     link->max_mr_pages, link->conn->bounced);
 }
 
 static u32 page_segments(const struct rpcrdma_link *link,
@@ -109,12 +105,11 @@ static int choose_form(const struct rpcrdma_link *link,
 
 /* Chunks */
 
-/*
- * The device may be short of mappings now, and have some later. Nothing tells
- * that from memory that it can never map.
- */
-static int mapping_failed(struct rpcrdma_request *request)
+/* What -ENOBUFS says of memory that cannot be mapped need not be true for ever. */
+static int mapping_failed(struct rpcrdma_request *request, int error)
 {
+	if (error != -ENOBUFS)
+		return -EIO;
 	if (!request->mapping_since)
 		request->mapping_since = jiffies ?: 1;
 	return time_before(jiffies, request->mapping_since + MAPPING_PATIENCE) ?
@@ -129,7 +124,7 @@ static int finish_mr(struct builder *b)
 	b->mr = NULL;
 	ret = rpcrdma_mr_map(mr, b->direction);
 	if (ret)
-		return mapping_failed(b->request);
+		return mapping_failed(b->request, ret);
 	*b->next = &mr->reg_wr.wr;
 	b->next = &mr->reg_wr.wr.next;
 	b->link->client->stats.registrations++;
@@ -317,7 +312,7 @@ static int gather_pages(struct builder *b, const struct xdr_buf *buf)
 
 	if (!ret)
 		ret = rpcrdma_kvec_pieces(&buf->tail[0], gather_piece, b->send);
-	return ret ? mapping_failed(b->request) : 0;
+	return ret ? mapping_failed(b->request, ret) : 0;
 }
 
 static int build_payload(struct builder *b, u32 header_len, bool gather)

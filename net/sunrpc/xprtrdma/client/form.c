@@ -2,6 +2,9 @@
 /*
  * How a Call and its Reply travel, RFC 8166 sections 3.5 and 4.3.
  */
+#include <linux/minmax.h>
+#include <linux/mm.h>
+
 #include "form.h"
 
 /* What chunks add to a smallest header, RFC 8166 section 4.1.2 */
@@ -9,6 +12,36 @@
 #define WRITE_CHUNK_LEN		8
 #define REPLY_CHUNK_LEN		4
 #define SEGMENT_LEN		16
+
+/**
+ * rpcrdma_form_segments - how many segments a row of pages needs
+ * @offset: octets into the first page, less than a page
+ * @len: octets, over as many pages as that takes
+ * @max_pages: that one segment can have
+ * @bounced: what is less than a page needs a segment of its own
+ *
+ * Context: any.
+ * Return: segments.
+ */
+u32 rpcrdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages,
+			  bool bounced)
+{
+	u32 pieces = 0;
+
+	if (bounced && len && offset) {
+		len -= min_t(u32, len, PAGE_SIZE - offset);
+		offset = 0;
+		pieces++;
+	}
+	if (!len)
+		return pieces;
+	if (bounced && offset_in_page(len)) {
+		len -= offset_in_page(len);
+		pieces++;
+	}
+	return pieces + DIV_ROUND_UP(DIV_ROUND_UP(offset + len, PAGE_SIZE),
+				     max_pages);
+}
 
 static u64 round_up_to_xdr(u32 octets)
 {

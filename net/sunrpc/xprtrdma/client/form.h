@@ -64,6 +64,8 @@ struct rpcrdma_form {
 	u32 inline_len;
 };
 
+u32 rpcrdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages,
+			  bool bounced);
 bool rpcrdma_form_inline(struct rpcrdma_form *form,
 			 const struct rpcrdma_sizes *sizes);
 int rpcrdma_form_choose(struct rpcrdma_form *form,

@@ -324,6 +324,9 @@ struct rpcrdma_device {
  * @send_sges: elements of one Send besides the header's
  * @max_chain: work requests in one chain at most
  * @read_depth: RDMA Reads that this end may have outstanding; zero: none
+ * @bounced: memory turned out to be bounced on its way to the device, so that
+ *	only whole pages can be neighbours in a registration; of whoever maps
+ *	registrations, which is one thread at a time
  * @local_addr: from ->established on, on the server from the start
  * @peer_addr: always
  * @peer: the other end, "address:port", for logs and traces

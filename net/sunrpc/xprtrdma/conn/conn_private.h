@@ -110,6 +110,7 @@ struct rpcrdma_conn {
 	unsigned int send_sges;
 	unsigned int max_chain;
 	unsigned int read_depth;
+	bool bounced;
 	struct sockaddr_storage local_addr;
 	struct sockaddr_storage peer_addr;
 	char peer[RPCRDMA_PEER_LEN];

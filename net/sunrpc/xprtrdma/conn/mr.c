@@ -202,14 +202,31 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 	return mr;
 }
 
-static bool mr_has_gap(const struct rpcrdma_mr *mr, unsigned int offset)
+/*
+ * Of @len octets, how many may follow what is there. What is bounced keeps
+ * neither its place within a page nor its neighbours there, so then it is either
+ * whole pages or one piece.
+ */
+static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
+			       unsigned int len)
 {
+	bool bounced = mr->conn->bounced;
 	const struct scatterlist *last;
 
-	if (!mr->num_sg || mr->mr_type == IB_MR_TYPE_SG_GAPS)
-		return false;
-	last = &mr->sgl[mr->num_sg - 1];
-	return offset || last->offset + last->length != PAGE_SIZE;
+	if (mr->mr_type == IB_MR_TYPE_SG_GAPS)
+		return len;
+	if (mr->num_sg) {
+		last = &mr->sgl[mr->num_sg - 1];
+		if (offset || last->offset + last->length != PAGE_SIZE)
+			return 0;
+		if (bounced && (last->offset || len < PAGE_SIZE))
+			return 0;
+	}
+	if (!bounced)
+		return len;
+	return offset || len < PAGE_SIZE ?
+	       min_t(unsigned int, len, PAGE_SIZE - offset) :
+	       round_down(len, PAGE_SIZE);
 }
 
 /**
@@ -220,7 +237,8 @@ static bool mr_has_gap(const struct rpcrdma_mr *mr, unsigned int offset)
  * @len: octets, over as many pages as that takes
  *
  * Unless the device can do better, only the first piece may begin and only the
- * last may end within a page.
+ * last may end within a page; if memory is bounced, neither may if there are
+ * others.
  *
  * Context: any.
  * Return: how many octets it took; if not all, no more fit into this
@@ -231,11 +249,10 @@ unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 {
 	struct scatterlist *sg = &mr->sgl[mr->num_sg];
 	const struct scatterlist *end = &mr->sgl[mr->max_sg];
-	unsigned int left = len;
+	unsigned int left;
 
-	if (mr_has_gap(mr, offset))
-		return 0;
-	for (; left && sg < end; sg++) {
+	len = mr_may_add(mr, offset, len);
+	for (left = len; left && sg < end; sg++) {
 		unsigned int part = min_t(unsigned int, left,
 					  PAGE_SIZE - offset);
 
@@ -268,6 +285,23 @@ static void mr_fill_wr(struct rpcrdma_mr *mr)
 	};
 }
 
+/*
+ * The device could take a part of the memory only, though all its limits were
+ * kept to: so the pages were bounced, and are not neighbours there as they are
+ * here. The next attempt keeps apart what is not a whole page. If this one did
+ * so already, there is no other way.
+ */
+static int mr_not_whole(struct rpcrdma_mr *mr)
+{
+	struct rpcrdma_conn *conn = mr->conn;
+
+	if (conn->bounced || mr->num_sg == 1 ||
+	    mr->mr_type == IB_MR_TYPE_SG_GAPS)
+		return -EIO;
+	conn->bounced = true;
+	return -ENOBUFS;
+}
+
 /**
  * rpcrdma_mr_map - prepare a registration for the peer
  * @mr: the registration, with memory in it
@@ -277,24 +311,29 @@ static void mr_fill_wr(struct rpcrdma_mr *mr)
  * Afterwards @mr->segment may be offered in a message, behind @mr->reg_wr. If
  * that is never posted, the registration needs no invalidation.
  *
- * Context: entered; may sleep.
- * Return: 0 or a negative errno: the memory cannot be mapped.
+ * Context: entered; may sleep; not at the same time as another of this
+ * connection, or rpcrdma_mr_add().
+ * Return: 0. -ENOBUFS: not now; the same memory may be mapped later, if it is
+ * added to registrations anew. -EIO: it never can be.
  */
 int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 {
 	struct ib_device *device = mr->conn->device->ib;
-	int mapped, n;
+	struct sg_table table = { .sgl = mr->sgl, .orig_nents = mr->num_sg };
+	int ret;
 
 	mr->direction = direction;
-	mapped = ib_dma_map_sg(device, mr->sgl, mr->num_sg, mr->direction);
-	if (!mapped)
-		return -EIO;
+	ret = ib_dma_map_sgtable_attrs(device, &table, direction, 0);
+	if (ret)
+		return ret == -EINVAL || ret == -EREMOTEIO ? -EIO : -ENOBUFS;
 	mr->mapped = true;
 	/* A key that a peer may still remember is not to be used again soon. */
 	ib_update_fast_reg_key(mr->mr, ib_inc_rkey(mr->mr->rkey));
-	n = ib_map_mr_sg(mr->mr, mr->sgl, mapped, NULL, PAGE_SIZE);
-	if (n != mapped)
-		return n < 0 ? n : -EIO;
+	ret = ib_map_mr_sg(mr->mr, mr->sgl, table.nents, NULL, PAGE_SIZE);
+	if (ret < 0)
+		return -EIO;
+	if (ret < table.nents)
+		return mr_not_whole(mr);
 	mr_fill_wr(mr);
 	trace_rpcrdma_mr_map(mr->conn, mr);
 	return 0;

@@ -196,7 +196,7 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
  *
  * Context: as rpcrdma_send_get().
  * Return: 0; -ENOSPC: the Send has all elements that the device allows;
- * -EIO: the page could not be mapped.
+ * -ENOBUFS: the page could not be mapped, which may be for lack of room.
  */
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len)
@@ -212,7 +212,7 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 	sge->addr = ib_dma_map_page(conn_device(conn), page, offset, len,
 				    DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(conn_device(conn), sge->addr))
-		return -EIO;
+		return -ENOBUFS;
 	sge->length = len;
 	sge->lkey = conn->pd->local_dma_lkey;
 	send->num_sge++;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of conn/: registrations, with a device that has none of its own.
+ */
+#include <kunit/test.h>
+#include <linux/mm.h>
+
+#include "../client/form.h"
+#include "../conn/conn.h"
+
+#define MRS		8
+#define MR_PAGES	4
+#define PAGES		9
+
+/* A connection whose registrations are made here, and never posted */
+struct pool {
+	struct ib_device ib;
+	struct rpcrdma_device device;
+	struct rpcrdma_conn *conn;
+	struct rpcrdma_mr mr[MRS];
+	struct scatterlist sgl[MRS][MR_PAGES];
+	struct ib_mr ib_mr[MRS];
+	struct page *page[PAGES];
+};
+
+/* What the device does with memory. Tests run one after the other. */
+static bool bounces;
+static int map_error;
+
+static int any_page(struct ib_mr *mr, u64 address)
+{
+	return 0;
+}
+
+/*
+ * Memory is bounced to pages of its own, and what is less than a page to some
+ * place within one.
+ */
+static int pool_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
+			  unsigned int *offset)
+{
+	struct scatterlist *sg;
+	int i;
+
+	if (map_error)
+		return map_error;
+	for_each_sg(sgl, sg, bounces ? nents : 0, i)
+		if (sg->length < PAGE_SIZE)
+			sg_dma_address(sg) = round_down(sg_dma_address(sg),
+							PAGE_SIZE) + 2048;
+	return ib_sg_to_pages(mr, sgl, nents, offset, any_page);
+}
+
+static void pool_add(struct pool *pool, unsigned int i)
+{
+	struct rpcrdma_conn *conn = pool->conn;
+	struct rpcrdma_mr *mr = &pool->mr[i];
+
+	sg_init_table(pool->sgl[i], MR_PAGES);
+	pool->ib_mr[i].device = &pool->ib;
+	pool->ib_mr[i].rkey = i << 8;
+	mr->mr = &pool->ib_mr[i];
+	mr->mr_type = IB_MR_TYPE_MEM_REG;
+	mr->sgl = pool->sgl[i];
+	mr->max_sg = MR_PAGES;
+	mr->conn = conn;
+	list_add_tail(&mr->list, &conn->mrs_free);
+	conn->num_mrs_free++;
+}
+
+static struct pool *pool_make(struct kunit *test)
+{
+	struct pool *pool = kunit_kzalloc(test, sizeof(*pool), GFP_KERNEL);
+	struct rpcrdma_conn *conn;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	for (i = 0; i < PAGES; i++) {
+		void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		KUNIT_ASSERT_EQ(test, offset_in_page(page), 0);
+		pool->page[i] = virt_to_page(page);
+	}
+	conn = rpcrdma_conn_alloc(false);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
+	pool->ib.ops.map_mr_sg = pool_map_mr_sg;
+	pool->device.ib = &pool->ib;
+	conn->device = &pool->device;
+	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	pool->conn = conn;
+	for (i = 0; i < MRS; i++)
+		pool_add(pool, i);
+	bounces = false;
+	map_error = 0;
+	return pool;
+}
+
+/* For the teardown there has never been a device, nor a registration. */
+static void pool_end(struct pool *pool)
+{
+	struct rpcrdma_conn *conn = pool->conn;
+
+	INIT_LIST_HEAD(&conn->mrs_free);
+	conn->num_mrs_free = 0;
+	conn->device = NULL;
+	rpcrdma_conn_close(conn, -ECANCELED);
+	flush_workqueue(rpcrdma_wq);
+	rpcrdma_conn_put(conn);
+}
+
+/*
+ * Offer octets of the pages, as a Call would. Return: how many registrations
+ * that took, or what the first failure was.
+ */
+static int offer(struct pool *pool, unsigned int offset, unsigned int len)
+{
+	struct rpcrdma_mr *mr, *next;
+	unsigned int at = offset;
+	LIST_HEAD(mrs);
+	int ret = 0, count = 0;
+
+	while (len && ret >= 0) {
+		unsigned int taken;
+
+		mr = rpcrdma_mr_get(pool->conn);
+		if (!mr)
+			return -ENOMEM;
+		list_add_tail(&mr->list, &mrs);
+		taken = rpcrdma_mr_add(mr, &pool->page[at >> PAGE_SHIFT],
+				       offset_in_page(at), len);
+		ret = rpcrdma_mr_map(mr, DMA_FROM_DEVICE);
+		if (!ret && mr->segment.length != taken)
+			ret = -EBADMSG;
+		at += taken;
+		len -= taken;
+		count++;
+	}
+	list_for_each_entry_safe(mr, next, &mrs, list) {
+		list_del(&mr->list);
+		rpcrdma_mr_put(mr);
+	}
+	return ret ?: count;
+}
+
+static unsigned int segments(const struct pool *pool, unsigned int offset,
+			     unsigned int len)
+{
+	return rpcrdma_form_segments(offset, len, MR_PAGES,
+				     pool->conn->bounced);
+}
+
+static void need_virt_dma(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
+		kunit_skip(test, "a device without a bus cannot map memory");
+}
+
+struct row {
+	unsigned int offset;
+	unsigned int len;
+};
+
+static const struct row rows[] = {
+	{ 0, 1 },
+	{ 100, 50 },
+	{ 0, PAGE_SIZE },
+	{ 100, PAGE_SIZE - 100 },
+	{ 100, PAGE_SIZE },
+	{ 0, 3 * PAGE_SIZE },
+	{ 0, 3 * PAGE_SIZE + 1 },
+	{ 1, 3 * PAGE_SIZE - 1 },
+	{ 1, 3 * PAGE_SIZE },
+	{ 0, MR_PAGES * PAGE_SIZE },
+	{ 1, MR_PAGES * PAGE_SIZE },
+	{ 4000, (MR_PAGES + 1) * PAGE_SIZE },
+};
+
+/* As many registrations as the Call has made room for */
+static void test_mr_rows(struct kunit *test)
+{
+	struct pool *pool;
+	unsigned int i;
+
+	need_virt_dma(test);
+	pool = pool_make(test);
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		KUNIT_EXPECT_EQ(test, offer(pool, rows[i].offset, rows[i].len),
+				segments(pool, rows[i].offset, rows[i].len));
+	KUNIT_EXPECT_FALSE(test, pool->conn->bounced);
+	pool_end(pool);
+}
+
+/* Bouncing makes gaps, which costs a Call one attempt, and not its life. */
+static void test_mr_bounced(struct kunit *test)
+{
+	struct pool *pool;
+	unsigned int i;
+
+	need_virt_dma(test);
+	pool = pool_make(test);
+	bounces = true;
+	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), 1);
+	KUNIT_EXPECT_EQ(test, offer(pool, 100, 3 * PAGE_SIZE), -ENOBUFS);
+	KUNIT_EXPECT_EQ(test, offer(pool, 100, 3 * PAGE_SIZE), 3);
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		KUNIT_EXPECT_EQ(test, offer(pool, rows[i].offset, rows[i].len),
+				segments(pool, rows[i].offset, rows[i].len));
+	pool_end(pool);
+}
+
+/* Nothing is made of waiting for what no device can do. */
+static void test_mr_never(struct kunit *test)
+{
+	struct pool *pool;
+
+	need_virt_dma(test);
+	pool = pool_make(test);
+	map_error = -EINVAL;
+	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -EIO);
+	/* One page of two, although both are whole */
+	map_error = 1;
+	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -ENOBUFS);
+	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -EIO);
+	pool_end(pool);
+}
+
+static struct kunit_case mr_cases[] = {
+	KUNIT_CASE(test_mr_rows),
+	KUNIT_CASE(test_mr_bounced),
+	KUNIT_CASE(test_mr_never),
+	{}
+};
+
+static struct kunit_suite mr_suite = {
+	.name = "rpcrdma_mr",
+	.test_cases = mr_cases,
+};
+
+kunit_test_suites(&mr_suite);
