@@ -183,8 +183,10 @@ struct rpcrdma_stray {
  * @wedged: rpcrdma_credits_wedged() when the connection asked last
  * @grow_again: pending while it does not ask for memory for more Receives
  * @max_mr_pages: pages that one registration can cover
- * @owed_lock: protects @owed and @stray
- * @owed: requests of killed tasks, which wait for the Reply; by ->list
+ * @owed_lock: protects @owed, @forsaken and @stray
+ * @owed: requests of killed tasks, which take back their memory; by ->list
+ * @forsaken: registrations of such requests whose tasks are gone, until the
+ *	Reply; ->tag is its XID
  * @stray: the last Reply for which there was neither a task nor an entry in
  *	@owed: it may have come between the one and the other
  * @call: the header being built; XPRT_LOCKED
@@ -205,6 +207,7 @@ struct rpcrdma_link {
 	unsigned int max_mr_pages;
 	spinlock_t owed_lock;		/* see above */
 	struct list_head owed;
+	struct list_head forsaken;
 	struct rpcrdma_stray stray;
 	struct rpcrdma_message call;
 	struct rpcrdma_message reply;
@@ -243,6 +246,7 @@ struct rpcrdma_buffer {
  * @reply_segments: how many of these
  * @posted: the Call is on its way, so that a Reply may be one
  * @replied: matched; further Replies are dropped
+ * @settled: the Reply came while the request was in link->owed; owed_lock
  * @recv: the Reply, if there is more to do before it can be copied
  * @payload: the inline part of the Reply, in @recv
  * @payload_len: octets of it
@@ -271,6 +275,7 @@ struct rpcrdma_request {
 
 	bool posted;
 	bool replied;
+	bool settled;
 	struct rpcrdma_recv *recv;
 	const void *payload;
 	u32 payload_len;

@@ -30,7 +30,10 @@
 static void link_release(struct kref *ref)
 {
 	struct rpcrdma_link *link = container_of(ref, struct rpcrdma_link, ref);
+	struct rpcrdma_mr *mr, *next;
 
+	list_for_each_entry_safe(mr, next, &link->forsaken, list)
+		rpcrdma_mr_put(mr);
 	if (link->conn)
 		rpcrdma_conn_put(link->conn);
 	kvfree(link);
@@ -69,6 +72,7 @@ static struct rpcrdma_link *link_alloc(struct rpcrdma_client *client)
 	rpcrdma_credits_init(&link->credits, RPCRDMA_FIRST_CREDITS);
 	spin_lock_init(&link->owed_lock);
 	INIT_LIST_HEAD(&link->owed);
+	INIT_LIST_HEAD(&link->forsaken);
 	INIT_DELAYED_WORK(&link->grow_again, link_grow_again);
 	return link;
 }

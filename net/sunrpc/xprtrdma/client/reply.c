@@ -252,13 +252,38 @@ static bool take_invalidated(struct rpcrdma_request *request, u32 handle)
 	return false;
 }
 
-/* Caller holds owed_lock. */
+/*
+ * Once the request invalidates its registrations itself, they are left alone.
+ * Caller holds owed_lock.
+ */
 static void settle(struct rpcrdma_request *request,
 		   const struct rpcrdma_stray *stray)
 {
+	request->settled = true;
+	if (!test_bit(RPCRDMA_OWED, &request->state))
+		return;
 	if (stray->invalidated && !take_invalidated(request, stray->handle))
 		rpcrdma_conn_close(request->link->conn, -EPROTO);
 	clear_and_wake_up_bit(RPCRDMA_OWED, &request->state);
+}
+
+/*
+ * The server is done with the Call of a task that is gone: other RPCs may have
+ * its handles. Caller holds owed_lock. Return: whether there are any.
+ */
+static bool free_forsaken(struct rpcrdma_link *link, __be32 xid)
+{
+	struct rpcrdma_mr *mr, *next;
+	bool found = false;
+
+	list_for_each_entry_safe(mr, next, &link->forsaken, list) {
+		if (mr->tag != (__force u32)xid)
+			continue;
+		list_del(&mr->list);
+		rpcrdma_mr_put(mr);
+		found = true;
+	}
+	return found;
 }
 
 /*
@@ -283,7 +308,8 @@ static void settle_owed(struct rpcrdma_link *link,
 		settle(request, &stray);
 		goto out;
 	}
-	link->stray = stray;
+	if (!free_forsaken(link, xid))
+		link->stray = stray;
 out:
 	spin_unlock(&link->owed_lock);
 }

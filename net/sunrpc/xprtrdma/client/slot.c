@@ -349,21 +349,19 @@ static void retire_await_reply(struct rpcrdma_request *request)
 	const struct rpc_task *task = request->rqst.rq_task;
 	struct rpcrdma_link *link = request->link;
 
-	if (!link->conn->agreement.remote_inv ||
-	    !rpcrdma_conn_established(link->conn))
-		return;
+	request->settled = false;
 	set_bit(RPCRDMA_OWED, &request->state);
 	spin_lock(&link->owed_lock);
 	list_add(&request->list, &link->owed);
 	rpcrdma_reply_find_stray(request);
 	spin_unlock(&link->owed_lock);
-	if (RPC_SIGNALLED(task))
+	if (RPC_SIGNALLED(task) && link->conn->agreement.remote_inv &&
+	    rpcrdma_conn_established(link->conn))
 		wait_on_bit_timeout(&request->state, RPCRDMA_OWED,
 				    TASK_UNINTERRUPTIBLE, RPCRDMA_OWED_TIMEOUT);
 	spin_lock(&link->owed_lock);
-	list_del(&request->list);
-	spin_unlock(&link->owed_lock);
 	clear_bit(RPCRDMA_OWED, &request->state);
+	spin_unlock(&link->owed_lock);
 }
 
 static void retire_mrs(struct rpcrdma_request *request)
@@ -384,6 +382,26 @@ static void retire_mrs(struct rpcrdma_request *request)
 		wait_for_completion(&link->closed);
 		link->client->stats.recovered++;
 	}
+}
+
+/*
+ * However late, the server may yet use the handles of a Call that it has not
+ * answered. Until it has, or cannot do so any more, no other RPC gets them.
+ */
+static void retire_put_mrs(struct rpcrdma_request *request)
+{
+	struct rpcrdma_link *link = request->link;
+	struct rpcrdma_mr *mr, *next;
+
+	spin_lock(&link->owed_lock);
+	list_del(&request->list);
+	list_for_each_entry_safe(mr, next, &request->invalidation.mrs, list) {
+		if (request->settled || !rpcrdma_mr_unmap(mr))
+			break;
+		mr->tag = (__force u32)request->rqst.rq_xid;
+		list_move(&mr->list, &link->forsaken);
+	}
+	spin_unlock(&link->owed_lock);
 	rpcrdma_request_put_mrs(request);
 }
 
@@ -392,11 +410,13 @@ static noinline_for_stack void retire(struct rpcrdma_request *request)
 {
 	struct rpcrdma_link *link = request->link;
 
-	if (!list_empty(&request->invalidation.mrs))
+	if (!list_empty(&request->invalidation.mrs)) {
 		retire_await_reply(request);
-	/* The Reply may have taken care of them. */
-	if (!list_empty(&request->invalidation.mrs))
-		retire_mrs(request);
+		/* The Reply may have taken care of them. */
+		if (!list_empty(&request->invalidation.mrs))
+			retire_mrs(request);
+		retire_put_mrs(request);
+	}
 	retire_wait(request, RPCRDMA_GATHERING);
 	if (!request->replied)
 		rpcrdma_credits_forsake(&link->credits);

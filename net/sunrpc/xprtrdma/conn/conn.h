@@ -238,6 +238,7 @@ void rpcrdma_send_done(struct rpcrdma_work *work, int status);
  * struct rpcrdma_mr - memory that the peer may reach, the requester's
  * @segment: how the peer reaches it, once mapped
  * @list: the role's, while it owns the registration
+ * @tag: likewise
  * @reg_wr: to be posted before the Send that offers @segment
  * @mapped: DMA-mapped, and so perhaps reachable by the peer
  *
@@ -247,6 +248,7 @@ void rpcrdma_send_done(struct rpcrdma_work *work, int status);
 struct rpcrdma_mr {
 	struct rpcrdma_segment segment;
 	struct list_head list;
+	u32 tag;
 	struct ib_reg_wr reg_wr;
 	bool mapped;
 	/* private: mr.c's */
@@ -277,6 +279,7 @@ unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction);
 int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 			  struct rpcrdma_invalidation *invalidation);
+bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr);
 void rpcrdma_mr_put(struct rpcrdma_mr *mr);
 
 /**

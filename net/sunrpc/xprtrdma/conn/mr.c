@@ -7,6 +7,9 @@
  * they run out, and the shrinker takes those that are idle when memory is
  * short. A registration comes back invalidated, so that any idle one can be
  * used again; on a connection that breaks they all die with the queue pair.
+ *
+ * A key has eight bits that change with each use. For it to come back as late as
+ * possible, the registration that has been idle longest is used next.
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -382,6 +385,27 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 }
 
 /**
+ * rpcrdma_mr_unmap - give back the memory of a registration, and keep its key
+ * @mr: the registration: as for rpcrdma_mr_put(), which follows later
+ *
+ * For a key that the peer may still use: nobody else gets it meanwhile.
+ *
+ * Context: any but hard interrupts.
+ * Return: false if the connection is gone, so that nobody can use it any more;
+ * then the memory is given back by rpcrdma_mr_put() only.
+ */
+bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr)
+{
+	struct rpcrdma_conn *conn = mr->conn;
+
+	if (!rpcrdma_owned_enter(conn, &mr->owned))
+		return false;
+	mr_unmap(mr);
+	rpcrdma_conn_leave(conn);
+	return true;
+}
+
+/**
  * rpcrdma_mr_put - give back a registration
  * @mr: the registration: invalidated, by either end, or never posted, or of a
  *	connection that has been closed
@@ -402,7 +426,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 	mr_unmap(mr);
 	spin_lock_bh(&conn->mr_lock);
 	mr->owned.held = false;
-	list_add(&mr->list, &conn->mrs_free);
+	list_add_tail(&mr->list, &conn->mrs_free);
 	conn->num_mrs_free++;
 	spin_unlock_bh(&conn->mr_lock);
 	atomic_long_inc(&mrs_idle);
@@ -450,7 +474,7 @@ static unsigned long mr_pool_condemn(struct rpcrdma_conn *conn,
 	unsigned long n;
 
 	for (n = 0; n < count && conn->num_mrs_free > MRS_LOW; n++) {
-		mr = list_last_entry(&conn->mrs_free, struct rpcrdma_mr, list);
+		mr = list_first_entry(&conn->mrs_free, struct rpcrdma_mr, list);
 		list_move(&mr->list, &conn->mrs_surplus);
 		conn->num_mrs_free--;
 	}

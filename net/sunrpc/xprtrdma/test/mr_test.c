@@ -226,10 +226,65 @@ static void test_mr_never(struct kunit *test)
 	pool_end(pool);
 }
 
+/* One RPC at a time, again and again: its keys do not come back before they must. */
+static void test_mr_keys_rest(struct kunit *test)
+{
+	struct rpcrdma_mr *mr;
+	struct pool *pool;
+	unsigned int uses;
+	u32 first = 0;
+
+	need_virt_dma(test);
+	pool = pool_make(test);
+	for (uses = 0; uses <= MRS * 256; uses++) {
+		u32 handle;
+
+		mr = rpcrdma_mr_get(pool->conn);
+		KUNIT_ASSERT_NOT_NULL(test, mr);
+		rpcrdma_mr_add(mr, pool->page, 0, PAGE_SIZE);
+		KUNIT_ASSERT_EQ(test, rpcrdma_mr_map(mr, DMA_FROM_DEVICE), 0);
+		handle = mr->segment.handle;
+		rpcrdma_mr_put(mr);
+		if (!uses)
+			first = handle;
+		else if (handle == first)
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, uses, MRS * 256);
+	pool_end(pool);
+}
+
+/* A key that the peer may still use is nobody else's, while the memory is. */
+static void test_mr_key_kept(struct kunit *test)
+{
+	struct rpcrdma_mr *kept, *mr;
+	struct pool *pool;
+	unsigned int i;
+
+	need_virt_dma(test);
+	pool = pool_make(test);
+	kept = rpcrdma_mr_get(pool->conn);
+	KUNIT_ASSERT_NOT_NULL(test, kept);
+	rpcrdma_mr_add(kept, pool->page, 0, PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, rpcrdma_mr_map(kept, DMA_FROM_DEVICE), 0);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_mr_unmap(kept));
+	KUNIT_EXPECT_FALSE(test, kept->mapped);
+	for (i = 0; i < MRS; i++) {
+		mr = rpcrdma_mr_get(pool->conn);
+		KUNIT_ASSERT_NOT_NULL(test, mr);
+		KUNIT_EXPECT_PTR_NE(test, mr, kept);
+		rpcrdma_mr_put(mr);
+	}
+	rpcrdma_mr_put(kept);
+	pool_end(pool);
+}
+
 static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(test_mr_rows),
 	KUNIT_CASE(test_mr_bounced),
 	KUNIT_CASE(test_mr_never),
+	KUNIT_CASE(test_mr_keys_rest),
+	KUNIT_CASE(test_mr_key_kept),
 	{}
 };
 

@@ -24,8 +24,9 @@
  *	send [!HANDLE] MESSAGE	and with ! invalidate the handle
  *	flood N MESSAGE		send it N times, whatever the credits
  *	expect PATTERN		the next message is this
- *	answer PATTERN = [!HANDLE] MESSAGE	a rule for serve; the last that
- *				was given goes first
+ *	answer PATTERN = [+SECONDS] [!HANDLE] MESSAGE	a rule for serve; the
+ *				last that was given goes first. With + nobody
+ *				is answered for so long before.
  *	serve			answer by the rules, on this connection and on
  *				those that follow, until SIGTERM
  *
@@ -542,15 +543,33 @@ static void do_answer(char **words)
 	rules = rule;
 }
 
+static bool never(void)
+{
+	return false;
+}
+
+static void rest(const char *seconds)
+{
+	double before = patience;
+
+	patience = strtod(seconds, NULL);
+	wait_until(never);
+	patience = before;
+}
+
 static void answer(void)
 {
 	const struct rule *rule;
+	char **words;
 
 	take_message();
 	for (rule = rules; rule; rule = rule->next) {
 		if (!matches(rule->pattern, last->data, last->len))
 			continue;
-		send_times(1, rule->message);
+		words = rule->message;
+		if (*words && **words == '+')
+			rest(*words++ + 1);
+		send_times(1, words);
 		return;
 	}
 	show("not answered", last->data, last->len);
@@ -650,18 +669,9 @@ static void do_patience(char **words)
 	patience = strtod(words[0], NULL);
 }
 
-static bool never(void)
-{
-	return false;
-}
-
 static void do_sleep(char **words)
 {
-	double before = patience;
-
-	patience = strtod(words[0], NULL);
-	wait_until(never);
-	patience = before;
+	rest(words[0]);
 }
 
 static const struct command commands[] = {

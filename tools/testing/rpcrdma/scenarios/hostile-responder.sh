@@ -31,6 +31,8 @@ client() {
 	error_with_data
 	read_that_hangs
 	credit_that_is_lost
+	handles_that_rest
+	handles_that_come_back
 	trace_stop
 }
 
@@ -289,4 +291,67 @@ credit_that_is_lost() {
 	check "other Calls are answered after a while" timeout $((AT_ONCE * 9 / 4)) stat -f /mnt
 	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
+}
+
+# A READDIR has a Reply chunk. Its task is killed before there is an answer, so
+# the server may use these handles late. READs follow, one by one. A handle comes
+# again when its registration has been used 256 times, of which there are eight.
+READDIR_CALL=". 1 . $RDMA_MSG 0 0 1 ..."
+BIG_FILE=$(fattr3 1 0x10000000 2)
+READS_OF_4K="answer $READ_CALL = <0 1 32 $RDMA_MSG 0 1 1 <7-10 0 0 $(accepted "<13") 0 0 4096 0 4096"
+
+# forsake LINE...: kill a READDIR that the rules do not answer in time, and note
+# its handles, that is all that are used before there are READs.
+forsake() {
+	echo 1 >$TRACE/events/rpcrdma/rpcrdma_mr_map/enable
+	serve_files 32 "$READS_OF_4K" "$@" \
+		"answer $(call_to $LOOKUP) = $(answer_with 32 0 8 :f11ef11ef11ef11e 1 "$BIG_FILE" 0)"
+	check "mount" from_peer hard
+	check "kill ends a READDIR without an answer" \
+		killed ls "call_form: .* sent .*form=.*reply" ls /mnt
+	handles_used >/tmp/forsaken
+	check "it had handles" test -s /tmp/forsaken
+	echo >$TRACE/trace
+}
+
+forsake_end() {
+	echo 0 >$TRACE/events/rpcrdma/rpcrdma_mr_map/enable
+	check "umount -f" wait_for 20 umount -f /mnt
+	peer_stop
+}
+
+handles_used() {
+	sed -n 's/.*rpcrdma_mr_map: .*handle=\(0x[0-9a-f]*\) .*/\1/p' $TRACE/trace
+}
+
+# read_on COUNT: as many READs of 4 KiB
+read_on() {
+	timeout "$(seconds 120)" dd if=/mnt/file of=/dev/null bs=4k count="$1" iflag=direct &&
+		[ "$(handles_used | wc -l)" -ge "$1" ]
+}
+
+# Whether a READ has used one of those handles
+used_again() {
+	handles_used | grep -F -f /tmp/forsaken
+}
+
+# The same, whatever its last octet: that changes with each use.
+registration_used_again() {
+	sed -i 's/..$//' /tmp/forsaken
+	used_again
+}
+
+handles_that_rest() {
+	forsake
+	check "READs go on" read_on $((SLOW ? 300 : 2100))
+	check "none has a handle that the server may use late" not used_again
+	forsake_end
+}
+
+# Once the server has answered, nothing keeps other RPCs from what there is.
+handles_that_come_back() {
+	forsake "answer $READDIR_CALL = +$(seconds 8) <0 1 32 $RDMA_ERROR $ERR_CHUNK"
+	check "READs go on" read_on 40
+	check "they use the registrations of a Call that was answered late" registration_used_again
+	forsake_end
 }
