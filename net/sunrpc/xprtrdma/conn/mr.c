@@ -72,10 +72,6 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 	ib_dma_unmap_sg(mr->conn->device->ib, mr->sgl, mr->num_sg,
 			mr->direction);
 	mr->mapped = false;
-	/* What the IOMMU may have noted there is not about the next mapping. */
-	memset(mr->sgl, 0, sizeof(*mr->sgl));
-	if (mr->max_sg == 1)
-		sg_mark_end(mr->sgl);
 }
 
 static void mr_undo(struct rpcrdma_owned *owned)
@@ -166,6 +162,18 @@ void rpcrdma_mr_create(struct rpcrdma_conn *conn)
 	spin_unlock(&mr_conns_lock);
 }
 
+/*
+ * Mapping may leave a note in the first entry, such as that memory was bounced,
+ * also when it fails. It is not about the next mapping.
+ */
+static void mr_empty(struct rpcrdma_mr *mr)
+{
+	memset(mr->sgl, 0, sizeof(*mr->sgl));
+	if (mr->max_sg == 1)
+		sg_mark_end(mr->sgl);
+	mr->num_sg = 0;
+}
+
 /**
  * rpcrdma_mr_get - take a registration
  * @conn: the connection
@@ -201,7 +209,7 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 		return NULL;
 
 	atomic_long_dec(&mrs_idle);
-	mr->num_sg = 0;
+	mr_empty(mr);
 	return mr;
 }
 

@@ -279,12 +279,31 @@ static void test_mr_key_kept(struct kunit *test)
 	pool_end(pool);
 }
 
+/* A mapping that failed has left something: here an address stands for a flag. */
+static void test_mr_left_behind(struct kunit *test)
+{
+	struct pool *pool = pool_make(test);
+	struct rpcrdma_mr *mr;
+	unsigned int i;
+
+	for (i = 0; i < 2 * MRS; i++) {
+		mr = rpcrdma_mr_get(pool->conn);
+		KUNIT_ASSERT_NOT_NULL(test, mr);
+		KUNIT_EXPECT_EQ(test, sg_dma_address(mr->sgl), 0);
+		rpcrdma_mr_add(mr, pool->page, 0, PAGE_SIZE);
+		sg_dma_address(mr->sgl) = 17;
+		rpcrdma_mr_put(mr);
+	}
+	pool_end(pool);
+}
+
 static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(test_mr_rows),
 	KUNIT_CASE(test_mr_bounced),
 	KUNIT_CASE(test_mr_never),
 	KUNIT_CASE(test_mr_keys_rest),
 	KUNIT_CASE(test_mr_key_kept),
+	KUNIT_CASE(test_mr_left_behind),
 	{}
 };
 
