@@ -264,27 +264,57 @@ static void conn_log_closed(const struct rpcrdma_conn *conn)
 				    ERR_PTR(conn->status));
 }
 
-/* Nobody posts, and when this returns nothing is posted any more. */
-static void conn_drain(struct rpcrdma_conn *conn)
-{
-	if (!conn->qp)
-		return;
-	rpcrdma_recv_stop(conn);
-	rdma_disconnect(conn->cm_id);
-	ib_drain_qp(conn->qp);
-	rpcrdma_work_flush(conn);
-}
-
 static void conn_unused(struct percpu_ref *ref)
 {
 	complete(&container_of(ref, struct rpcrdma_conn, users)->unused);
 }
 
-/* Take all memory away from the device, and turn it into plain memory. */
-static void conn_release_memory(struct rpcrdma_conn *conn)
+static void conn_lock_out(struct rpcrdma_conn *conn)
 {
 	percpu_ref_kill(&conn->users);
 	wait_for_completion(&conn->unused);
+}
+
+/*
+ * The device may go on with what is posted, so that nothing of it may be given
+ * back before the queue pair is destroyed. That takes that nobody uses it: no
+ * ->done runs, and nobody is inside. Afterwards they may undo what they began.
+ */
+static void conn_destroy_undrained(struct rpcrdma_conn *conn)
+{
+	WRITE_ONCE(conn->undrained, true);
+	flush_work(&conn->cq->work);
+	conn_lock_out(conn);
+	conn->qp = NULL;
+	rdma_destroy_qp(conn->cm_id);
+	/* Nor does any of its completions go on. */
+	flush_work(&conn->cq->work);
+	reinit_completion(&conn->unused);
+	percpu_ref_reinit(&conn->users);
+}
+
+/* Nobody posts, and when this returns nothing is posted any more. */
+static void conn_drain(struct rpcrdma_conn *conn)
+{
+	int err;
+
+	if (!conn->qp)
+		return;
+	rpcrdma_recv_stop(conn);
+	rdma_disconnect(conn->cm_id);
+	err = rpcrdma_qp_drain(conn);
+	if (err) {
+		pr_warn_ratelimited("%s: the device does not stop: %pe\n",
+				    conn->peer, ERR_PTR(err));
+		conn_destroy_undrained(conn);
+	}
+	rpcrdma_work_flush(conn);
+}
+
+/* Take all memory away from the device, and turn it into plain memory. */
+static void conn_release_memory(struct rpcrdma_conn *conn)
+{
+	conn_lock_out(conn);
 	rpcrdma_mr_destroy(conn);
 	rpcrdma_send_destroy(conn);
 	rpcrdma_recv_destroy(conn);
@@ -364,7 +394,8 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 	if (!conn)
 		return NULL;
-	if (percpu_ref_init(&conn->users, conn_unused, 0, GFP_KERNEL)) {
+	if (percpu_ref_init(&conn->users, conn_unused, PERCPU_REF_ALLOW_REINIT,
+			    GFP_KERNEL)) {
 		kfree(conn);
 		return NULL;
 	}

@@ -322,7 +322,7 @@ struct rpcrdma_device {
  *	the server from rpcrdma_conn_accept() on)
  * @device: from CONNECTING or ACCEPTING on
  * @cm_id: until ->closed has returned; see rpcrdma_conn_enter()
- * @qp: as long as @cm_id
+ * @qp: as long as @cm_id; NULL if it had to be destroyed before ->done
  * @port: of the device
  * @send_sges: elements of one Send besides the header's
  * @max_chain: work requests in one chain at most

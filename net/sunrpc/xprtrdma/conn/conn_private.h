@@ -95,7 +95,8 @@ struct rpcrdma_nudge {
  *	last. The memory goes with the last of them; the verbs resources go in
  *	the teardown, whoever still holds references.
  * @users: threads between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The
- *	teardown waits for them before it takes the verbs resources away.
+ *	teardown waits for them before it takes the verbs resources away, and once
+ *	more before that if it has to destroy the queue pair first.
  * @id: a number for traces
  */
 struct rpcrdma_conn {
@@ -123,6 +124,7 @@ struct rpcrdma_conn {
 	u32 id;
 	bool server;
 	bool was_established;		/* ->established has been called */
+	bool undrained;			/* the queue pair could not be drained */
 	int status;			/* why it closes; post_lock */
 	struct rpcrdma_params peer_params;
 	u8 peer_reads;			/* RDMA Reads that the peer serves */
@@ -244,6 +246,7 @@ void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 			 const struct rpcrdma_conn_config *config,
 			 unsigned int max_qp_wr, unsigned int max_cqe);
 int rpcrdma_qp_create(struct rpcrdma_conn *conn);
+int rpcrdma_qp_drain(struct rpcrdma_conn *conn);
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn);
 
 /* device.c */

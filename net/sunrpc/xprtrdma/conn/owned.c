@@ -21,7 +21,9 @@
  * but the inner one may fail. ->received and ->done need not enter.
  *
  * Context: any; the caller holds a reference to @conn. It may sleep before it
- * leaves, but only on what ends when the connection closes.
+ * leaves, but only on what ends when the connection closes. That is not so of a
+ * ->done: who waits for one leaves first, and has the ->done enter instead, which
+ * cannot fail there.
  * Return: false when it is too late; then rpcrdma_conn_leave() is not due.
  */
 bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)

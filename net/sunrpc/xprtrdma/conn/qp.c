@@ -177,6 +177,33 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 }
 
 /**
+ * rpcrdma_qp_drain - wait until the device is through with all that is posted
+ * @conn: the connection, which has a queue pair; nobody posts any more
+ *
+ * ib_drain_qp() does not say whether it could. Some drivers will not have in
+ * error what is so already.
+ *
+ * Context: process, the teardown's.
+ * Return: 0, or a negative errno: the queue pair goes on until it is destroyed.
+ */
+int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_qp_init_attr init_attr;
+	int err;
+
+	err = ib_modify_qp(conn->qp, &attr, IB_QP_STATE);
+	if (err) {
+		attr.qp_state = IB_QPS_RTS;
+		if (ib_query_qp(conn->qp, &attr, IB_QP_STATE, &init_attr) ||
+		    attr.qp_state != IB_QPS_ERR)
+			return err;
+	}
+	ib_drain_qp(conn->qp);
+	return 0;
+}
+
+/**
  * rpcrdma_qp_destroy - undo what there is of rpcrdma_qp_create()
  * @conn: the connection; nothing of it uses the protection domain any more
  *

@@ -162,6 +162,9 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 		rpcrdma_conn_wc_error(conn, wc);
 		return;
 	}
+	/* Likewise, as it destroys the queue pair. */
+	if (unlikely(READ_ONCE(conn->undrained)))
+		return;
 
 	spin_lock_bh(&conn->post_lock);
 	work_take_done(conn, work, &done);

@@ -62,6 +62,22 @@ int rpcrdma_burst_init(struct rpcrdma_burst *burst,
 	return 0;
 }
 
+/*
+ * If the queue pair had to go first, what the core had made for this is lost
+ * with it; the memory is given back all the same.
+ */
+static void transfer_undo(struct rpcrdma_conn *conn,
+			  struct rpcrdma_transfer *transfer,
+			  enum dma_data_direction direction)
+{
+	if (conn->qp)
+		rdma_rw_ctx_destroy(&transfer->rw, conn->qp, conn->port,
+				    transfer->sgl, transfer->num_sg, direction);
+	else
+		ib_dma_unmap_sg(conn->device->ib, transfer->sgl,
+				transfer->num_sg, direction);
+}
+
 /* Unmap what was moved, and be ready for more. */
 static void burst_reset(struct rpcrdma_request *request)
 {
@@ -73,14 +89,9 @@ static void burst_reset(struct rpcrdma_request *request)
 		return;
 	if (burst->direction == DMA_FROM_DEVICE)
 		atomic_sub(burst->wrs, &service->reading);
-	while (burst->num_transfers) {
-		struct rpcrdma_transfer *transfer =
-			&burst->transfer[--burst->num_transfers];
-
-		rdma_rw_ctx_destroy(&transfer->rw, conn->qp, conn->port,
-				    transfer->sgl, transfer->num_sg,
-				    burst->direction);
-	}
+	while (burst->num_transfers)
+		transfer_undo(conn, &burst->transfer[--burst->num_transfers],
+			      burst->direction);
 	burst->num_sg = 0;
 	burst->wrs = 0;
 	rpcrdma_service_returned(service);
@@ -155,12 +166,17 @@ static void burst_flushed(struct rpcrdma_work *work, int status)
 	rpcrdma_denied_note(container_of(burst, struct rpcrdma_request, burst),
 			    status);
 	burst->status = status;
+	rpcrdma_conn_enter(work->conn);
 	complete(&burst->posted);
 }
 
-/* The chain is long enough: move this much, then go on. */
+/*
+ * The chain is long enough: move this much, then go on. Who waits for a ->done
+ * leaves; burst_flushed() enters instead.
+ */
 static int burst_flush(struct rpcrdma_request *request)
 {
+	struct rpcrdma_conn *conn = request->service->conn;
 	struct rpcrdma_burst *burst = &request->burst;
 	int ret;
 
@@ -169,8 +185,9 @@ static int burst_flush(struct rpcrdma_request *request)
 	ret = rpcrdma_burst_post(request);
 	if (ret)
 		return ret;
+	rpcrdma_conn_leave(conn);
 	if (!wait_for_completion_timeout(&burst->posted, RPCRDMA_PATIENCE)) {
-		rpcrdma_conn_close(request->service->conn, -ETIMEDOUT);
+		rpcrdma_conn_close(conn, -ETIMEDOUT);
 		wait_for_completion(&burst->posted);
 	}
 	if (burst->status)
@@ -362,9 +379,12 @@ int rpcrdma_burst_add(struct rpcrdma_request *request,
 		      const struct rpcrdma_segment *segment, u32 skip)
 {
 	const struct rpcrdma_burst *burst = &request->burst;
+	struct rpcrdma_conn *conn = request->service->conn;
 	u32 moved = 0;
 
-	while (moved < octets && !burst_full(request->service->conn, burst)) {
+	if (!conn->qp)
+		return -ENOTCONN;
+	while (moved < octets && !burst_full(conn, burst)) {
 		int ret = burst_add_one(request, local, at + moved,
 					octets - moved, segment, skip + moved);
 

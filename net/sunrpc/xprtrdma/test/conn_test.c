@@ -3,6 +3,8 @@
  * KUnit suite of conn/: the life of a connection, and how deep its queues are.
  */
 #include <kunit/test.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "../conn/conn.h"
 
@@ -94,6 +96,102 @@ static void test_closes_once(struct kunit *test)
 	rpcrdma_conn_close(conn, -EIO);
 	flush_workqueue(rpcrdma_wq);
 	KUNIT_EXPECT_EQ(test, role.closed, 1);
+	rpcrdma_conn_put(conn);
+}
+
+/* A device that does not stop */
+
+struct stuck {
+	struct ib_device ib;
+	struct ib_port_data port;
+	struct ib_cq cq;
+	struct rpcrdma_work work;
+	bool destroyed;		/* the queue pair */
+	unsigned int done;
+	bool done_early;
+	bool done_entered;
+};
+
+static int stuck_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			   struct ib_udata *udata)
+{
+	return -EIO;
+}
+
+static int stuck_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
+{
+	container_of(qp->device, struct stuck, ib)->destroyed = true;
+	return 0;
+}
+
+static void stuck_poll(struct work_struct *work)
+{
+}
+
+static void stuck_done(struct rpcrdma_work *work, int status)
+{
+	struct stuck *stuck = container_of(work, struct stuck, work);
+
+	stuck->done++;
+	stuck->done_early = !stuck->destroyed;
+	stuck->done_entered = rpcrdma_conn_enter(work->conn);
+	if (stuck->done_entered)
+		rpcrdma_conn_leave(work->conn);
+}
+
+static int no_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+/* The core frees it as it destroys it. */
+static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck)
+{
+	struct ib_qp *qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, qp);
+	stuck->ib.port_data = &stuck->port;
+	stuck->ib.ops.modify_qp = stuck_modify_qp;
+	stuck->ib.ops.destroy_qp = stuck_destroy_qp;
+	spin_lock_init(&stuck->ib.cq_pools_lock);
+	stuck->cq.device = &stuck->ib;
+	INIT_WORK(&stuck->cq.work, stuck_poll);
+	qp->device = &stuck->ib;
+	qp->real_qp = qp;
+	spin_lock_init(&qp->mr_lock);
+	INIT_LIST_HEAD(&qp->rdma_mrs);
+	INIT_LIST_HEAD(&qp->sig_mrs);
+	return qp;
+}
+
+/* What it may still use is given back when its queue pair is destroyed. */
+static void test_device_does_not_stop(struct kunit *test)
+{
+	struct stuck *stuck = kunit_kzalloc(test, sizeof(*stuck), GFP_KERNEL);
+	struct role role = {};
+	struct rpcrdma_conn *conn = conn_make(test, false, &role);
+	struct rdma_cm_id *id;
+
+	KUNIT_ASSERT_NOT_NULL(test, stuck);
+	id = rdma_create_id(&init_net, no_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(id));
+	id->qp = stuck_qp(test, stuck);
+	conn->cm_id = id;
+	conn->qp = id->qp;
+	conn->cq = &stuck->cq;
+	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	stuck->work.conn = conn;
+	stuck->work.done = stuck_done;
+	list_add_tail(&stuck->work.list, &conn->fifo);
+
+	rpcrdma_conn_close(conn, -ECONNRESET);
+	flush_workqueue(rpcrdma_wq);
+	KUNIT_EXPECT_TRUE(test, stuck->destroyed);
+	KUNIT_EXPECT_EQ(test, stuck->done, 1);
+	KUNIT_EXPECT_FALSE(test, stuck->done_early);
+	KUNIT_EXPECT_TRUE(test, stuck->done_entered);
+	KUNIT_EXPECT_EQ(test, role.closed, 1);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_enter(conn));
 	rpcrdma_conn_put(conn);
 }
 
@@ -260,6 +358,7 @@ static void test_receives_grow(struct kunit *test)
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_states),
 	KUNIT_CASE(test_closes_once),
+	KUNIT_CASE(test_device_does_not_stop),
 	KUNIT_CASE(test_each_host_has_a_share),
 	KUNIT_CASE(test_depths),
 	KUNIT_CASE(test_depths_keep_credits),
