@@ -3,10 +3,12 @@
  * Slots: who may have one, the buffers that stay with them, and how a request
  * gets its memory back.
  */
+#include <linux/highmem.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "client_private.h"
+#include "piece.h"
 
 /* Buffers grow in such steps, so that they soon fit whatever RPC comes. */
 #define BUFFER_STEP	512
@@ -179,12 +181,13 @@ void rpcrdma_slots_limit(struct rpcrdma_client *client,
 	spin_unlock(&xprt->reserve_lock);
 }
 
+/* Zeroed, for only the server knows how much of a Reply it has written. */
 static void *buffer_get(struct rpcrdma_buffer *buffer, size_t size, gfp_t gfp)
 {
 	if (buffer->size < size) {
 		size = round_up(size, BUFFER_STEP);
 		kfree(buffer->data);
-		buffer->data = kmalloc(size, gfp);
+		buffer->data = kzalloc(size, gfp);
 		buffer->size = buffer->data ? size : 0;
 	}
 	return buffer->data;
@@ -240,6 +243,25 @@ static int fill_sparse_pages(struct xdr_buf *buf)
 	return 0;
 }
 
+static int clear_if_fresh(void *context, struct page *page, unsigned int offset,
+			  unsigned int len)
+{
+	if (!PageUptodate(page))
+		memzero_page(page, offset, len);
+	return 0;
+}
+
+/*
+ * How much it has written there is the server's word, too. What was in a page
+ * before it came to hold a file must not be seen if that is not true; memory of
+ * the reader's own may be. Not all of it: other RPCs may be filling the rest.
+ */
+static void clear_fresh_pages(const struct xdr_buf *buf)
+{
+	if (!want_init_on_alloc(0))
+		rpcrdma_page_pieces(buf, buf->page_len, clear_if_fresh, NULL);
+}
+
 /*
  * To encrypt anew, RPCSEC_GSS first frees the pages with what it encrypted
  * before: too early for rpcrdma_request_prepare() to take them off the wire.
@@ -280,8 +302,11 @@ int rpcrdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	rpcrdma_request_retire(rpcrdma_request_of(rqst));
 	rpcrdma_request_of(rqst)->mapping_since = 0;
 	guard_snd_buf(rqst);
-	if (buf == &rqst->rq_rcv_buf && buf->flags & XDRBUF_SPARSE_PAGES)
-		return fill_sparse_pages(buf);
+	if (buf != &rqst->rq_rcv_buf)
+		return 0;
+	if (buf->flags & XDRBUF_SPARSE_PAGES && fill_sparse_pages(buf))
+		return -ENOMEM;
+	clear_fresh_pages(buf);
 	return 0;
 }
 

@@ -29,6 +29,7 @@ client() {
 	credits
 	reads_that_fail
 	error_with_data
+	read_of_nothing
 	read_that_hangs
 	credit_that_is_lost
 	handles_that_rest
@@ -268,6 +269,23 @@ error_with_data() {
 	check "an error, and data with it: it is the server's error" is 0 "$(bad_replies)"
 	check "an error, and data with it: umount" umount /mnt
 	peer_stop
+}
+
+# A READ that is answered as if all data had been written: there are none, and so
+# none of what was in the pages before.
+read_of_nothing() {
+	serve_files 32 "answer $READ_CALL = <0 1 32 $RDMA_MSG 0 1 1 <7-10 0 0 $(accepted "<13") 0 0 <8 0 <8"
+	check "data that never came: mount" from_peer soft
+	fill_memory
+	check "data that never came: they are zeros" cmp -n 65536 /mnt/file /dev/zero
+	check "data that never came: umount" umount /mnt
+	peer_stop
+}
+
+# What is freed last is used first.
+fill_memory() {
+	head -c 64M /dev/zero | tr '\0' '\377' >/tmp/filled
+	rm /tmp/filled
 }
 
 # A READ without an answer on a hard mount
