@@ -124,7 +124,10 @@ static int reply_copy(struct rpc_rqst *rqst, const struct rpcrdma_request *from)
 
 /**
  * rpcrdma_callback_reply - a backward Reply, or an RDMA_ERROR in its stead
- * @request: the message; remains the caller's
+ * @request: the message; remains the caller's, but for the receive buffer
+ *
+ * That goes back before the credit does: the client may send the next Reply then,
+ * and there has to be a Receive for it.
  */
 void rpcrdma_callback_reply(struct rpcrdma_request *request)
 {
@@ -135,9 +138,6 @@ void rpcrdma_callback_reply(struct rpcrdma_request *request)
 	int len;
 
 	trace_rpcrdma_reply_form(service->conn, msg, request->recv->len, false);
-	callback_answered(to_callback(xprt), msg->credits,
-			  service->conn->config.backward_credits);
-
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, msg->xid);
 	if (rqst) {
@@ -152,6 +152,9 @@ void rpcrdma_callback_reply(struct rpcrdma_request *request)
 	if (!rqst)
 		trace_rpcrdma_dropped_message(service->conn, msg->xid,
 					      request->recv->len);
+	rpcrdma_request_give_back_recv(request);
+	callback_answered(to_callback(xprt), msg->credits,
+			  service->conn->config.backward_credits);
 }
 
 /**

@@ -7,8 +7,8 @@
 # steps:   unit_tests
 
 # One that is not built would not be missed.
-SUITES="conn credits form grant handle mr piece private_data pull reply wire_build
-	wire_chunks wire_golden wire_verdict work"
+SUITES="callback conn credits form grant handle mr piece private_data pull reply
+	wire_build wire_chunks wire_golden wire_verdict work"
 
 unit_tests() {
 	local suite kunit=/sys/kernel/debug/kunit

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of server/: what a backward Reply gives back.
+ */
+#include <kunit/test.h>
+#include <linux/sunrpc/xprt.h>
+#include <net/net_namespace.h>
+
+#include "../server/server_private.h"
+
+/* A connection that has got one backward Reply, to a Call that nobody waits for */
+struct backward {
+	struct ib_device ib;
+	struct ib_qp qp;
+	struct rpcrdma_device device;
+	struct rpcrdma_conn *conn;
+	struct rpcrdma_service service;
+	struct rpcrdma_recv recv;
+	struct rpcrdma_request request;
+	struct rpc_xprt *xprt;
+	unsigned int receives;	/* posted */
+	bool credit_first;
+};
+
+/* Whoever waits for a credit is told as soon as there is one. */
+static bool credit_is_back(const struct backward *backward)
+{
+	return !test_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
+}
+
+static int backward_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
+			      const struct ib_recv_wr **bad)
+{
+	struct backward *backward = container_of(qp, struct backward, qp);
+
+	backward->receives++;
+	backward->credit_first = credit_is_back(backward);
+	return 0;
+}
+
+static void backward_connect(struct kunit *test, struct backward *backward)
+{
+	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(false);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
+	backward->ib.ops.post_recv = backward_post_recv;
+	backward->qp.device = &backward->ib;
+	backward->device.ib = &backward->ib;
+	conn->device = &backward->device;
+	conn->qp = &backward->qp;
+	conn->config.backward_credits = 8;
+	conn->recv_batch = 1;
+	conn->recv_open = true;
+	backward->conn = conn;
+}
+
+/* For the teardown there has never been a device, nor a Receive. */
+static void backward_end(struct backward *backward)
+{
+	struct rpcrdma_conn *conn = backward->conn;
+
+	INIT_LIST_HEAD(&conn->recvs_free);
+	conn->device = NULL;
+	conn->qp = NULL;
+	rpcrdma_conn_close(conn, -ECANCELED);
+	flush_workqueue(rpcrdma_wq);
+	rpcrdma_conn_put(conn);
+	xprt_free(backward->xprt);
+}
+
+static void test_receive_before_credit(struct kunit *test)
+{
+	struct backward *backward = kunit_kzalloc(test, sizeof(*backward),
+						  GFP_KERNEL);
+	struct rpcrdma_request *request;
+
+	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
+		kunit_skip(test, "a device without a bus cannot map memory");
+	KUNIT_ASSERT_NOT_NULL(test, backward);
+	/* With room for what the callback client has behind it */
+	backward->xprt = xprt_alloc(&init_net, 2 * sizeof(struct rpc_xprt), 1, 1);
+	KUNIT_ASSERT_NOT_NULL(test, backward->xprt);
+	backward_connect(test, backward);
+
+	backward->service.conn = backward->conn;
+	backward->service.xprt.xpt_bc_xprt = backward->xprt;
+	atomic_set(&backward->service.here, 1);
+	backward->recv.conn = backward->conn;
+	request = &backward->request;
+	request->service = &backward->service;
+	request->recv = &backward->recv;
+	request->msg.xid = cpu_to_be32(17);
+	request->msg.credits = 8;
+
+	set_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
+	rpcrdma_callback_reply(request);
+	KUNIT_EXPECT_EQ(test, backward->receives, 1);
+	KUNIT_EXPECT_FALSE(test, backward->credit_first);
+	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));
+	backward_end(backward);
+}
+
+static struct kunit_case callback_cases[] = {
+	KUNIT_CASE(test_receive_before_credit),
+	{}
+};
+
+static struct kunit_suite callback_suite = {
+	.name = "rpcrdma_callback",
+	.test_cases = callback_cases,
+};
+
+kunit_test_suites(&callback_suite);
