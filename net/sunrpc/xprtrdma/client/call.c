@@ -395,6 +395,7 @@ static int post_call(struct builder *b, bool gather)
 	send->private = request;
 	request->posted = false;
 	request->replied = false;
+	request->sent = jiffies;
 	request->rqst.rq_xtime = ktime_get();
 	if (gather)
 		set_bit(RPCRDMA_GATHERING, &request->state);

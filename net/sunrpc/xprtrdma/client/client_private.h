@@ -240,6 +240,7 @@ struct rpcrdma_buffer {
  * @release_snd_buf: what rq_release_snd_buf was; see rpcrdma_request_prepare()
  * @form: how it travels
  * @mapping_since: jiffies, since when it cannot be mapped; zero: it could be
+ * @sent: jiffies, when the Call was posted last; set before @link
  * @invalidation: its registrations: first the Call's, then the Reply's
  * @invalidation_status: how it ended
  * @reply_mr: the first of the Reply's registrations
@@ -268,6 +269,7 @@ struct rpcrdma_request {
 	void (*release_snd_buf)(struct rpc_rqst *rqst);
 	struct rpcrdma_form form;
 	unsigned long mapping_since;
+	unsigned long sent;
 	struct rpcrdma_invalidation invalidation;
 	int invalidation_status;
 	struct rpcrdma_mr *reply_mr;

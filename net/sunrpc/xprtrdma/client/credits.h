@@ -183,6 +183,29 @@ static inline bool rpcrdma_credits_wedged(const struct rpcrdma_credits *credits,
 }
 
 /**
+ * rpcrdma_credits_overdue - whether a Call is taken for one that was dropped
+ * @credits: the credits of the connection it was sent by
+ * @waited: since it was sent, in jiffies
+ * @minor: the first time-out of its task, in jiffies
+ * @major: whether a major time-out is over
+ *
+ * Asked when a time-out is over of a task that waits for as long as the
+ * connection lasts. Nothing tells a Call that was dropped from one that takes
+ * long, so the server has until a major time-out. If it has answered nothing by
+ * this connection, the Call has the only credit, and all other tasks wait for
+ * it: then the first time-out is enough. sunrpc does not count anew when it
+ * sends the Call again, hence @waited.
+ *
+ * Return: true if another connection is to take it.
+ */
+static inline bool
+rpcrdma_credits_overdue(const struct rpcrdma_credits *credits,
+			unsigned long waited, unsigned long minor, bool major)
+{
+	return waited >= minor && (major || !READ_ONCE(credits->answered));
+}
+
+/**
  * rpcrdma_credits_freed_by - whether a message that is dropped gives one back
  * @msg: the message, for which the decoder's verdict was RPCRDMA_DROP
  * @backward: whether backward Calls are expected
@@ -220,7 +243,7 @@ static inline bool rpcrdma_credits_grant(struct rpcrdma_credits *credits,
 	if (credits->answered && granted == credits->granted)
 		return false;
 	WRITE_ONCE(credits->granted, granted);
-	credits->answered = true;
+	WRITE_ONCE(credits->answered, true);
 	return true;
 }
 

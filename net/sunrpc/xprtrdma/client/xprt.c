@@ -106,12 +106,34 @@ static unsigned short client_get_srcport(struct rpc_xprt *xprt)
  * would be for the same memory. sunrpc sends no second one where the protocol
  * forbids it, so the connection stays, unless the Reply may have been discarded,
  * or has been here: RPCSEC_GSS waits for another if it cannot verify that one.
+ * But it does not stay for ever, as the server may have dropped the Call.
  */
+static bool call_needs_another(struct rpcrdma_client *client,
+			       struct rpc_task *task)
+{
+	struct rpcrdma_request *request = rpcrdma_request_of(task->tk_rqstp);
+	const struct rpcrdma_link *link = READ_ONCE(request->link);
+
+	/* A Reply that arrives now takes this before it puts the link. */
+	lockdep_assert_held(&client->xprt.queue_lock);
+
+	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) || !link ||
+	    READ_ONCE(client->reply_lost))
+		return true;
+	return rpcrdma_credits_overdue(&link->credits, jiffies - request->sent,
+				       task->tk_client->cl_timeout->to_initval,
+				       time_after_eq(jiffies,
+						     request->rqst.rq_majortimeo));
+}
+
 static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) ||
-	    READ_ONCE(rpcrdma_client_of(xprt)->reply_lost) ||
-	    !READ_ONCE(rpcrdma_request_of(task->tk_rqstp)->link))
+	bool another;
+
+	spin_lock(&xprt->queue_lock);
+	another = call_needs_another(rpcrdma_client_of(xprt), task);
+	spin_unlock(&xprt->queue_lock);
+	if (another)
 		xprt_force_disconnect(xprt);
 }
 

@@ -316,6 +316,27 @@ static void test_receives_follow_credits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), REQUESTED);
 }
 
+/* How long is too long for a Call that its server may have dropped */
+static void test_credits_overdue(struct kunit *test)
+{
+	struct rpcrdma_credits credits = start();
+
+	/* The only credit: the first time-out is enough, if it was all the Call's. */
+	send_all(&credits);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 59, 60, false));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 59, 60, true));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_overdue(&credits, 60, 60, false));
+
+	/* A server that answers may be slow, until the major time-out. */
+	receive(&credits, 3);
+	send_all(&credits);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 60, 60, false));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 179, 60, false));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_overdue(&credits, 180, 60, true));
+	/* This one has begun before the Call was sent by this connection. */
+	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 1, 60, true));
+}
+
 static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_before_first_reply),
 	KUNIT_CASE(test_credits_no_more_than_requested),
@@ -323,6 +344,7 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_fall_and_rise),
 	KUNIT_CASE(test_credits_killed_task),
 	KUNIT_CASE(test_credits_wedged),
+	KUNIT_CASE(test_credits_overdue),
 	KUNIT_CASE(test_credits_short_of_receives),
 	KUNIT_CASE(test_credits_settled_early),
 	KUNIT_CASE(test_credits_unasked_replies),
