@@ -53,10 +53,10 @@
 /* Payload that small is copied into the Send rather than gathered. */
 #define RPCRDMA_GATHER_MIN		8192
 
-/* How long the server may keep a task that was killed from leaving */
+/* How long the server may keep a process that was killed from leaving */
 #define RPCRDMA_RETIRE_TIMEOUT		(5 * HZ)
 
-/* How long such a task waits for a Reply: no longer than connecting anew takes */
+/* How long that waits for a Reply: no longer than connecting anew takes */
 #define RPCRDMA_OWED_TIMEOUT		HZ
 
 /* Tunables, sysctl.c */

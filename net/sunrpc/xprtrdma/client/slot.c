@@ -389,9 +389,16 @@ static void retire_await_reply(struct rpcrdma_request *request)
 	spin_unlock(&link->owed_lock);
 }
 
+/* When it is closed nobody can reach any memory by it. */
+static void retire_link(struct rpcrdma_link *link, int status)
+{
+	rpcrdma_conn_close(link->conn, status);
+	wait_for_completion(&link->closed);
+	link->client->stats.recovered++;
+}
+
 static void retire_mrs(struct rpcrdma_request *request)
 {
-	struct rpcrdma_link *link = request->link;
 	int status;
 
 	set_bit(RPCRDMA_INVALIDATING, &request->state);
@@ -402,11 +409,8 @@ static void retire_mrs(struct rpcrdma_request *request)
 		retire_wait(request, RPCRDMA_INVALIDATING);
 		status = request->invalidation_status;
 	}
-	if (status) {
-		rpcrdma_conn_close(link->conn, status);
-		wait_for_completion(&link->closed);
-		link->client->stats.recovered++;
-	}
+	if (status)
+		retire_link(request->link, status);
 }
 
 /*
@@ -430,11 +434,9 @@ static void retire_put_mrs(struct rpcrdma_request *request)
 	rpcrdma_request_put_mrs(request);
 }
 
-/* Not where it is called: what it needs of the stack few RPCs do. */
-static noinline_for_stack void retire(struct rpcrdma_request *request)
+/* The task's own process waits, for the server as well. */
+static void retire_sync(struct rpcrdma_request *request)
 {
-	struct rpcrdma_link *link = request->link;
-
 	if (!list_empty(&request->invalidation.mrs)) {
 		retire_await_reply(request);
 		/* The Reply may have taken care of them. */
@@ -443,6 +445,32 @@ static noinline_for_stack void retire(struct rpcrdma_request *request)
 		retire_put_mrs(request);
 	}
 	retire_wait(request, RPCRDMA_GATHERING);
+}
+
+/*
+ * A task without a process ends in rpciod, whose workers all RPCs of the host
+ * share, those of other servers and transports, too. None may wait for a peer
+ * there. The teardown does not, so the connection is closed. That costs little:
+ * the task has timed out, or somebody has used force (umount -f).
+ */
+static void retire_async(struct rpcrdma_request *request)
+{
+	if (list_empty(&request->invalidation.mrs) &&
+	    !test_bit(RPCRDMA_GATHERING, &request->state))
+		return;
+	retire_link(request->link, -ESHUTDOWN);
+	rpcrdma_request_put_mrs(request);
+}
+
+/* Not where it is called: what it needs of the stack few RPCs do. */
+static noinline_for_stack void retire(struct rpcrdma_request *request)
+{
+	struct rpcrdma_link *link = request->link;
+
+	if (RPC_IS_ASYNC(request->rqst.rq_task))
+		retire_async(request);
+	else
+		retire_sync(request);
 	if (!request->replied)
 		rpcrdma_credits_forsake(&link->credits);
 	request->link = NULL;

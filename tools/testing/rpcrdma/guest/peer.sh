@@ -15,6 +15,8 @@ NO_CHUNKS="0 0 0"
 # RFC 8797: format identifier, version 1, flags, and 16384 octets both ways. R is
 # not set, as no buffer of the peer can be invalidated from afar.
 PRIVATE="f6ab0e18 01 00 0f 0f"
+# The same with R: a responder that invalidates what its requester has offered
+PRIVATE_INVALIDATES="f6ab0e18 01 01 0f 0f"
 
 # NFSv3 and NFSv4 procedures, NFSv4 operations
 NULL=0 GETATTR=1 LOOKUP=3 ACCESS=4 READ=6 SYMLINK=10 READDIRPLUS=17 FSSTAT=18 FSINFO=19 PATHCONF=20

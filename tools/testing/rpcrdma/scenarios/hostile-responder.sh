@@ -31,6 +31,7 @@ client() {
 	error_with_data
 	read_of_nothing
 	read_that_hangs
+	reads_that_are_killed
 	credit_that_is_lost
 	handles_that_rest
 	handles_that_come_back
@@ -39,7 +40,7 @@ client() {
 
 trace_start() {
 	local event
-	for event in bad_message dropped_message call_form reply_form wc_error; do
+	for event in bad_message call_form conn_state dropped_message reply_form wc_error; do
 		echo 1 >$TRACE/events/rpcrdma/rpcrdma_$event/enable || return
 	done
 }
@@ -296,6 +297,45 @@ read_that_hangs() {
 	# Only with force does that end what the kernel still tries to read.
 	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
+}
+
+# READs without an answer, and a server that may invalidate their memory: who is
+# killed may have to wait for it, but not in a worker that all RPCs share.
+reads_that_are_killed() {
+	local n pids=() longest
+	serve_files 32 "private $PRIVATE_INVALIDATES"
+	check "mount" from_peer hard
+	for n in {1..4}; do
+		dd if=/mnt/file of=/dev/null bs=64k count=1 iflag=direct 2>/dev/null &
+		pids+=($!)
+	done
+	check "four READs are sent" wait_for 20 unanswered 4
+	kill -KILL "${pids[@]}"
+	wait "${pids[@]}" 2>/dev/null
+	echo >$TRACE/trace
+	echo 1 >$TRACE/events/workqueue/enable
+	check "umount -f" wait_for 20 umount -f /mnt
+	check "the connection ends" wait_for 20 event_seen state=CLOSED
+	echo 0 >$TRACE/events/workqueue/enable
+	longest=$(longest_work rpc_async_schedule)
+	say "rpciod was kept for $longest ms"
+	# The server has a second to answer an RPC that was killed.
+	check "no RPC waits for the server in rpciod" [ "$longest" -lt "$(seconds 500)" ]
+	peer_stop
+}
+
+# unanswered N: so many messages were not what any rule is for.
+unanswered() {
+	[ "$(grep -c '^not answered' /tmp/peer.log)" -ge "$1" ]
+}
+
+# longest_work FUNCTION: milliseconds that a work item took which has ended
+longest_work() {
+	sed -n "s/.* \([0-9.]*\): workqueue_execute_\([a-z]*\): work struct \([^:]*\): function $1.*/\1 \2 \3/p" \
+		$TRACE/trace |
+		awk '$2 == "start" { since[$3] = $1 }
+		     $2 == "end" && $3 in since { took = ($1 - since[$3]) * 1000; if (took > most) most = took }
+		     END { print int(most) }'
 }
 
 # The only credit is that of a Call without a task and without an answer: nobody
