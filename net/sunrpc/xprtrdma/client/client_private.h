@@ -296,6 +296,8 @@ static inline struct rpcrdma_request *rpcrdma_request_of(struct rpc_rqst *rqst)
 }
 
 /* link.c */
+extern struct workqueue_struct *rpcrdma_connect_wq;
+
 void rpcrdma_link_init(struct rpcrdma_client *client);
 void rpcrdma_link_get(struct rpcrdma_link *link);
 void rpcrdma_link_put(struct rpcrdma_link *link);

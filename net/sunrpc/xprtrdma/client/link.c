@@ -19,6 +19,12 @@
 #include "../trace.h"
 #include "client_private.h"
 
+/*
+ * Here workers wait for servers. All transports of the host share sunrpc's own,
+ * xprtiod, in which TCP receives.
+ */
+struct workqueue_struct *rpcrdma_connect_wq;
+
 #define INITIAL_RECONNECT_DELAY		HZ
 
 /* Do not ask for Receives again for so long if there was no memory for them. */
@@ -379,7 +385,7 @@ static void link_connect_later(struct rpcrdma_client *client)
 {
 	long delay = client->connect_at - jiffies;
 
-	queue_delayed_work(xprtiod_workqueue, &client->connect_work,
+	queue_delayed_work(rpcrdma_connect_wq, &client->connect_work,
 			   clamp(delay, 0L, (long)ABANDON_DELAY));
 }
 

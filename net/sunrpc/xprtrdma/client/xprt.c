@@ -328,13 +328,26 @@ static struct xprt_class client_class = {
  */
 int rpcrdma_client_init(void)
 {
-	int ret = rpcrdma_client_sysctl_init();
+	int ret;
 
+	/* To write out dirty pages may take a new connection. */
+	rpcrdma_connect_wq = alloc_workqueue("rpcrdma_connect",
+					     WQ_UNBOUND | WQ_MEM_RECLAIM,
+					     WQ_UNBOUND_MAX_ACTIVE);
+	if (!rpcrdma_connect_wq)
+		return -ENOMEM;
+	ret = rpcrdma_client_sysctl_init();
 	if (ret)
-		return ret;
+		goto err_wq;
 	ret = xprt_register_transport(&client_class);
 	if (ret)
-		rpcrdma_client_sysctl_exit();
+		goto err_sysctl;
+	return 0;
+
+err_sysctl:
+	rpcrdma_client_sysctl_exit();
+err_wq:
+	destroy_workqueue(rpcrdma_connect_wq);
 	return ret;
 }
 
@@ -347,4 +360,5 @@ void rpcrdma_client_exit(void)
 {
 	xprt_unregister_transport(&client_class);
 	rpcrdma_client_sysctl_exit();
+	destroy_workqueue(rpcrdma_connect_wq);
 }

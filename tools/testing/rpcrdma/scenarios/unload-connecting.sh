@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   who gives up while connecting to nobody leaves nothing behind
+# shows:   who gives up while connecting to nobody leaves nothing behind, and kept nobody waiting
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -14,6 +14,7 @@ client() {
 	client_begin
 	check "mounting from nobody is killed" traced killed_connecting
 	check "it had sent its request" is "CONNECTING RESOLVING" "$(states)"
+	check "no worker of sunrpc's waited with it" [ -e /tmp/xprtiod.free ]
 	check "the server stops" rpc.nfsd 0
 	check "the module goes" wait_for 40 modprobe -r rpcrdma
 	need "load it again" modprobe rpcrdma
@@ -25,10 +26,18 @@ states() {
 
 killed_connecting() {
 	local mount
+	rm -f /tmp/xprtiod.free
 	mount.nfs 10.17.0.99:$EXPORT /mnt -o vers=4.2,proto=rdma,port=$PORT &
 	mount=$!
 	wait_for 20 grep -q state=CONNECTING /sys/kernel/tracing/trace
+	# Well before the attempt ends
+	wait_for 10 xprtiod_is_free && : >/tmp/xprtiod.free
 	kill -KILL $mount
 	wait $mount
 	is 137 $?
+}
+
+# The workers' names have a plus sign while they are at work.
+xprtiod_is_free() {
+	not grep -qs '^Name:.*+xprtiod' /proc/[0-9]*/status
 }
