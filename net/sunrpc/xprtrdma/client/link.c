@@ -172,9 +172,13 @@ static void link_established(struct rpcrdma_conn *conn)
 		   rpcrdma_form_backward(&conn->agreement, PAGE_SIZE));
 	spin_lock(&xprt->transport_lock);
 	link->client->local = conn->local_addr;
-	spin_unlock(&xprt->transport_lock);
-	/* A task that learns late of an earlier failure asks to disconnect. */
+	/*
+	 * A task that learns late of an earlier failure asks to disconnect. What
+	 * it has asked is over, and its cookie is not this connection's.
+	 */
+	WRITE_ONCE(xprt->connect_cookie, xprt->connect_cookie + 1);
 	clear_bit(XPRT_CLOSE_WAIT, &xprt->state);
+	spin_unlock(&xprt->transport_lock);
 	link->established = true;
 	complete_all(&link->ready);
 }
@@ -348,7 +352,6 @@ static void link_connected(struct rpcrdma_client *client)
 	struct rpc_xprt *xprt = &client->xprt;
 
 	WRITE_ONCE(client->reply_lost, false);
-	xprt->connect_cookie++;
 	xprt->stat.connect_count++;
 	xprt->stat.connect_time += (long)jiffies - xprt->stat.connect_start;
 	xprt_set_connected(xprt);

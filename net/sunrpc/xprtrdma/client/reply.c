@@ -73,8 +73,9 @@ static void complete_rpc(struct rpcrdma_request *request, int copied)
 	struct rpc_rqst *rqst = &request->rqst;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	request->link = NULL;
 	spin_lock(&xprt->queue_lock);
+	/* client_timer() sees both this and that there is a Reply, or neither. */
+	request->link = NULL;
 	if (copied < 0) {
 		fail_locked(rqst, copied);
 	} else {

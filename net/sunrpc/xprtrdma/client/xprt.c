@@ -114,9 +114,12 @@ static bool call_needs_another(struct rpcrdma_client *client,
 	struct rpcrdma_request *request = rpcrdma_request_of(task->tk_rqstp);
 	const struct rpcrdma_link *link = READ_ONCE(request->link);
 
-	/* A Reply that arrives now takes this before it puts the link. */
 	lockdep_assert_held(&client->xprt.queue_lock);
 
+	/* By the time that the task runs there may be another already. */
+	if (request->rqst.rq_connect_cookie !=
+	    READ_ONCE(client->xprt.connect_cookie))
+		return false;
 	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) || !link ||
 	    READ_ONCE(client->reply_lost))
 		return true;
@@ -126,12 +129,16 @@ static bool call_needs_another(struct rpcrdma_client *client,
 						     request->rqst.rq_majortimeo));
 }
 
+/* The Reply may have come since sunrpc looked for it. */
 static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	bool another;
+	bool another = false;
 
 	spin_lock(&xprt->queue_lock);
-	another = call_needs_another(rpcrdma_client_of(xprt), task);
+	if (task->tk_rqstp->rq_reply_bytes_recvd)
+		task->tk_status = 0;
+	else
+		another = call_needs_another(rpcrdma_client_of(xprt), task);
 	spin_unlock(&xprt->queue_lock);
 	if (another)
 		xprt_force_disconnect(xprt);
