@@ -174,7 +174,8 @@ TRACE_EVENT(rpcrdma_conn_agreed,
 		__array(char, peer, RPCRDMA_PEER_LEN)
 		__field(u32, call_threshold)
 		__field(u32, reply_threshold)
-		__field(bool, remote_inv)
+		__field(bool, client_inv)
+		__field(bool, server_inv)
 		__field(unsigned int, credits)
 		__field(unsigned int, reads)
 	),
@@ -183,14 +184,15 @@ TRACE_EVENT(rpcrdma_conn_agreed,
 		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
 		__entry->call_threshold = conn->agreement.call_threshold;
 		__entry->reply_threshold = conn->agreement.reply_threshold;
-		__entry->remote_inv = conn->agreement.remote_inv;
+		__entry->client_inv = conn->agreement.client_inv;
+		__entry->server_inv = conn->agreement.server_inv;
 		__entry->credits = conn->config.credits;
 		__entry->reads = conn->read_depth;
 	),
-	TP_printk("conn=%u peer=%s inline=%u/%u remote_inv=%d credits=%u reads=%u",
+	TP_printk("conn=%u peer=%s inline=%u/%u remote_inv=%d/%d credits=%u reads=%u",
 		  __entry->id, __entry->peer, __entry->call_threshold,
-		  __entry->reply_threshold, __entry->remote_inv,
-		  __entry->credits, __entry->reads)
+		  __entry->reply_threshold, __entry->client_inv,
+		  __entry->server_inv, __entry->credits, __entry->reads)
 );
 
 /* The queues */

@@ -368,6 +368,7 @@ static void retire_wait(struct rpcrdma_request *request, int bit)
  * that is invalid by then, or even used anew, it costs the connection. So the
  * server gets a moment to send it; the memory is the task's all that time. One
  * that timed out has waited enough; but either may have missed it just now.
+ * Servers invalidate where we told them that they may, whatever they told us.
  */
 static void retire_await_reply(struct rpcrdma_request *request)
 {
@@ -380,7 +381,7 @@ static void retire_await_reply(struct rpcrdma_request *request)
 	list_add(&request->list, &link->owed);
 	rpcrdma_reply_find_stray(request);
 	spin_unlock(&link->owed_lock);
-	if (RPC_SIGNALLED(task) && link->conn->agreement.remote_inv &&
+	if (RPC_SIGNALLED(task) && link->conn->agreement.client_inv &&
 	    rpcrdma_conn_established(link->conn))
 		wait_on_bit_timeout(&request->state, RPCRDMA_OWED,
 				    TASK_UNINTERRUPTIBLE, RPCRDMA_OWED_TIMEOUT);

@@ -70,13 +70,14 @@ static void conn_established_work(struct work_struct *work)
 		return;
 	cancel_delayed_work(&conn->timer);
 	trace_rpcrdma_conn_agreed(conn);
-	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s, reads %u\n",
+	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s/%s, reads %u\n",
 			    conn->peer,
 			    conn->server ? "accepted" : "connected",
 			    conn->device->ib->name, conn->port,
 			    agreement->call_threshold,
 			    agreement->reply_threshold, conn->config.credits,
-			    agreement->remote_inv ? "on" : "off",
+			    agreement->client_inv ? "on" : "off",
+			    agreement->server_inv ? "on" : "off",
 			    conn->read_depth);
 	conn->was_established = true;
 	conn->ops->established(conn);

@@ -255,6 +255,8 @@ static void test_agree_remote_invalidation(struct kunit *test)
 		client.remote_inv = i & 1;
 		server.remote_inv = i & 2;
 		rpcrdma_wire_agree(&client, &server, &agreement);
+		KUNIT_EXPECT_EQ(test, agreement.client_inv, client.remote_inv);
+		KUNIT_EXPECT_EQ(test, agreement.server_inv, server.remote_inv);
 		KUNIT_EXPECT_EQ(test, agreement.remote_inv, i == 3);
 	}
 }

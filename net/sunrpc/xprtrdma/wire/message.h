@@ -256,13 +256,18 @@ struct rpcrdma_params {
  * struct rpcrdma_agreement - what both ends told makes of a connection
  * @call_threshold: octets, the most a client may send inline
  * @reply_threshold: octets, the most a server may send inline
- * @remote_inv: a responder may post RDMA Send with Invalidate
+ * @client_inv: what the client told in @remote_inv. A server may go by that
+ *	alone, and tell nothing itself: the kernel's own does.
+ * @server_inv: what the server told
+ * @remote_inv: both: a responder may post RDMA Send with Invalidate
  *
  * Fixed for the life of a connection; the next one may differ.
  */
 struct rpcrdma_agreement {
 	u32 call_threshold;
 	u32 reply_threshold;
+	bool client_inv;
+	bool server_inv;
 	bool remote_inv;
 };
 

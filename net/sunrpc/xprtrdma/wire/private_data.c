@@ -117,5 +117,7 @@ void rpcrdma_wire_agree(const struct rpcrdma_params *client,
 						server->recv_size);
 	agreement->reply_threshold = agreed_size(server->send_size,
 						 client->recv_size);
+	agreement->client_inv = client->remote_inv;
+	agreement->server_inv = server->remote_inv;
 	agreement->remote_inv = client->remote_inv && server->remote_inv;
 }

@@ -446,6 +446,19 @@ static bool has_room(void)
 	return closed || sent - taken < SLOTS;
 }
 
+/* A number, or a word of the last message */
+static u32 parse_handle(char *word)
+{
+	static u8 octets[MESSAGE_MAX];
+	char *words[] = { word, NULL };
+	u32 handle;
+
+	if (build(words, octets) != sizeof(handle))
+		fail("%s is no handle", word);
+	memcpy(&handle, octets, sizeof(handle));
+	return ntohl(handle);
+}
+
 static void post_send(char **words)
 {
 	unsigned int slot = sent % SLOTS;
@@ -461,7 +474,7 @@ static void post_send(char **words)
 
 	if (*words && **words == '!') {
 		wr.opcode = IBV_WR_SEND_WITH_INV;
-		wr.invalidate_rkey = parse_u32(*words++ + 1);
+		wr.invalidate_rkey = parse_handle(*words++ + 1);
 		/* where libsiw looks for it */
 		wr.wr.rdma.rkey = wr.invalidate_rkey;
 	}

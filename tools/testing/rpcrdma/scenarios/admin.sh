@@ -33,10 +33,10 @@ client() {
 	client_begin
 	set_tunables
 	check "the log has a connection with the defaults" \
-		mount_logs 16384/16384 128 64 on 32
+		mount_logs 16384/16384 128 64 on/on 32
 	statistics
 	need "tunables get other values" other_values
-	check "the log has a connection with these" mount_logs 8192/4096 32 16 off 4
+	check "the log has a connection with these" mount_logs 8192/4096 32 16 on/off 4
 	wrong_port
 }
 

@@ -32,6 +32,7 @@ client() {
 	read_of_nothing
 	read_that_hangs
 	reads_that_are_killed
+	late_invalidation
 	credit_that_is_lost
 	handles_that_rest
 	handles_that_come_back
@@ -69,6 +70,9 @@ call_to() {
 
 # The same for READ, with a Write chunk of one segment: its words are 7 to 10.
 READ_CALL=". 1 . $RDMA_MSG 0 1 1 . . . . 0 0 . 0 2 100003 3 $READ ..."
+
+# And for READDIR, with a Reply chunk
+READDIR_CALL=". 1 . $RDMA_MSG 0 0 1 ..."
 
 # The answer to the last Call: CREDITS, and the results of the procedure
 answer_with() {
@@ -324,6 +328,33 @@ reads_that_are_killed() {
 	peer_stop
 }
 
+# The kernel's own server tells nothing of remote invalidation and does it where
+# the client has told that it may. A READDIR is answered so when its process has
+# been killed: the handle is still there, and nothing breaks.
+late_invalidation() {
+	local connections victim
+	if [ "$PACE" -gt 300 ]; then
+		skip "a Reply with invalidation that comes late" \
+			"where all takes long nobody is killed just before the answer comes"
+		return
+	fi
+	serve_files 32 "answer $READDIR_CALL = +0.6 !<8 $(answer_with 32 10006)"
+	check "mount" from_peer hard
+	connections=$(connections_made)
+	echo >$TRACE/trace
+	ls /mnt >/dev/null 2>&1 &
+	victim=$!
+	check "a READDIR is sent" wait_for 20 event_seen "call_form: .* sent .* form=reply"
+	kill -KILL $victim
+	wait $victim 2>/dev/null
+	check "kill ends it" is 137 $?
+	check "other Calls are answered" timeout $AT_ONCE stat -f /mnt
+	check "the Reply came with invalidation" event_seen dropped_message
+	check "that did not cost the connection" is "$connections" "$(connections_made)"
+	check "umount" umount /mnt
+	peer_stop
+}
+
 # unanswered N: so many messages were not what any rule is for.
 unanswered() {
 	[ "$(grep -c '^not answered' /tmp/peer.log)" -ge "$1" ]
@@ -351,10 +382,9 @@ credit_that_is_lost() {
 	peer_stop
 }
 
-# A READDIR has a Reply chunk. Its task is killed before there is an answer, so
-# the server may use these handles late. READs follow, one by one. A handle comes
-# again when its registration has been used 256 times, of which there are eight.
-READDIR_CALL=". 1 . $RDMA_MSG 0 0 1 ..."
+# The task of a READDIR is killed before there is an answer, so the server may use
+# its handles late. READs follow, one by one. A handle comes again when its
+# registration has been used 256 times, of which there are eight.
 BIG_FILE=$(fattr3 1 0x10000000 2)
 READS_OF_4K="answer $READ_CALL = <0 1 32 $RDMA_MSG 0 1 1 <7-10 0 0 $(accepted "<13") 0 0 4096 0 4096"
 

@@ -22,15 +22,16 @@ client() {
 }
 
 pair() {
-	local who="client $1, server $2" octets remote_inv=1
+	local who="client $1, server $2" octets client_inv=1 server_inv=1
 	tell "$1" rdma_private_data rdma_max_inline_read rdma_max_inline_write
 	tell "$2" svc_rdma/private_data svc_rdma/max_req_size
 	octets=$(smaller "${1/none/1024}" "${2/none/1024}")
-	[[ $1 != none && $2 != none ]] || remote_inv=0
+	[ "$1" != none ] || client_inv=0
+	[ "$2" != none ] || server_inv=0
 
 	check "$who: verified I/O" traced use_it
 	check "$who: $octets octets are agreed" is \
-		"2 inline=$octets/$octets remote_inv=$remote_inv" "$(agreed)"
+		"2 inline=$octets/$octets remote_inv=$client_inv/$server_inv" "$(agreed)"
 	check "$who: Sends come near to that, and none is longer" sends_up_to $octets
 	check "$who: one connection and no error" untroubled
 	check "$who: umount" umount /mnt
