@@ -23,7 +23,7 @@
  * is matched once, reserve_lock protects the slots, transport_lock the
  * client's address. client->backward_lock, which is taken for backward Calls, has
  * those of sunrpc's callback service inside, and link->owed_lock, for killed
- * tasks, those of conn/.
+ * tasks, those of conn/ and reserve_lock.
  */
 #ifndef RPCRDMA_CLIENT_PRIVATE_H
 #define RPCRDMA_CLIENT_PRIVATE_H
@@ -153,7 +153,7 @@ struct rpcrdma_client {
 };
 
 /**
- * struct rpcrdma_stray - a Reply that matched no Call
+ * struct rpcrdma_stray - a Reply that came when its task was gone
  * @xid: its XID
  * @invalidated: whether the server invalidated a handle as it sent this
  * @handle: that handle
@@ -183,12 +183,10 @@ struct rpcrdma_stray {
  * @wedged: rpcrdma_credits_wedged() when the connection asked last
  * @grow_again: pending while it does not ask for memory for more Receives
  * @max_mr_pages: pages that one registration can cover
- * @owed_lock: protects @owed, @forsaken and @stray
+ * @owed_lock: protects @owed, @forsaken, and @stray of requests that this link has
  * @owed: requests of killed tasks, which take back their memory; by ->list
  * @forsaken: registrations of such requests whose tasks are gone, until the
  *	Reply; ->tag is its XID
- * @stray: the last Reply for which there was neither a task nor an entry in
- *	@owed: it may have come between the one and the other
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
  */
@@ -208,7 +206,6 @@ struct rpcrdma_link {
 	spinlock_t owed_lock;		/* see above */
 	struct list_head owed;
 	struct list_head forsaken;
-	struct rpcrdma_stray stray;
 	struct rpcrdma_message call;
 	struct rpcrdma_message reply;
 };
@@ -253,6 +250,9 @@ struct rpcrdma_buffer {
  * @payload_len: octets of it
  * @written: octets in the Write chunk or the Reply chunk
  * @error: zero, or what the RPC is to fail with
+ * @stray: the Reply, if it came after the task had gone and before the request
+ *	was in @link->owed; that link's owed_lock. Or one of an earlier Call: it
+ *	counts if it has this XID, and came after this Call was sent.
  *
  * The client owns all of them until it is destroyed, sunrpc those not in
  * client->idle.
@@ -283,6 +283,7 @@ struct rpcrdma_request {
 	u32 payload_len;
 	u32 written;
 	int error;
+	struct rpcrdma_stray stray;
 };
 
 static inline struct rpcrdma_client *rpcrdma_client_of(struct rpc_xprt *xprt)
@@ -312,6 +313,9 @@ int rpcrdma_slots_create(struct rpcrdma_client *client);
 void rpcrdma_slots_destroy(struct rpcrdma_client *client);
 void rpcrdma_slots_limit(struct rpcrdma_client *client,
 			 const struct rpcrdma_credits *credits);
+void rpcrdma_slots_note_stray(struct rpcrdma_client *client,
+			      const struct rpcrdma_link *link,
+			      const struct rpcrdma_stray *stray);
 void rpcrdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task);
 void rpcrdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
 int rpcrdma_buffers_alloc(struct rpc_task *task);

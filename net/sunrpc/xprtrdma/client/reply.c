@@ -289,7 +289,8 @@ static bool free_forsaken(struct rpcrdma_link *link, __be32 xid)
 
 /*
  * A task that was killed is still to be told what its Reply has invalidated:
- * see rpcrdma_request_retire(). If it is on its way there, it will ask.
+ * see rpcrdma_request_retire(). If it is on its way there, its request keeps
+ * that until it asks.
  */
 static void settle_owed(struct rpcrdma_link *link,
 			const struct rpcrdma_recv *recv, __be32 xid)
@@ -310,7 +311,7 @@ static void settle_owed(struct rpcrdma_link *link,
 		goto out;
 	}
 	if (!free_forsaken(link, xid))
-		link->stray = stray;
+		rpcrdma_slots_note_stray(link->client, link, &stray);
 out:
 	spin_unlock(&link->owed_lock);
 }
@@ -325,7 +326,7 @@ out:
  */
 void rpcrdma_reply_find_stray(struct rpcrdma_request *request)
 {
-	const struct rpcrdma_stray *stray = &request->link->stray;
+	const struct rpcrdma_stray *stray = &request->stray;
 
 	lockdep_assert_held(&request->link->owed_lock);
 

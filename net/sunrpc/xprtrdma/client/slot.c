@@ -181,6 +181,35 @@ void rpcrdma_slots_limit(struct rpcrdma_client *client,
 	spin_unlock(&xprt->reserve_lock);
 }
 
+/**
+ * rpcrdma_slots_note_stray - keep a Reply for a task that is going
+ * @client: the client
+ * @link: where it arrived
+ * @stray: the Reply
+ *
+ * The task cannot be found by its XID any more, but its request is still on the
+ * wire. Mostly there is none: it has gone.
+ *
+ * Context: @link's owed_lock is held.
+ */
+void rpcrdma_slots_note_stray(struct rpcrdma_client *client,
+			      const struct rpcrdma_link *link,
+			      const struct rpcrdma_stray *stray)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+	struct rpcrdma_request *request;
+
+	spin_lock(&xprt->reserve_lock);
+	list_for_each_entry(request, &client->slots, all) {
+		if (READ_ONCE(request->link) != link ||
+		    READ_ONCE(request->rqst.rq_xid) != stray->xid)
+			continue;
+		request->stray = *stray;
+		break;
+	}
+	spin_unlock(&xprt->reserve_lock);
+}
+
 /* Zeroed, for only the server knows how much of a Reply it has written. */
 static void *buffer_get(struct rpcrdma_buffer *buffer, size_t size, gfp_t gfp)
 {
