@@ -153,6 +153,12 @@ static const struct reply_row reply_rows[] = {
 		.num_results = 2, .result = { { 100, 64 }, { 132, 16 } },
 		.left = 336, .pieces = "h1+0@100:64 "
 	}, {
+		"a result that is not there leaves its Write chunk to the next",
+		.len = 400, .write = { CHUNK(64), CHUNK(64) }, .num_writes = 2,
+		.num_results = 2,
+		.result = { { 100, 64, 300 }, { 200, 60 } }, .left = 340,
+		.pieces = "h1+0@200:60 "
+	}, {
 		"a result at the very start", .len = 400,
 		.write = { CHUNK(64) }, .num_writes = 1, .num_results = 1,
 		.result = { { 0, 64, 300 } }, .left = 400, .pieces = ""
