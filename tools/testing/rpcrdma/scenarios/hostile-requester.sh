@@ -23,6 +23,7 @@ client() {
 	broken_headers
 	broken_chunks
 	unreasonable_chunks
+	broken_arguments
 	dropped_messages
 	lost_connections
 	denied_calls
@@ -189,6 +190,33 @@ unreasonable_chunks() {
 # READDIRPLUS: file handle, cookie, verifier, dircount, maxcount
 readdir() {
 	echo "$(nfs_call $XID 3 $READDIRPLUS) $FOUND 0 0 0 0 8192 8192"
+}
+
+# Section 4.5.2: with these headers nothing is wrong, with what comes of them is.
+broken_arguments() {
+	local errors write at
+	errors=$(counter errors)
+	# File handle, offset, count, FILE_SYNC, and the length of the data
+	write="$(nfs_call $XID 3 $WRITE) $ROOT 0 0 1000 2 1000"
+	# The handle has four octets more than a word.
+	at=$(($(size "$write") + 4))
+
+	garbage "a WRITE without data" "$NO_CHUNKS $write"
+	garbage "a Read chunk shorter than the data" \
+		"$(read_segment $at @a+0,996) $NO_CHUNKS $write"
+	garbage "a Read chunk that belongs a word later" \
+		"$(read_segment $((at - 4)) @a+0,1000) $NO_CHUNKS $write"
+	garbage "a READ of nothing; its chunks come back unused" \
+		"0 $(write_chunk @a+0,4096 @a+4096,4096) 0 $(reply_chunk @a) $(nfs_call $XID 3 $READ)" \
+		"0 $(write_chunk @a+0,0 @a+4096,0) 0 $(reply_chunk @a+0,0)"
+	check "these are no errors of the transport" is "$errors" "$(counter errors)"
+	untouched
+}
+
+# garbage WHAT MESSAGE [CHUNKS]: what comes behind rdma_proc, and what comes back
+garbage() {
+	still_answers "$1: GARBAGE_ARGS" "send $(start $XID $RDMA_MSG) $2" \
+		"expect $XID 1 . $RDMA_MSG ${3:-$NO_CHUNKS} $(garbage_args $XID)"
 }
 
 # What cannot be answered, or must not be
