@@ -201,6 +201,17 @@ size_t build(char **words, u8 *to)
 	return out.next - to;
 }
 
+/* What the opaque at the start takes, be it more than there is */
+static size_t opaque_len(const u8 *data, size_t len)
+{
+	u32 counted;
+
+	if (len < sizeof(counted))
+		return sizeof(counted);
+	memcpy(&counted, data, sizeof(counted));
+	return sizeof(counted) + (((size_t)ntohl(counted) + 3) & ~(size_t)3);
+}
+
 /**
  * matches - compare octets with a pattern
  * @words: as the script has them, up to a NULL
@@ -214,13 +225,16 @@ bool matches(char **words, const u8 *data, size_t len)
 	u8 wanted[MESSAGE_MAX];
 
 	for (; *words && strcmp(*words, "..."); words++) {
-		bool any = !strcmp(*words, ".");
 		struct out out = { wanted, sizeof(wanted) };
 		size_t octets = 4;
+		bool any = true;
 
-		if (!any) {
+		if (!strcmp(*words, ".+")) {
+			octets = opaque_len(data, len);
+		} else if (strcmp(*words, ".")) {
 			put_token(&out, *words);
 			octets = out.next - wanted;
+			any = false;
 		}
 		if (octets > len || (!any && memcmp(data, wanted, octets)))
 			return false;

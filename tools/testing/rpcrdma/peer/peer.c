@@ -22,11 +22,14 @@
  *	holds NAME OFFSET PATTERN	it begins with this there
  *
  *	send [!HANDLE] MESSAGE	and with ! invalidate the handle
+ *	send ^ MESSAGE		rather an RDMA Write: to the segment that the message
+ *				begins with, of what follows that
  *	flood N MESSAGE		send it N times, whatever the credits
  *	expect PATTERN		the next message is this
- *	answer PATTERN = [+SECONDS] [!HANDLE] MESSAGE	a rule for serve; the
- *				last that was given goes first. With + nobody
- *				is answered for so long before.
+ *	answer PATTERN = MESSAGE [; MESSAGE...]	a rule for serve, each MESSAGE as
+ *				for send; the last rule that was given goes first.
+ *				With +SECONDS before a MESSAGE nobody is answered
+ *				for so long before that.
  *	serve			answer by the rules, on this connection and on
  *				those that follow, until SIGTERM
  *
@@ -46,6 +49,7 @@
  * and a PATTERN may have, too
  *
  *	.			any word
+ *	.+			any XDR opaque
  *	...			any rest, at the end
  *
  * It is over at the first line that does not come true, or at the last. Then
@@ -76,13 +80,17 @@
 
 #define NOTHING		(-1)
 
+/* Handle, length, and 64 bits of address */
+#define SEGMENT_WORDS	4
+
 /* What a wr_id has beside the slot */
 #define IS_RECEIVE	0x100
 
 struct rule {
 	struct rule *next;
 	char **pattern;
-	char **message;
+	char **messages;	/* one behind the other, each up to a NULL */
+	unsigned int count;
 };
 
 static struct rdma_event_channel *channel;
@@ -459,9 +467,25 @@ static u32 parse_handle(char *word)
 	return ntohl(handle);
 }
 
+/* An RDMA Write: its message begins with where it goes. */
+static void aim(struct ibv_send_wr *wr, const u8 *segment)
+{
+	u32 words[SEGMENT_WORDS];
+
+	if (wr->sg_list->length < sizeof(words))
+		fail("an RDMA Write needs a segment");
+	memcpy(words, segment, sizeof(words));
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	wr->wr.rdma.rkey = ntohl(words[0]);
+	wr->wr.rdma.remote_addr = (u64)ntohl(words[2]) << 32 | ntohl(words[3]);
+	wr->sg_list->addr += sizeof(words);
+	wr->sg_list->length -= sizeof(words);
+}
+
 static void post_send(char **words)
 {
 	unsigned int slot = sent % SLOTS;
+	bool write = *words && !strcmp(*words, "^");
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)slots[0][slot],
 		.lkey = slots_mr->lkey,
@@ -472,13 +496,17 @@ static void post_send(char **words)
 		.opcode = IBV_WR_SEND,
 	};
 
-	if (*words && **words == '!') {
+	if (write) {
+		words++;
+	} else if (*words && **words == '!') {
 		wr.opcode = IBV_WR_SEND_WITH_INV;
 		wr.invalidate_rkey = parse_handle(*words++ + 1);
 		/* where libsiw looks for it */
 		wr.wr.rdma.rkey = wr.invalidate_rkey;
 	}
 	sge.length = build(words, slots[0][slot]);
+	if (write)
+		aim(&wr, slots[0][slot]);
 	wr.num_sge = sge.length ? 1 : 0;
 	if (!sent && conn->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
 		usleep(ACCEPTED_USEC);
@@ -540,6 +568,21 @@ static char **copy(char **words)
 	return copied;
 }
 
+/* Each word that is ; ends a message. Returns how many there are. */
+static unsigned int part(char **words)
+{
+	unsigned int parts = 1;
+
+	for (; *words; words++) {
+		if (strcmp(*words, ";"))
+			continue;
+		free(*words);
+		*words = NULL;
+		parts++;
+	}
+	return parts;
+}
+
 static void do_answer(char **words)
 {
 	struct rule *rule = malloc(sizeof(*rule));
@@ -551,7 +594,8 @@ static void do_answer(char **words)
 		fail("there is no =");
 	*equals = NULL;
 	rule->pattern = copy(words);
-	rule->message = copy(equals + 1);
+	rule->messages = copy(equals + 1);
+	rule->count = part(rule->messages);
 	rule->next = rules;
 	rules = rule;
 }
@@ -570,19 +614,30 @@ static void rest(const char *seconds)
 	patience = before;
 }
 
+static void send_messages(const struct rule *rule)
+{
+	char **message, **words = rule->messages;
+	unsigned int i;
+
+	for (i = 0; i < rule->count; i++) {
+		message = words;
+		if (*message && **message == '+')
+			rest(*message++ + 1);
+		send_times(1, message);
+		while (*words++)
+			;
+	}
+}
+
 static void answer(void)
 {
 	const struct rule *rule;
-	char **words;
 
 	take_message();
 	for (rule = rules; rule; rule = rule->next) {
 		if (!matches(rule->pattern, last->data, last->len))
 			continue;
-		words = rule->message;
-		if (*words && **words == '+')
-			rest(*words++ + 1);
-		send_times(1, words);
+		send_messages(rule);
 		return;
 	}
 	show("not answered", last->data, last->len);

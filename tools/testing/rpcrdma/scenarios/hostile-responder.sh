@@ -27,6 +27,7 @@ client() {
 	mounts_that_fail
 	mounts_that_hang
 	credits
+	odd_lengths
 	reads_that_fail
 	error_with_data
 	read_of_nothing
@@ -222,6 +223,50 @@ eight_look() {
 	for n in "${pids[@]}"; do
 		wait "$n" || return
 	done
+}
+
+# Of neither data item is the padding anywhere, RFC 8166 sections 3.4.5 and 3.4.6,
+# and data that are the last of a Call belong where its inline part ends.
+odd_lengths() {
+	local out=8189 in=8187 less=5001 rules
+	head -c 8192 /dev/urandom >/tmp/odd
+	mapfile -t rules < <(write_rules $out; read_rule $in $in; read_rule $out $less)
+	serve_files 32 "${rules[@]}"
+	check "odd lengths: mount" from_peer soft
+	check "READ of $in octets: a Write chunk of as many" read_odd $in $in
+	check "READ of $out octets, of which there are $less" read_odd $out $less
+	check "WRITE of $out octets: a Read chunk of as many, where the rest ends" write_odd $out
+	check "odd lengths: umount" umount /mnt
+	peer_stop
+}
+
+# write_rules LENGTH: what is inline is longer or shorter by the credential, so
+# there is a rule for each length that it may have.
+write_rules() {
+	local words
+	for ((words = 24; words < 64; words++)); do
+		# Attributes of the file, count, FILE_SYNC, verifier
+		echo "answer . 1 . $RDMA_MSG 1 $((4 * words)) . $1 . . $NO_CHUNKS" \
+			". 0 2 100003 3 $WRITE $(repeat $((words - 11)) .) 0 0 $1 . $1" \
+			"= $(answer_with 32 0 0 1 "$FILE" "$1" 2 0 17)"
+	done
+}
+
+# read_rule LENGTH OCTETS: there are so many to be read.
+read_rule() {
+	echo "answer . 1 . $RDMA_MSG 0 1 1 . $1 . . 0 0 . 0 2 100003 3 $READ ..." \
+		"= ^ <7-10 $(octets <(head -c "$2" /tmp/odd))" \
+		"; <0 1 32 $RDMA_MSG 0 1 1 <7 $2 <9-10 0 0 $(accepted "<13") 0 0 $2 1 $2"
+}
+
+write_odd() {
+	timeout $AT_ONCE dd if=/tmp/odd of=/mnt/file bs="$1" count=1 oflag=direct conv=notrunc,nocreat
+}
+
+# read_odd LENGTH OCTETS
+read_odd() {
+	timeout $AT_ONCE dd if=/mnt/file of=/tmp/back bs="$1" count=1 iflag=direct &&
+		cmp <(head -c "$2" /tmp/odd) /tmp/back
 }
 
 # read_file [COMMAND...]
