@@ -52,8 +52,9 @@ peer_stop() {
 	check "the peer has no complaints" peer_was_well $?
 }
 
+# peer_was_well STATUS [LOG]
 peer_was_well() {
-	[ "$1" = 0 ] || { cat /tmp/peer.log; return 1; }
+	[ "$1" = 0 ] || { cat "${2:-/tmp/peer.log}"; return 1; }
 }
 
 # repeat N WORDS

@@ -11,7 +11,7 @@
 
 # The NFS server is there for mountd, which hands out the file handle; what
 # listens at this port is the peer.
-PEER_PORT=20050
+PEER_PORT=20050 OTHER_PORT=20051
 TRACE=/sys/kernel/tracing
 # Tenths of a second, twice, for an answer that is not to come
 QUICKLY=$((2 + PACE / 100))
@@ -340,12 +340,44 @@ fill_memory() {
 
 # A READ without an answer on a hard mount
 read_that_hangs() {
+	local reader
 	serve_files 32
 	check "mount" from_peer hard
-	check "kill ends a READ without an answer" killed dd "call_form: .* sent .*form=write" read_file
+	dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct 2>/dev/null &
+	reader=$!
+	need "a READ gets no answer" wait_for 20 handle_offered
+	handle_of_another
+	kill -KILL $reader
+	wait $reader 2>/dev/null
+	check "kill ends a READ without an answer" is 137 $?
 	# Only with force does that end what the kernel still tries to read.
 	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
+}
+
+# The Write chunk of the READ that the peer has not answered, in its log: the
+# words after the Write list's "is present" and the number of segments
+chunk_offered() {
+	awk '/^not answered/ && $10 == "00000001" && $11 == "00000001" && NF > 20 {
+		print "0x" $12, "0x" $13, "0x" $14, "0x" $15; exit }' /tmp/peer.log
+}
+
+handle_offered() {
+	[ -n "$(chunk_offered)" ]
+}
+
+# A second server, which writes to what was offered to the first. Each connection
+# has a protection domain of its own (RFC 8166 section 8.1.1).
+handle_of_another() {
+	local what="another server writes to that READ's chunk" PEER_PORT=$OTHER_PORT other
+	peer "listen $SERVER4 $PEER_PORT" accept "expect $(call_to $NULL)" \
+		"send ^ $(chunk_offered) $(repeat 4 0x57575757)" closed >/tmp/other.log 2>&1 &
+	other=$!
+	need "$what: it listens" wait_for 10 grep -q listening /tmp/other.log
+	check "$what: the mount fails, and at once" fails_at_once from_peer soft timeout $AT_ONCE
+	wait $other
+	check "$what: that costs it the connection" peer_was_well $? /tmp/other.log
+	check "$what: the first one's READ still waits" is 1 "$(connections_made)"
 }
 
 # READs without an answer, and a server that may invalidate their memory: who is
