@@ -21,7 +21,12 @@ PRIVATE_INVALIDATES="f6ab0e18 01 01 0f 0f"
 # NFSv3 and NFSv4 procedures, NFSv4 operations
 NULL=0 GETATTR=1 LOOKUP=3 ACCESS=4 READ=6 WRITE=7 SYMLINK=10 READDIRPLUS=17 FSSTAT=18 FSINFO=19 PATHCONF=20
 COMPOUND=1
-OP_LOOKUP=15 OP_PUTROOTFH=24 OP_READ=25 OP_READLINK=27 OP_WRITE=38
+OP_DELEGRETURN=8 OP_LOOKUP=15 OP_OPEN=18 OP_PUTFH=22 OP_PUTROOTFH=24 OP_READ=25 OP_READLINK=27
+OP_WRITE=38 OP_EXCHANGE_ID=42 OP_CREATE_SESSION=43 OP_SEQUENCE=53 OP_RECLAIM_COMPLETE=58
+
+# What servers call back: the program, its COMPOUND, operations
+CB_PROGRAM=0x40000000 CB_COMPOUND=1
+OP_CB_RECALL=4 OP_CB_SEQUENCE=11
 
 # Handle, length, and 64 bits of offset that nobody has registered
 NOWHERE="0xdeadbeef 4096 0 0x10000"
@@ -172,6 +177,60 @@ read_file() {
 # file_read EOF LENGTH: NFS4_OK; its data may follow.
 file_read() {
 	echo "$FILE_FOUND $OP_READ 0 $1 $2"
+}
+
+# NFSv4 with sessions
+
+# compound_in MINOR XID OPERATIONS OPERATION...: a COMPOUND of NFSv4.MINOR
+compound_in() {
+	echo "$(nfs_call "$2" 4 $COMPOUND) 0 $1 ${*:3}"
+}
+
+# ask MINOR XID OPERATIONS OPERATION...: a line that sends it
+ask() {
+	echo "send $(start "$2" $RDMA_MSG) $NO_CHUNKS $(compound_in "$@")"
+}
+
+# told XID OPERATIONS RESULT...: a line that expects the answer
+told() {
+	echo "expect $1 1 . $RDMA_MSG $NO_CHUNKS $(compounded "$@")"
+}
+
+# The sessionid, if what was received last answers a CREATE_SESSION or SEQUENCE
+SESSION="<18-21"
+
+# sequence NUMBER: the first slot's next COMPOUND
+sequence() {
+	echo "$OP_SEQUENCE $SESSION $1 0 0 0"
+}
+
+# What answers that
+sequence_done() {
+	echo "$OP_SEQUENCE 0 . . . . $1 0 . . ."
+}
+
+# session MINOR XID OWNER FLAGS: lines that make one. 2 as FLAGS has the server call
+# back by this connection, with AUTH_NONE. Of a channel's attributes these are
+# header padding, the longest Call, the longest Reply, the longest one to be kept,
+# operations, and slots.
+session() {
+	local fore="0 65536 65536 4096 16 4 0" back="0 4096 4096 0 2 1 0"
+	# Verifier and owner, flags, no state protection, no implementation
+	ask "$1" "$2" 1 $OP_EXCHANGE_ID 0 "$2" "/$3" 0 0 0
+	told "$2" 1 $OP_EXCHANGE_ID 0 ...
+	# Client id and sequence number as they came
+	ask "$1" "$2" 1 $OP_CREATE_SESSION "<18-20" "$4" "$fore" "$back" $CB_PROGRAM 1 0
+	told "$2" 1 $OP_CREATE_SESSION 0 . . . . . "$4" ...
+	ask "$1" "$2" 2 "$(sequence 1)" $OP_RECLAIM_COMPLETE 0
+	told "$2" 2 "$(sequence_done 1)" $OP_RECLAIM_COMPLETE 0
+}
+
+# open_file XID FILE: lines that open a file of the export by such a session, its
+# second COMPOUND: READ and no DENY, an owner, no CREATE, by its name
+open_file() {
+	ask 1 "$1" 4 "$(sequence 2)" $OP_PUTROOTFH $OP_LOOKUP $EXPORT \
+		$OP_OPEN 0 1 0 0 0 /owner 0 0 "/$2"
+	told "$1" 4 "$(sequence_done 2)" $OP_PUTROOTFH 0 $OP_LOOKUP 0 $OP_OPEN 0 ...
 }
 
 # Octets of a file, as one word

@@ -9,9 +9,6 @@
 . /lab/guest/peer.sh
 
 XID=0x17171717 OTHER=0x18181818
-# NFSv4.1 operations, RFC 8881; the program that the peer is called back by
-OP_OPEN=18 OP_EXCHANGE_ID=42 OP_CREATE_SESSION=43 OP_SEQUENCE=53 OP_RECLAIM_COMPLETE=58
-CB_PROGRAM=0x40000000 CB_COMPOUND=1
 
 client() {
 	client_begin
@@ -22,46 +19,10 @@ client() {
 	wait
 }
 
-# v41 OPERATIONS OPERATION...: a COMPOUND of minor version 1 with so many operations
-v41() {
-	echo "$(start $XID $RDMA_MSG) $NO_CHUNKS $(nfs_call $XID 4 $COMPOUND) 0 1 $*"
-}
-
-# v41_done OPERATIONS REST...: what answers that. The results begin with word 16.
-v41_done() {
-	echo "$XID 1 . $RDMA_MSG $NO_CHUNKS $(accepted $XID) 0 0 $*"
-}
-
-# sequence NUMBER: by the session that the last answer told of
-sequence() {
-	echo "$OP_SEQUENCE <18-21 $1 0 0 0"
-}
-
-# channel: header padding, longest Call and Reply, longest Reply that is kept,
-# operations, slots, no ird
-channel() {
-	echo "0 4096 4096 1024 8 4 0"
-}
-
-# opened NAME FILE: the lines by which a client of this name opens the file. It
-# takes Calls by the same connection, with AUTH_NONE.
-opened() {
-	echo "send $(v41 1 "$OP_EXCHANGE_ID 17 $RANDOM /$1 0 0 0")"
-	echo "expect $(v41_done 1 $OP_EXCHANGE_ID 0 ...)"
-	echo "send $(v41 1 "$OP_CREATE_SESSION <18-19 <20 2 $(channel) $(channel) $CB_PROGRAM 1 0")"
-	echo "expect $(v41_done 1 $OP_CREATE_SESSION 0 ...)"
-	echo "send $(v41 2 "$(sequence 1)" $OP_RECLAIM_COMPLETE 0)"
-	echo "expect $(v41_done 2 $OP_SEQUENCE 0 ...)"
-	# To read, denying nothing; the owner; it is there already, and has this name
-	echo "send $(v41 4 "$(sequence 2)" $OP_PUTROOTFH $OP_LOOKUP $EXPORT \
-		$OP_OPEN 0 1 0 0 0 /owner 0 0 "/$2")"
-	echo "expect $(v41_done 4 $OP_SEQUENCE 0 ...)"
-}
-
-# client_peer NAME FILE LINE...
+# client_peer NAME FILE LINE...: a client of this name opens the file, and goes on
 client_peer() {
 	local lines
-	mapfile -t lines < <(opened "$1" "$2")
+	mapfile -t lines < <(session 1 $XID "$1" 2; open_file $XID "$2")
 	peer "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 4096" "${lines[@]}" "${@:3}"
 }
 

@@ -5,12 +5,15 @@
 # devices: rxe siw
 # modules: ours
 # skip:    um-debug siw * *: minutes, for what um shows with siw and um-debug with rxe
-# limit:   120
+# limit:   150
 
 . /lab/guest/peer.sh
 
 XID=0x17171717
 OTHER=0x18181818
+
+# How long a delegation may be kept from somebody who wants to write
+LEASE=$(seconds 10)
 
 # While all this goes on, the kernel's own client has the export mounted.
 client() {
@@ -25,6 +28,7 @@ client() {
 	unreasonable_chunks
 	broken_arguments
 	dropped_messages
+	backward_replies
 	lost_connections
 	denied_calls
 	too_many_calls
@@ -230,6 +234,71 @@ dropped_messages() {
 	dropped "a Reply to no Call" "$(start $XID $RDMA_MSG) $NO_CHUNKS $(accepted $XID)"
 	check "they are counted as dropped" [ "$(counter dropped)" -eq $((before + 5)) ]
 	untouched
+}
+
+# The server has Calls, too, once there is a session.
+backward_replies() {
+	local dropped unknown=0xbadbadba reply
+	if [ "$PACE" -gt 500 ]; then
+		skip "backward Replies" "nfsd waits for them for a second, and then it calls again"
+		return
+	fi
+	# No tag; sessionid, number, slot and highest slot as they came, and that again
+	reply="$(accepted "<0") 0 0 2 $OP_CB_SEQUENCE 0 <22-28 <28 $OP_CB_RECALL 0"
+	dropped=$(counter dropped)
+	called_back "backward Replies to other Calls, and such that mean nothing" dropped \
+		"send <0 1 8 $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
+		"send <0 1 8 $RDMA_MSG $(read_segment 8 "$NOWHERE") $NO_CHUNKS $reply" \
+		"send <0 1 8 $RDMA_ERROR 17 0 0" \
+		"send $unknown 1 0 $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
+		"send $unknown 1 0xffffffff $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
+		"send $unknown 1 8 $RDMA_ERROR $ERR_CHUNK" \
+		"send <0 1 8 $RDMA_MSG $NO_CHUNKS $reply" "send <0 1 8 $RDMA_MSG $NO_CHUNKS $reply" \
+		"$(delegreturn)" \
+		"$(told $XID 3 "$(sequence_done 3)" $OP_PUTFH 0 $OP_DELEGRETURN 0)" \
+		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
+	check "the three that mean nothing are counted as dropped" \
+		is $((dropped + 3)) "$(counter dropped)"
+	bad_backward_reply "RDMA_ERROR" error "$RDMA_ERROR $ERR_CHUNK"
+	bad_backward_reply "an RPC message of two words" short "$RDMA_MSG $NO_CHUNKS <0 1"
+	bad_backward_reply "an RPC message that goes on too long" long \
+		"$RDMA_MSG $NO_CHUNKS $reply $(repeat 1000 0x41414141)"
+	untouched
+}
+
+# bad_backward_reply WHAT FILE REPLY: nfsd may call again, at once or later.
+bad_backward_reply() {
+	called_back "backward Reply: $1" "$2" "send <0 1 8 $3" "$(delegreturn)" "sleep 0.5" disconnect
+}
+
+# called_back WHAT FILE LINE...: a requester that has FILE delegated is called back,
+# since somebody writes to it; these lines return it, in one way or another.
+called_back() {
+	local what=$1 file=$2 writer lines
+	shift 2
+	echo some >"$LOCAL/$file"
+	write_when_delegated "$file" &
+	writer=$!
+	mapfile -t lines < <(session 1 $XID "$file" 2; open_file $XID "$file")
+	# Program, version and procedure, AUTH_NONE, no tag, minor version, two operations
+	hostile "$what" "${lines[@]}" \
+		"expect . 1 . $RDMA_MSG $NO_CHUNKS . 0 2 $CB_PROGRAM 1 $CB_COMPOUND 0 0 0 0 0 1 . 2 \
+			$OP_CB_SEQUENCE . . . . 1 0 . 0 0 $OP_CB_RECALL ..." "$@"
+	wait $writer
+	check "$what: who wrote did not have to wait for a lease period" is 0 $?
+}
+
+# Of what a CB_RECALL names: its session, file handle and stateid
+delegreturn() {
+	ask 1 $XID 3 $OP_SEQUENCE "<22-25" 3 0 0 0 $OP_PUTFH "<37+" $OP_DELEGRETURN "<32-35"
+}
+
+write_when_delegated() {
+	wait_for 20 is_delegated "$1" && timeout $((LEASE - 1)) bash -c "echo more >>$LOCAL/$1"
+}
+
+is_delegated() {
+	cat /proc/fs/nfsd/clients/*/states | grep "type: deleg.*/$1"
 }
 
 # RFC 8166 section 4.5.3: operational errors are fatal to the connection
