@@ -37,6 +37,7 @@ client() {
 	credit_that_is_lost
 	handles_that_rest
 	handles_that_come_back
+	backward_calls
 	trace_stop
 }
 
@@ -519,4 +520,92 @@ handles_that_come_back() {
 	check "READs go on" read_on 40
 	check "they use the registrations of a Call that was answered late" registration_used_again
 	forsake_end
+}
+
+# NFSv4.1 as far as a session; whoever looks for its root is denied that.
+
+# What such a client calls: OPERATIONS OPERATION...
+call_v41_to() {
+	echo ". 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 4 $COMPOUND . .+ . .+ .+ 1 $*"
+}
+
+# The answer to that: STATUS OPERATIONS RESULT...
+answer_v41_with() {
+	answer_with 32 "$1" 0 "${@:2}"
+}
+
+SESSIONID="0x5e551017 0 0 1"
+
+# sequenced NUMBER SLOT: what answers a SEQUENCE
+sequenced() {
+	echo "$OP_SEQUENCE 0 $SESSIONID $1 $2 3 3 0"
+}
+
+session_rules() {
+	local fore="0 65536 65536 4096 16 4 0" back="0 4096 4096 0 2 1 0" at
+	echo "answer . 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 4 $NULL ... = $(answer_with 32)"
+	# Client id, sequence number, USE_NON_PNFS, no state protection; server owner,
+	# its scope, no implementation
+	echo "answer $(call_v41_to 1 $OP_EXCHANGE_ID ...) =" \
+		"$(answer_v41_with 0 1 $OP_EXCHANGE_ID 0 0 17 1 0x10000 0 0 0 /peer /peer 0)"
+	# Sequence number, no flags
+	echo "answer $(call_v41_to 1 $OP_CREATE_SESSION ...) =" \
+		"$(answer_v41_with 0 1 $OP_CREATE_SESSION 0 $SESSIONID 1 0 "$fore" "$back")"
+	for at in "1 0" "2 0" "1 1"; do
+		echo "answer $(call_v41_to . $OP_SEQUENCE $SESSIONID "$at" . . $OP_PUTROOTFH ...) =" \
+			"$(answer_v41_with 13 2 "$(sequenced $at)" $OP_PUTROOTFH 13)"
+	done
+	echo "answer $(call_v41_to 1 $OP_DESTROY_SESSION ...) =" \
+		"$(answer_v41_with 0 1 $OP_DESTROY_SESSION 0)"
+	echo "answer $(call_v41_to 1 $OP_DESTROY_CLIENTID ...) =" \
+		"$(answer_v41_with 0 1 $OP_DESTROY_CLIENTID 0)"
+}
+
+# backward_call XID CHUNKS: a NULL
+backward_call() {
+	echo "$(start "$1" $RDMA_MSG) $2 $(cb_null "$1")"
+}
+
+# Before its first use of the session is answered, the client is called back: with
+# all that it has to refuse, with what is no RPC message, and last with a NULL as
+# it should be, which has the XID of the Call that waits. When it has answered that,
+# it gets its own answer.
+backward_calls() {
+	local rules calls what="backward Calls"
+	calls=(
+		"$(backward_call 0xbac00001 "$(read_segment 40 "$NOWHERE") $NO_CHUNKS")"
+		"$(backward_call 0xbac00002 "0 $(write_chunk "$NOWHERE") 0 0")"
+		"$(backward_call 0xbac00003 "0 0 $(reply_chunk "$NOWHERE")")"
+		"$(start 0xbac00004 $RDMA_NOMSG) $(read_segment 0 "$NOWHERE") $NO_CHUNKS"
+		"$(start 0xbac00005 $RDMA_MSG) $NO_CHUNKS $(cb_null 0xdeadbeef)"
+		"$(backward_call 0xbac00006 "$NO_CHUNKS") $(repeat 2100 0)"
+		"$(start 0xbac00007 $RDMA_MSG) $NO_CHUNKS 0xbac00007 0"
+	)
+	mapfile -t rules < <(session_rules)
+	echo >$TRACE/trace
+	peer_start "private $PRIVATE" "listen $SERVER4 $PEER_PORT" "${rules[@]}" \
+		"answer $(call_v41_to 2 $OP_SEQUENCE $SESSIONID 1 0 . . $OP_RECLAIM_COMPLETE .) = \
+			$(printf '%s ; ' "${calls[@]}") $(backward_call "<0" "$NO_CHUNKS")" \
+		"answer . 1 . $RDMA_MSG $NO_CHUNKS . 1 0 0 0 0 = \
+			$(answer_v41_with 0 2 "$(sequenced 1 0)" $OP_RECLAIM_COMPLETE 0)"
+	check "$what: a NULL is answered, and the mount goes on until it is denied" mount_is_denied
+	peer_stop
+	check "$what with chunks, another XID, or too long: ERR_CHUNK" is \
+		"bac00001 bac00002 bac00003 bac00004 bac00005 bac00006" "$(refused_calls)"
+	check "$what: one has a bad header" event_seen reason=XID
+}
+
+mount_is_denied() {
+	mkdir -p /mnt
+	not timeout $AT_ONCE mount -t nfs -o \
+		"vers=4.1,proto=rdma,port=$PEER_PORT,sec=sys,soft,timeo=$((30 * AT_ONCE)),retrans=1,retry=0" \
+		"$SERVER4:$EXPORT" /mnt 2>/tmp/why
+	cat /tmp/why
+	grep -i denied /tmp/why
+}
+
+# The XIDs of ERR_CHUNKs that came, of all that the peer had no answer to
+refused_calls() {
+	sed -nE 's/^not answered 20 octets (.{8}) 00000001 .{8} 00000004 00000002$/\1/p' \
+		/tmp/peer.log | xargs
 }
