@@ -20,6 +20,7 @@ client() {
 	ln -s "$(printf '%0*d' $SHORT 17)" $LOCAL/link
 	readlink -n $LOCAL/link >/tmp/link
 	two_results
+	unconsumed
 	one_read
 	read_in_segments
 	two_writes
@@ -78,6 +79,25 @@ two_results() {
 		"send $(start $XID $RDMA_MSG) 0 \
 			$(write_chunk @a) $(write_chunk "@b+0,$((SHORT - 1))") 0 0 $call" \
 		"expect $(err_chunk $XID)" "holds b 0 $UNTOUCHED ..."
+}
+
+# READ_PLUS at the end of a file has no data: what has, the link, is to be in the
+# Write chunk that is not consumed, RFC 8166 section 4.3.2.
+unconsumed() {
+	local call lines
+	mapfile -t lines < <(session 2 $XID unconsumed 0)
+	call=$(compound_in 2 $XID 9 "$(sequence 2)" \
+		"$(find_file long) $OP_READ_PLUS $(repeat 4 0xffffffff) 0 $LONG 4096" \
+		"$(find_file link) $OP_READLINK")
+
+	our_peer "READ_PLUS without data: its Write chunk takes the READLINK's" "${lines[@]}" \
+		"send $(start $XID $RDMA_MSG) 0 \
+			$(write_chunk @a) $(write_chunk @b+0,2048 @b+2048,2048) 0 0 $call" \
+		"expect $XID 1 . $RDMA_MSG 0 \
+			$(write_chunk "@a+0,$SHORT") $(write_chunk @b+0,0 @b+2048,0) 0 0 \
+			$(compounded $XID 9 "$(sequence_done 2)" "$FILE_FOUND $OP_READ_PLUS 0 1 0" \
+			"$LINK_READ")" \
+		"holds a 0 $(octets /tmp/link) :eeee $UNTOUCHED ..." "holds b 0 $UNTOUCHED ..."
 }
 
 # What the server's tracepoints told of each Call, or Reply
