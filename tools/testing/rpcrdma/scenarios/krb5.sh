@@ -6,6 +6,7 @@
 # skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
 
 . "${BASH_SOURCE%/*}/../guest/forms.sh"
+. "${BASH_SOURCE%/*}/../guest/peer.sh"
 
 SEC=krb5:krb5i:krb5p
 
@@ -59,6 +60,7 @@ client() {
 			use $vers $sec
 		done
 	done
+	[ "$MODULE" = inbox ] || contexts_begin
 }
 
 use() {
@@ -78,7 +80,53 @@ use() {
 		check "$what: verified I/O, 512 B to 1 MiB" \
 			fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=2m
 	fi
-	check "$what: umount" umount /mnt
+	if [ "$MODULE" = inbox ]; then
+		check "$what: umount" umount /mnt
+		return
+	fi
+	check "$what: umount" traced contexts_end
+	check "$what: that ends a context" grep rpcgss_ctx_destroy: /tmp/trace
+	travelled "$what: umount" inline inline
+}
+
+# RFC 8166 section 8.2.2: what RPCSEC_GSS says for itself, as it makes a context or
+# destroys it, is not to be reduced.
+
+# A context is destroyed after umount has returned, by the transport's last Calls.
+contexts_end() {
+	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_ctx_destroy/enable status
+	echo 1 >$event
+	umount /mnt && wait_for 10 no_transport
+	status=$?
+	echo 0 >$event
+	return $status
+}
+
+no_transport() {
+	not compgen -G '/sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma'
+}
+
+# rpc.gssd makes contexts by TCP, so the peer asks for one, by a token that means
+# nothing: RPCSEC_GSS, version 1, INIT, number 0, no service, no handle, no verifier.
+contexts_begin() {
+	local xid=0x17171717 init
+	init="$xid 0 2 100003 3 $NULL 6 20 1 1 0 1 0 0 0"
+	need "the peer" peer_up
+	context_begins $xid "what begins a context" \
+		"send $(start $xid $RDMA_MSG) 0 $(write_chunk @b) 0 $(reply_chunk @c) \
+			$init 64 $(repeat 16 $xid)"
+	init="$init 1200 $(repeat 300 $xid)"
+	context_begins $xid "that, with a long token, as a Long Call" "fill a 0 $init" \
+		"send $(start $xid $RDMA_NOMSG) $(read_segment 0 "@a+0,$(size "$init")") \
+			0 $(write_chunk @b) 0 $(reply_chunk @c)"
+}
+
+# context_begins XID WHAT LINE...
+context_begins() {
+	check "$2: is answered inline, no chunk is used" peer "private $PRIVATE" \
+		"connect $SERVER4 $PORT" "buffer a 4096" "buffer b 4096" "buffer c 4096" "${@:3}" \
+		"expect $1 1 . $RDMA_MSG 0 $(write_chunk @b+0,0) 0 $(reply_chunk @c+0,0) \
+			$(accepted "$1") ..." "holds b 0 0xeeeeeeee ..." "holds c 0 0xeeeeeeee ..."
 }
 
 copy_in() {
