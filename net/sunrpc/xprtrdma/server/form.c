@@ -102,6 +102,18 @@ static bool call_plain(const __be32 *call, u32 octets)
 }
 
 /**
+ * rpcrdma_call_gss - whether a Call has a credential of RPCSEC_GSS
+ * @call: its head, as nfsd would get it
+ * @octets: of that
+ *
+ * Return: true if it has.
+ */
+bool rpcrdma_call_gss(const __be32 *call, u32 octets)
+{
+	return octets >= CALL_CRED * sizeof(__be32) && call_gss(call);
+}
+
+/**
  * rpcrdma_call_cut - whether RPCSEC_GSS might read on behind a Call
  * @call: its head, as nfsd would get it
  * @octets: of that
@@ -115,7 +127,7 @@ bool rpcrdma_call_cut(const __be32 *call, u32 octets)
 {
 	u32 len;
 
-	if (octets < CALL_CRED * sizeof(__be32) || !call_gss(call))
+	if (!rpcrdma_call_gss(call, octets))
 		return false;
 	len = call_header_len(call, octets);
 	if (!len || !gss_whole(call))

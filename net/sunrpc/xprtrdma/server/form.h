@@ -58,6 +58,7 @@ struct rpcrdma_pull_limits {
 };
 
 bool rpcrdma_pull_needed(const struct rpcrdma_message *msg);
+bool rpcrdma_call_gss(const __be32 *call, u32 octets);
 enum rpcrdma_args rpcrdma_choose_args(const struct rpcrdma_message *msg,
 				      const __be32 *payload);
 bool rpcrdma_call_cut(const __be32 *call, u32 octets);

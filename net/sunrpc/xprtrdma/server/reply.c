@@ -382,6 +382,8 @@ int rpcrdma_sendto(struct svc_rqst *rqstp)
 	if (svc_xprt_is_dead(rqstp->rq_xprt))
 		return -ENOTCONN;
 	rqstp->rq_xprt_ctxt = NULL;
+	if (!READ_ONCE(request->service->replied))
+		WRITE_ONCE(request->service->replied, true);
 	rpcrdma_request_give_back_recv(request);
 	return send_reply(request, rqstp);
 }

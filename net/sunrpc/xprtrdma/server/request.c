@@ -148,6 +148,7 @@ void rpcrdma_request_discard(struct rpcrdma_service *service)
 
 	spin_lock(&service->lock);
 	list_splice_init(&service->received, &received);
+	list_splice_init(&service->dropped, &received);
 	list_splice_init(&service->pulled, &waiting);
 	list_splice_init(&service->starved, &waiting);
 	list_splice_init(&service->idle, &idle);
@@ -359,6 +360,7 @@ static int hand_over(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return 0;
 	}
+	request->again = !rpcrdma_call_gss(head->iov_base, head->iov_len);
 	rqstp->rq_xprt_ctxt = request;
 	/* Only the duplicate request cache reads this, to tell peers apart. */
 	rqstp->rq_prot = XPRT_TRANSPORT_RDMA;

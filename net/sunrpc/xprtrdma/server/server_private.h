@@ -35,6 +35,7 @@
 #include <rdma/rw.h>
 
 #include "../conn/conn.h"
+#include "drops.h"
 #include "form.h"
 #include "grant.h"
 #include "server.h"
@@ -54,6 +55,7 @@
  *	Whoever is last has @free_work free it.
  * @free_work: frees all of this where sleeping is allowed
  * @here: messages that arrived and whose receive buffer is not given back
+ * @replied: a Reply has been sent since dropped Calls were looked at last
  * @lock: protects the members up to @num_idle, and XPT_DATA
  * @ready: the connection is established, so that a Reply can be sent
  * @detached: the RPC server has let go of @xprt, and may be gone itself
@@ -63,12 +65,14 @@
  * @starved: requests that can read no more until others are done. While there
  *	are any, others have Reads in flight, or one that was taken from here is
  *	about to.
+ * @dropped: messages that the RPC server has dropped, and is to get again
+ * @drops: when that is
  * @idle: requests not in use
  * @grant: credits
  * @max_idle: more than this are freed instead
  * @num_idle: how many
  * @max_pages: elements of request->pages
- * @drop_work: ends the connection, a while after the RPC server dropped a Call
+ * @drop_work: looks at what was dropped
  * @room: threads that wait for a Send context or a registration
  * @returns: counts what came back, for those who wait in @room or @starved
  * @reads: held by the thread that makes them
@@ -82,6 +86,7 @@ struct rpcrdma_service {
 	refcount_t users;
 	struct work_struct free_work;
 	atomic_t here;
+	bool replied;
 
 	spinlock_t lock;	/* protects what follows, up to num_idle */
 	bool ready;
@@ -89,6 +94,8 @@ struct rpcrdma_service {
 	struct list_head received;
 	struct list_head pulled;
 	struct list_head starved;
+	struct list_head dropped;
+	struct rpcrdma_drops drops;
 	struct list_head idle;
 	struct rpcrdma_grant grant;
 	unsigned int max_idle;
@@ -156,6 +163,7 @@ struct rpcrdma_burst {
  * @service: where it arrived
  * @list: in service->pulled, service->starved or service->idle
  * @recv: its receive buffer; NULL once given back
+ * @again: the RPC server may get the Call again if it drops it
  * @invalidate: whether @handle may be invalidated by the Reply
  * @handle: one that the Call offered
  * @args: where its arguments are to be found
@@ -179,6 +187,7 @@ struct rpcrdma_request {
 	struct rpcrdma_service *service;
 	struct list_head list;
 	struct rpcrdma_recv *recv;
+	bool again;
 	bool invalidate;
 	u32 handle;
 	enum rpcrdma_args args;

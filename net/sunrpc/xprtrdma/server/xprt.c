@@ -18,12 +18,6 @@
 /* For a client to confirm what it was answered. */
 #define ESTABLISH_TIMEOUT_MS	10000
 
-/*
- * A Call that nfsd drops is mostly one that it is still executing for an earlier
- * connection. Others on this one get their Replies meanwhile.
- */
-#define DROP_DELAY		HZ
-
 /* What a Send of as many octets as are ever inline may have to gather */
 #define SEND_PAGES(octets)	(DIV_ROUND_UP(octets, PAGE_SIZE) + 2)
 
@@ -149,10 +143,31 @@ void rpcrdma_service_close(struct rpcrdma_service *service)
 	spin_unlock(&service->lock);
 }
 
+/* Either the RPC server gets again what it has dropped, or nobody does here. */
 static void service_drop_work(struct work_struct *work)
 {
-	rpcrdma_service_close(container_of(to_delayed_work(work),
-					   struct rpcrdma_service, drop_work));
+	struct rpcrdma_service *service =
+		container_of(to_delayed_work(work), struct rpcrdma_service,
+			     drop_work);
+	struct rpcrdma_drops *drops = &service->drops;
+
+	spin_lock(&service->lock);
+	if (service->detached)
+		goto out;
+	if (rpcrdma_drops_look(drops, READ_ONCE(service->replied), jiffies)) {
+		svc_xprt_deferred_close(&service->xprt);
+		goto out;
+	}
+	WRITE_ONCE(service->replied, false);
+	if (!list_empty(&service->dropped)) {
+		list_splice_tail_init(&service->dropped, &service->received);
+		rpcrdma_service_wake(service);
+	}
+	if (drops->lost)
+		queue_delayed_work(server_wq, &service->drop_work,
+				   drops->delay);
+out:
+	spin_unlock(&service->lock);
 }
 
 static void service_free(struct work_struct *work)
@@ -191,6 +206,8 @@ static struct rpcrdma_service *service_alloc(struct svc_xprt *listener,
 	INIT_LIST_HEAD(&service->received);
 	INIT_LIST_HEAD(&service->pulled);
 	INIT_LIST_HEAD(&service->starved);
+	INIT_LIST_HEAD(&service->dropped);
+	rpcrdma_drops_init(&service->drops);
 	INIT_LIST_HEAD(&service->idle);
 	init_waitqueue_head(&service->room);
 	mutex_init(&service->reads);
@@ -391,22 +408,37 @@ static void server_free(struct svc_xprt *xprt)
 }
 
 /*
- * Of a Call that is dropped; the core gives it NULL in other cases. Its
- * requester would wait for the Reply, and keep the credit, as long as there is
- * this connection: so it is to send the Call again by another. To have it do so
- * at once would go on, at the cost of its other Calls, until nfsd is ready.
+ * Caller holds the lock. What the requester is owed: it waits for the Reply, and
+ * keeps the credit, as long as there is this connection. The message is all that it
+ * takes to begin anew; what was pulled is the thread's.
  */
+static void service_drop(struct rpcrdma_service *service,
+			 struct rpcrdma_request *request)
+{
+	bool alone = list_empty(&service->dropped);
+	unsigned long delay;
+
+	delay = rpcrdma_drops_add(&service->drops, alone, request->again,
+				  jiffies);
+	if (request->again) {
+		list_add_tail(&request->recv->list, &service->dropped);
+		request->recv = NULL;
+	}
+	queue_delayed_work(server_wq, &service->drop_work, delay);
+}
+
+/* Of a Call that is dropped; the core gives it NULL in other cases. */
 static void server_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
 	struct rpcrdma_service *service = to_service(xprt);
 
 	if (!ctxt)
 		return;
-	rpcrdma_request_put(ctxt);
 	spin_lock(&service->lock);
 	if (!service->detached)
-		queue_delayed_work(server_wq, &service->drop_work, DROP_DELAY);
+		service_drop(service, ctxt);
 	spin_unlock(&service->lock);
+	rpcrdma_request_put(ctxt);
 }
 
 /* Whoever sends waits for room by himself. */

@@ -397,6 +397,8 @@ static void test_cut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_cut(call, row->octets - 1));
 	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_cut(call, 32));
 	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, 31));
+	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_gss(call, 32));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_call_gss(call, 31));
 }
 
 static void test_cut_credential(struct kunit *test)

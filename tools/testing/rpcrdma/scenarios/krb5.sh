@@ -60,7 +60,9 @@ client() {
 			use $vers $sec
 		done
 	done
-	[ "$MODULE" = inbox ] || contexts_begin
+	[ "$MODULE" != inbox ] || return
+	contexts_begin
+	many_jobs
 }
 
 use() {
@@ -127,6 +129,17 @@ context_begins() {
 		"connect $SERVER4 $PORT" "buffer a 4096" "buffer b 4096" "buffer c 4096" "${@:3}" \
 		"expect $1 1 . $RDMA_MSG 0 $(write_chunk @b+0,0) 0 $(reply_chunk @c+0,0) \
 			$(accepted "$1") ..." "holds b 0 0xeeeeeeee ..." "holds c 0 0xeeeeeeee ..."
+}
+
+# A Call that others overtake by more than the window of RPCSEC_GSS costs the
+# connection: nfsd closes it.
+many_jobs() {
+	local before
+	need "64 jobs: mount v3" nfs_mount 3 rdma /mnt sec=krb5i
+	before=$(connections_made)
+	check "64 jobs: verified I/O" fio_verify --direct=1 --bsrange=4k-64k --numjobs=64 --size=256k
+	check "64 jobs: one more connection at most" [ $(($(connections_made) - before)) -le 1 ]
+	check "64 jobs: umount" umount /mnt
 }
 
 copy_in() {

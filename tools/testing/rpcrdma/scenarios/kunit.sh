@@ -7,7 +7,7 @@
 # steps:   unit_tests
 
 # One that is not built would not be missed.
-SUITES="callback conn credits form grant handle mr piece private_data pull reply slot
+SUITES="callback conn credits drops form grant handle mr piece private_data pull reply slot
 	wire_build wire_chunks wire_golden wire_verdict work"
 
 unit_tests() {
