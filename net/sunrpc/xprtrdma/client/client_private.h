@@ -99,7 +99,7 @@ struct rpcrdma_client_stats {
  * @link: the connection, while there is one; XPRT_LOCKED
  * @connect_work: makes @link. Pending or running only while XPRT_LOCKED is
  *	held on behalf of it.
- * @connect_at: when @connect_work may begin, in jiffies
+ * @connect_at: when @connect_work may begin, or the last attempt did, in jiffies
  * @source: address to connect from; family AF_UNSPEC: any
  * @local: address connected from; transport_lock
  * @port: of xprt.addr, in words

@@ -27,6 +27,12 @@ struct workqueue_struct *rpcrdma_connect_wq;
 
 #define INITIAL_RECONNECT_DELAY		HZ
 
+/*
+ * At most, between attempts that are refused. sunrpc itself waits as long before it
+ * asks for another. They cost little, and who refuses may be about to be back.
+ */
+#define REFUSED_RECONNECT_DELAY		(3 * HZ)
+
 /* Do not ask for Receives again for so long if there was no memory for them. */
 #define GROW_PAUSE			(HZ / 10)
 
@@ -374,6 +380,10 @@ static void link_connect_now(struct rpcrdma_client *client)
 	if (!status) {
 		link_connected(client);
 	} else {
+		if (status == -ECONNREFUSED)
+			xprt->reestablish_timeout =
+				min_t(unsigned long, xprt->reestablish_timeout,
+				      REFUSED_RECONNECT_DELAY);
 		xprt_wake_pending_tasks(xprt, connect_status(status));
 		xprt_clear_connecting(xprt);
 		xprt_unlock_connect(xprt, client);
@@ -411,6 +421,16 @@ static void link_connect_worker(struct work_struct *work)
 void rpcrdma_link_init(struct rpcrdma_client *client)
 {
 	INIT_DELAYED_WORK(&client->connect_work, link_connect_worker);
+	client->connect_at = jiffies;
+}
+
+/* What is left of the pause since the last attempt began */
+static unsigned long link_pause(const struct rpcrdma_client *client)
+{
+	long pause = client->xprt.reestablish_timeout;
+	long left = client->connect_at + pause - jiffies;
+
+	return clamp(left, 0L, pause);
 }
 
 /**
@@ -419,13 +439,13 @@ void rpcrdma_link_init(struct rpcrdma_client *client)
  * @task: holds XPRT_LOCKED, which passes to the worker
  *
  * The first attempt is made at once. Each one that does not lead to a Reply
- * doubles the time until the next.
+ * doubles the time until the next, up to a few seconds if it is refused.
  */
 void rpcrdma_link_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
 
-	client->connect_at = jiffies + xprt_reconnect_delay(xprt);
+	client->connect_at = jiffies + link_pause(client);
 	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
 	xprt_reconnect_backoff(xprt, INITIAL_RECONNECT_DELAY);
 	link_connect_later(client);

@@ -5,27 +5,50 @@
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
+#include <linux/hash.h>
 #include <linux/slab.h>
-#include <linux/sunrpc/addr.h>
+#include <net/ipv6.h>
 
 #include "../trace.h"
 
 struct workqueue_struct *rpcrdma_wq;
 
+/*
+ * A teardown waits for the device, for users, and for RCU. After an outage there are
+ * as many as there were connections: those that begin must not stand behind them.
+ */
+struct workqueue_struct *rpcrdma_teardown_wq;
+
 static atomic_t conn_last_id;
 
 /*
- * Of servers: those that are neither established nor gone. While there are as
- * many, none is added, and none from an address that has its share of them.
- * Those that are established are the role's to limit. A peer could otherwise
- * begin or drop connections faster than they are undone, and each has a queue
- * pair; and one host alone could keep all others out.
+ * Of servers: how many may wait, begin and end at a time, in all and of one host.
+ * Those that are established are the role's to limit.
+ *
+ * A request that waits is little memory, and after an outage they come all at
+ * once: more are refused. One that begins has a queue pair, and so has one that
+ * ends. A peer could otherwise begin or drop connections faster than they are made
+ * and undone. While there are as many, requests wait. No host alone keeps the others
+ * waiting, unless it lies about its address.
  */
-#define UNSETTLED_MAX	256
-#define UNSETTLED_SHARE	(UNSETTLED_MAX / 8)
+static const struct {
+	unsigned int all;
+	unsigned int host;
+} unsettled_max[] = {
+	[RPCRDMA_CONN_WAITING] = { 2048, 1024 },
+	[RPCRDMA_CONN_BEGINNING] = { 256, 64 },
+	[RPCRDMA_CONN_ENDING] = { 4096, 4096 },
+};
 
-static DEFINE_SPINLOCK(unsettled_lock);	/* protects the list */
-static LIST_HEAD(unsettled_conns);
+/*
+ * Hosts with the same hash share what one may have. Those of an IPv4 network of 256
+ * addresses have all different ones.
+ */
+#define HOST_BITS	9
+
+static DEFINE_SPINLOCK(unsettled_lock);	/* protects these, and standing */
+static unsigned int unsettled_all[RPCRDMA_CONN_STANDINGS];
+static unsigned int unsettled_host[1 << HOST_BITS][RPCRDMA_CONN_STANDINGS];
 
 /* Where a connection may go from each state */
 static const u8 conn_next[] = {
@@ -42,52 +65,105 @@ static const u8 conn_next[] = {
 	[RPCRDMA_CONN_CLOSED] = 0,
 };
 
+static unsigned int *counts_of(const struct sockaddr_storage *peer)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
+	u32 key = peer->ss_family == AF_INET6 ?
+		  ipv6_addr_hash(&v6->sin6_addr) :
+		  (__force u32)v4->sin_addr.s_addr;
+
+	return unsettled_host[hash_32(key, HOST_BITS)];
+}
+
+/* How many are settled nobody wants to know, so that may be any number. */
+static void conn_stand(struct rpcrdma_conn *conn,
+		       enum rpcrdma_conn_standing standing)
+{
+	unsigned int *host = counts_of(&conn->peer_addr);
+
+	spin_lock_bh(&unsettled_lock);
+	unsettled_all[conn->standing]--;
+	host[conn->standing]--;
+	conn->standing = standing;
+	unsettled_all[standing]++;
+	host[standing]++;
+	spin_unlock_bh(&unsettled_lock);
+}
+
+/* Caller holds unsettled_lock. */
+static bool has_room(const unsigned int *host,
+		     enum rpcrdma_conn_standing standing)
+{
+	return unsettled_all[standing] < unsettled_max[standing].all &&
+	       host[standing] < unsettled_max[standing].host;
+}
+
 /**
- * rpcrdma_conn_unsettled - a connection of a server is neither established
- *	nor gone from now on
+ * rpcrdma_conn_may_wait - whether another request may wait for its role
+ * @peer: who asks for a connection, whatever the port
+ *
+ * Context: any but hard interrupts.
+ * Return: false if too many do, of all listeners together, or of this host.
+ */
+bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer)
+{
+	const unsigned int *host = counts_of(peer);
+	bool may;
+
+	spin_lock_bh(&unsettled_lock);
+	may = has_room(host, RPCRDMA_CONN_WAITING);
+	spin_unlock_bh(&unsettled_lock);
+	return may;
+}
+
+/**
+ * rpcrdma_conn_may_begin - whether another request may be taken
+ * @peer: who asks for a connection, whatever the port
+ *
+ * Context: any but hard interrupts.
+ * Return: false if it has to wait until others are established or gone.
+ */
+bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer)
+{
+	const unsigned int *host = counts_of(peer);
+	bool may;
+
+	spin_lock_bh(&unsettled_lock);
+	may = has_room(host, RPCRDMA_CONN_BEGINNING) &&
+	      has_room(host, RPCRDMA_CONN_ENDING);
+	spin_unlock_bh(&unsettled_lock);
+	return may;
+}
+
+/**
+ * rpcrdma_conn_wait - a connection of a server is a request that waits
  * @conn: the connection; its peer is known and does not change
  *
  * Context: any but hard interrupts.
  */
-void rpcrdma_conn_unsettled(struct rpcrdma_conn *conn)
+void rpcrdma_conn_wait(struct rpcrdma_conn *conn)
 {
-	spin_lock_bh(&unsettled_lock);
-	list_add(&conn->unsettled, &unsettled_conns);
-	spin_unlock_bh(&unsettled_lock);
-}
-
-static void conn_settled(struct rpcrdma_conn *conn)
-{
-	spin_lock_bh(&unsettled_lock);
-	list_del_init(&conn->unsettled);
-	spin_unlock_bh(&unsettled_lock);
+	conn_stand(conn, RPCRDMA_CONN_WAITING);
 }
 
 /**
- * rpcrdma_conn_crowded - whether there is no room for another connection
- * @peer: who asks for one, whatever the port
- *
- * Established connections that end are in the list, however many: the walk
- * ends where the answer is known.
+ * rpcrdma_conn_begin - a role takes a request
+ * @conn: the connection, which waits
  *
  * Context: any but hard interrupts.
- * Return: true if there are too many that are neither established nor gone, of
- * all listeners together, or of this peer.
+ * Return: false if it is closed already.
  */
-bool rpcrdma_conn_crowded(const struct sockaddr_storage *peer)
+bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
 {
-	unsigned int all = 0, same = 0;
-	struct rpcrdma_conn *conn;
+	bool pending;
 
-	spin_lock_bh(&unsettled_lock);
-	list_for_each_entry(conn, &unsettled_conns, unsettled) {
-		same += rpc_cmp_addr((const struct sockaddr *)peer,
-				     (struct sockaddr *)&conn->peer_addr);
-		if (++all == UNSETTLED_MAX || same == UNSETTLED_SHARE)
-			break;
-	}
-	spin_unlock_bh(&unsettled_lock);
-	return all == UNSETTLED_MAX || same == UNSETTLED_SHARE;
+	spin_lock_bh(&conn->post_lock);
+	pending = conn->state == RPCRDMA_CONN_PENDING;
+	if (pending)
+		conn_stand(conn, RPCRDMA_CONN_BEGINNING);
+	spin_unlock_bh(&conn->post_lock);
+	return pending;
 }
 
 /* Caller holds post_lock. Return: whether @state was reached just now. */
@@ -97,9 +173,9 @@ static bool conn_go_locked(struct rpcrdma_conn *conn,
 	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
 	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)
-		conn_settled(conn);
-	else if (conn->server && conn->state == RPCRDMA_CONN_ESTABLISHED)
-		rpcrdma_conn_unsettled(conn);
+		conn_stand(conn, RPCRDMA_CONN_SETTLED);
+	else if (conn->server && state == RPCRDMA_CONN_CLOSING)
+		conn_stand(conn, RPCRDMA_CONN_ENDING);
 	conn->status = status;
 	/* For rpcrdma_conn_established(), which takes no lock */
 	smp_store_release(&conn->state, state);
@@ -138,7 +214,7 @@ void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
 {
 	if (!conn_go_locked(conn, RPCRDMA_CONN_CLOSING, status))
 		return;
-	queue_work(rpcrdma_wq, &conn->teardown_work);
+	queue_work(rpcrdma_teardown_wq, &conn->teardown_work);
 	wake_up_all(&conn->sq_wait);
 }
 
@@ -352,7 +428,7 @@ static void conn_teardown_work(struct work_struct *work)
 	conn->ops->closed(conn, conn->status);
 	conn_destroy(conn);
 	if (conn->server)
-		conn_settled(conn);
+		conn_stand(conn, RPCRDMA_CONN_SETTLED);
 	rpcrdma_conn_put(conn);
 }
 
@@ -407,7 +483,6 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);
 	spin_lock_init(&conn->owned_lock);
-	INIT_LIST_HEAD(&conn->unsettled);
 	INIT_WORK(&conn->broken_work, conn_broken_work);
 	INIT_WORK(&conn->teardown_work, conn_teardown_work);
 	rpcrdma_establish_init(conn);
@@ -429,7 +504,7 @@ int rpcrdma_conn_init(void)
 
 	/*
 	 * To free memory may need a connection that is closed and made here.
-	 * What the works flush therefore is for reclaim, too: this workqueue
+	 * What the works flush therefore is for reclaim, too: these workqueues
 	 * and the iWARP CM's. Completions are waited for, not flushed. The one
 	 * thing of another that a work cancels, in rdma_destroy_id(), is an
 	 * address query; of that the kernel does not warn, as it is running.
@@ -437,9 +512,14 @@ int rpcrdma_conn_init(void)
 	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_wq)
 		return -ENOMEM;
+	err = -ENOMEM;
+	rpcrdma_teardown_wq = alloc_workqueue("rpcrdma-teardown",
+					      WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rpcrdma_teardown_wq)
+		goto err_wq;
 	err = rpcrdma_mr_init();
 	if (err)
-		goto err_wq;
+		goto err_teardown_wq;
 	err = rpcrdma_device_init();
 	if (err)
 		goto err_mr;
@@ -447,6 +527,8 @@ int rpcrdma_conn_init(void)
 
 err_mr:
 	rpcrdma_mr_exit();
+err_teardown_wq:
+	destroy_workqueue(rpcrdma_teardown_wq);
 err_wq:
 	destroy_workqueue(rpcrdma_wq);
 	return err;
@@ -461,6 +543,7 @@ void rpcrdma_conn_exit(void)
 {
 	rpcrdma_device_exit();
 	rpcrdma_mr_exit();
+	destroy_workqueue(rpcrdma_teardown_wq);
 	destroy_workqueue(rpcrdma_wq);
 	/* The last to leave a connection may be an RCU callback. */
 	rcu_barrier();

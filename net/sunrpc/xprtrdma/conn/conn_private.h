@@ -8,7 +8,8 @@
  *	devices_lock (device.c)
  *	device->lock
  *	  conn->post_lock
- *	    unsettled_lock (conn.c)
+ *	listener->lock (listener.c)
+ *	    unsettled_lock (conn.c)	inside of either
  *	the shrinker's list (mr.c)
  *	  conn->mr_lock
  *	conn->recv_lock, conn->send_lock, conn->owned_lock
@@ -90,6 +91,19 @@ struct rpcrdma_nudge {
 };
 
 /*
+ * Where a server's connection stands with those that are not established. Each of
+ * these has a limit of its own, see conn.c: those that end must not keep others
+ * from coming back.
+ */
+enum rpcrdma_conn_standing {
+	RPCRDMA_CONN_SETTLED,		/* established or gone; a client's */
+	RPCRDMA_CONN_WAITING,		/* a request that no role has taken */
+	RPCRDMA_CONN_BEGINNING,		/* taken, and not established yet */
+	RPCRDMA_CONN_ENDING,		/* closing */
+	RPCRDMA_CONN_STANDINGS
+};
+
+/*
  * @ref: the role's reference, from rpcrdma_conn_connect() or
  *	rpcrdma_listener_next() on, and the life's, which the teardown drops
  *	last. The memory goes with the last of them; the verbs resources go in
@@ -136,7 +150,7 @@ struct rpcrdma_conn {
 	struct work_struct teardown_work;
 	struct list_head device_list;	/* device->conns; device->lock */
 	struct list_head pending_list;	/* the listener's; its lock */
-	struct list_head unsettled;	/* a server's, if it is; unsettled_lock */
+	enum rpcrdma_conn_standing standing;	/* unsettled_lock */
 
 	struct rpcrdma_nudge nudge;	/* nudge.c */
 
@@ -191,6 +205,7 @@ struct rpcrdma_conn {
 };
 
 extern struct workqueue_struct *rpcrdma_wq;
+extern struct workqueue_struct *rpcrdma_teardown_wq;
 
 /*
  * Memory may be short because what it holds has to be written here: what a work
@@ -213,8 +228,10 @@ static inline void rpcrdma_memalloc_restore(unsigned int flags)
 
 /* conn.c */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);
-void rpcrdma_conn_unsettled(struct rpcrdma_conn *conn);
-bool rpcrdma_conn_crowded(const struct sockaddr_storage *peer);
+void rpcrdma_conn_wait(struct rpcrdma_conn *conn);
+bool rpcrdma_conn_begin(struct rpcrdma_conn *conn);
+bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer);
+bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer);
 bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
 		     struct work_struct *work);
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);

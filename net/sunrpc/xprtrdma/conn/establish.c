@@ -388,7 +388,7 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
 	id->event_handler = conn_event;
 	conn_set_addresses(conn);
 	conn_read_private(conn, event);
-	rpcrdma_conn_unsettled(conn);
+	rpcrdma_conn_wait(conn);
 	trace_rpcrdma_conn_state(conn, conn->state, 0);
 	return conn;
 }

@@ -9,8 +9,17 @@
 
 #include "../trace.h"
 
-/* Requests that the role has not taken yet; more are refused. */
-#define PENDING_MAX	128
+/*
+ * Requests that were not taken yet, or were given up since; more are refused. What
+ * conn.c allows is for all listeners together.
+ */
+#define PENDING_MAX	2048
+
+/* What iWARP keeps room for until it has told of it */
+#define BACKLOG		512
+
+/* Until those are looked at again that have to wait for others */
+#define LOOK_DELAY	(HZ / 50)
 
 /* A device that took its address with it may come back. */
 #define RELISTEN_DELAY	(5 * HZ)
@@ -33,6 +42,7 @@ struct rpcrdma_listener {
 	spinlock_t lock;		/* protects the next two */
 	struct list_head pending;
 	unsigned int num_pending;
+	struct delayed_work look;	/* queued while there is none to be taken */
 };
 
 /* Requests may have been given up by whoever sent them. */
@@ -57,7 +67,7 @@ static bool listener_is_full(const struct rpcrdma_listener *listener,
 			     const struct sockaddr_storage *peer)
 {
 	return READ_ONCE(listener->num_pending) >= PENDING_MAX ||
-	       rpcrdma_conn_crowded(peer);
+	       !rpcrdma_conn_may_wait(peer);
 }
 
 static int listener_on_request(struct rpcrdma_listener *listener,
@@ -120,7 +130,7 @@ static int listener_bind(struct rdma_cm_id *id, struct sockaddr *addr)
 	err = rdma_bind_addr(id, addr);
 	if (err)
 		return err;
-	return rdma_listen(id, PENDING_MAX);
+	return rdma_listen(id, BACKLOG);
 }
 
 static int listener_listen(struct rpcrdma_listener *listener)
@@ -164,12 +174,43 @@ static void listener_relisten_work(struct work_struct *work)
 	mutex_unlock(&listener->setup);
 }
 
+/*
+ * The first that may be taken, or was given up; none: look again later. Caller holds
+ * the lock.
+ */
+static struct rpcrdma_conn *listener_first(struct rpcrdma_listener *listener)
+{
+	struct rpcrdma_conn *conn;
+
+	list_for_each_entry(conn, &listener->pending, pending_list)
+		if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING ||
+		    rpcrdma_conn_may_begin(&conn->peer_addr))
+			return conn;
+	if (!list_empty(&listener->pending))
+		queue_delayed_work(rpcrdma_wq, &listener->look, LOOK_DELAY);
+	return NULL;
+}
+
+static void listener_look_work(struct work_struct *work)
+{
+	struct rpcrdma_listener *listener =
+		container_of(to_delayed_work(work), struct rpcrdma_listener,
+			     look);
+	bool any;
+
+	spin_lock_bh(&listener->lock);
+	any = listener_first(listener);
+	spin_unlock_bh(&listener->lock);
+	if (any)
+		listener->incoming(listener);
+}
+
 /**
  * rpcrdma_listener_create - listen for connection requests
  * @net: where @addr means something; the caller keeps it
  * @addr: address to listen at, perhaps any; port zero: any that is free
  * @incoming: told when there is something for rpcrdma_listener_next(). Called
- *	by the CM: must not sleep for long, nor destroy the listener.
+ *	by the CM or a work item: must not sleep for long, nor destroy the listener.
  * @role: the caller's own object
  *
  * Context: may sleep.
@@ -197,6 +238,7 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 	INIT_DELAYED_WORK(&listener->relisten, listener_relisten_work);
 	spin_lock_init(&listener->lock);
 	INIT_LIST_HEAD(&listener->pending);
+	INIT_DELAYED_WORK(&listener->look, listener_look_work);
 
 	mutex_lock(&listener->setup);
 	err = listener_listen(listener);
@@ -236,6 +278,9 @@ void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
  * rpcrdma_listener_next - take a connection request
  * @listener: the listener
  *
+ * While many that were taken are neither established nor gone, the others wait, and
+ * @incoming tells when there is one again.
+ *
  * Context: any but hard interrupts.
  * Return: the connection, for rpcrdma_conn_accept(), with a reference for the
  * caller; or NULL: there is none. To refuse it: rpcrdma_conn_close().
@@ -246,15 +291,13 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 
 	for (;;) {
 		spin_lock_bh(&listener->lock);
-		conn = list_first_entry_or_null(&listener->pending,
-						struct rpcrdma_conn,
-						pending_list);
+		conn = listener_first(listener);
 		if (conn) {
 			list_del_init(&conn->pending_list);
 			listener->num_pending--;
 		}
 		spin_unlock_bh(&listener->lock);
-		if (!conn || READ_ONCE(conn->state) == RPCRDMA_CONN_PENDING)
+		if (!conn || rpcrdma_conn_begin(conn))
 			return conn;
 		rpcrdma_conn_put(conn);
 	}
@@ -270,15 +313,18 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
  */
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 {
-	struct rpcrdma_conn *conn;
+	struct rpcrdma_conn *conn, *next;
 
 	mutex_lock(&listener->setup);
 	listener->dead = true;
 	listener_close(listener);
 	mutex_unlock(&listener->setup);
 	cancel_delayed_work_sync(&listener->relisten);
+	cancel_delayed_work_sync(&listener->look);
 
-	while ((conn = rpcrdma_listener_next(listener))) {
+	/* Nobody adds any more. */
+	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
+		list_del_init(&conn->pending_list);
 		rpcrdma_conn_close(conn, -ESHUTDOWN);
 		rpcrdma_conn_put(conn);
 	}

@@ -64,7 +64,7 @@ static void backward_end(struct backward *backward)
 	conn->device = NULL;
 	conn->qp = NULL;
 	rpcrdma_conn_close(conn, -ECANCELED);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(conn);
 	xprt_free(backward->xprt);
 }

@@ -68,7 +68,7 @@ static void test_states(struct kunit *test)
 	}
 	conn->state = RPCRDMA_CONN_RESOLVING;
 	rpcrdma_conn_close(conn, -ECANCELED);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(conn);
 }
 
@@ -78,23 +78,27 @@ static void test_closes_once(struct kunit *test)
 	struct role role = {};
 	struct rpcrdma_conn *conn = conn_make(test, true, &role);
 
-	rpcrdma_conn_unsettled(conn);
+	rpcrdma_conn_wait(conn);
+	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_WAITING);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_begin(conn));
+	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_BEGINNING);
 	rpcrdma_conn_go(conn, RPCRDMA_CONN_ACCEPTING, NULL);
 	rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
-	KUNIT_EXPECT_TRUE(test, list_empty(&conn->unsettled));
+	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_SETTLED);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conn));
 	rpcrdma_conn_leave(conn);
 
 	rpcrdma_conn_close(conn, -ECONNRESET);
 	rpcrdma_conn_close(conn, -EIO);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	KUNIT_EXPECT_EQ(test, role.closed, 1);
 	KUNIT_EXPECT_EQ(test, role.status, -ECONNRESET);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_enter(conn));
-	KUNIT_EXPECT_TRUE(test, list_empty(&conn->unsettled));
+	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_SETTLED);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_begin(conn));
 	rpcrdma_conn_close(conn, -EIO);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	KUNIT_EXPECT_EQ(test, role.closed, 1);
 	rpcrdma_conn_put(conn);
 }
@@ -185,7 +189,7 @@ static void test_device_does_not_stop(struct kunit *test)
 	list_add_tail(&stuck->work.list, &conn->fifo);
 
 	rpcrdma_conn_close(conn, -ECONNRESET);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	KUNIT_EXPECT_TRUE(test, stuck->destroyed);
 	KUNIT_EXPECT_EQ(test, stuck->done, 1);
 	KUNIT_EXPECT_FALSE(test, stuck->done_early);
@@ -195,10 +199,11 @@ static void test_device_does_not_stop(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
-/* Connections that are neither established nor gone */
+/* Connections of a server that are not established */
 
-#define HOSTS		8
-#define HOST_SHARE	32
+#define HOSTS		4
+#define HOST_SHARE	64
+#define MANY		1000
 
 /* The even have IPv6. */
 static struct sockaddr_storage host_address(u8 host, u16 port)
@@ -220,29 +225,38 @@ static struct sockaddr_storage host_address(u8 host, u16 port)
 	return address;
 }
 
-static bool host_crowded(u8 host)
+static bool host_may_begin(u8 host)
 {
 	struct sockaddr_storage address = host_address(host, 1);
 
-	return rpcrdma_conn_crowded(&address);
+	return rpcrdma_conn_may_begin(&address);
 }
 
-static struct rpcrdma_conn *begin_conn(struct kunit *test, u8 host, u16 port)
+static bool host_may_wait(u8 host)
+{
+	struct sockaddr_storage address = host_address(host, 1);
+
+	return rpcrdma_conn_may_wait(&address);
+}
+
+static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
 {
 	struct rpcrdma_conn *conn = kunit_kzalloc(test, sizeof(*conn),
 						  GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	conn->server = true;
-	conn->state = RPCRDMA_CONN_ACCEPTING;
+	conn->state = RPCRDMA_CONN_PENDING;
 	conn->peer_addr = host_address(host, port);
 	spin_lock_init(&conn->post_lock);
-	rpcrdma_conn_unsettled(conn);
+	rpcrdma_conn_wait(conn);
 	return conn;
 }
 
 static void settle_conn(struct rpcrdma_conn *conn)
 {
+	rpcrdma_conn_begin(conn);
+	rpcrdma_conn_go(conn, RPCRDMA_CONN_ACCEPTING, NULL);
 	rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 }
 
@@ -255,20 +269,73 @@ static void test_each_host_has_a_share(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, conns);
 	for (host = 0; host < HOSTS; host++) {
 		for (i = 0; i < HOST_SHARE; i++) {
-			KUNIT_EXPECT_FALSE(test, host_crowded(host));
-			conns[n++] = begin_conn(test, host, 1000 + i);
+			KUNIT_EXPECT_TRUE(test, host_may_begin(host));
+			conns[n] = wait_conn(test, host, 1000 + i);
+			rpcrdma_conn_begin(conns[n++]);
 		}
-		KUNIT_EXPECT_TRUE(test, host_crowded(host));
+		KUNIT_EXPECT_FALSE(test, host_may_begin(host));
+		KUNIT_EXPECT_TRUE(test, host_may_wait(host));
 	}
 	/* All have their share, so there is none left. */
-	KUNIT_EXPECT_TRUE(test, host_crowded(HOSTS));
+	KUNIT_EXPECT_FALSE(test, host_may_begin(HOSTS));
 	settle_conn(conns[--n]);
-	KUNIT_EXPECT_FALSE(test, host_crowded(HOSTS));
-	KUNIT_EXPECT_FALSE(test, host_crowded(HOSTS - 1));
-	KUNIT_EXPECT_TRUE(test, host_crowded(0));
+	KUNIT_EXPECT_TRUE(test, host_may_begin(HOSTS));
+	KUNIT_EXPECT_TRUE(test, host_may_begin(HOSTS - 1));
+	KUNIT_EXPECT_FALSE(test, host_may_begin(0));
 	while (n)
 		settle_conn(conns[--n]);
-	KUNIT_EXPECT_FALSE(test, host_crowded(0));
+	KUNIT_EXPECT_TRUE(test, host_may_begin(0));
+}
+
+/* After an outage all of a host's requests come at once. */
+static void test_many_may_wait(struct kunit *test)
+{
+	struct rpcrdma_conn **conns = kunit_kcalloc(test, MANY, sizeof(*conns),
+						    GFP_KERNEL);
+	unsigned int n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, conns);
+	while (n < MANY) {
+		KUNIT_EXPECT_TRUE(test, host_may_wait(1));
+		conns[n] = wait_conn(test, 1, 1000 + n);
+		n++;
+	}
+	KUNIT_EXPECT_TRUE(test, host_may_begin(1));
+	while (n)
+		settle_conn(conns[--n]);
+}
+
+/* Their users keep them from being gone. */
+static void test_those_that_end_bar_nobody(struct kunit *test)
+{
+	const unsigned int count = HOST_SHARE + 1;
+	struct rpcrdma_conn **conns = kunit_kcalloc(test, count, sizeof(*conns),
+						    GFP_KERNEL);
+	struct role *roles = kunit_kcalloc(test, count, sizeof(*roles),
+					   GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, conns);
+	KUNIT_ASSERT_NOT_NULL(test, roles);
+	for (i = 0; i < count; i++) {
+		conns[i] = conn_make(test, true, &roles[i]);
+		conns[i]->peer_addr = host_address(1, 1000 + i);
+		rpcrdma_conn_wait(conns[i]);
+		settle_conn(conns[i]);
+		KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conns[i]));
+		rpcrdma_conn_close(conns[i], -ECONNRESET);
+		KUNIT_EXPECT_EQ(test, conns[i]->standing, RPCRDMA_CONN_ENDING);
+	}
+	KUNIT_EXPECT_TRUE(test, host_may_wait(1));
+	KUNIT_EXPECT_TRUE(test, host_may_begin(1));
+	for (i = 0; i < count; i++)
+		rpcrdma_conn_leave(conns[i]);
+	flush_workqueue(rpcrdma_teardown_wq);
+	for (i = 0; i < count; i++) {
+		KUNIT_EXPECT_EQ(test, roles[i].closed, 1);
+		KUNIT_EXPECT_EQ(test, conns[i]->standing, RPCRDMA_CONN_SETTLED);
+		rpcrdma_conn_put(conns[i]);
+	}
 }
 
 /* Depths */
@@ -360,6 +427,8 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_closes_once),
 	KUNIT_CASE(test_device_does_not_stop),
 	KUNIT_CASE(test_each_host_has_a_share),
+	KUNIT_CASE(test_many_may_wait),
+	KUNIT_CASE(test_those_that_end_bar_nobody),
 	KUNIT_CASE(test_depths),
 	KUNIT_CASE(test_depths_keep_credits),
 	KUNIT_CASE(test_receives_grow),

@@ -106,7 +106,7 @@ static void pool_end(struct pool *pool)
 	conn->num_mrs_free = 0;
 	conn->device = NULL;
 	rpcrdma_conn_close(conn, -ECANCELED);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(conn);
 }
 

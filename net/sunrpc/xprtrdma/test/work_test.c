@@ -221,7 +221,7 @@ static void queue_end(struct queue *queue)
 	forget_verbs(queue->conn);
 	queue->conn->state = RPCRDMA_CONN_RESOLVING;
 	rpcrdma_conn_close(queue->conn, -ECANCELED);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(queue->conn);
 }
 
@@ -381,7 +381,7 @@ static void test_no_completion(struct kunit *test)
 	watch(conn);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
 	KUNIT_EXPECT_EQ(test, conn->status, -ETIMEDOUT);
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_work_flush(conn);
 	rpcrdma_conn_put(conn);
 }
@@ -402,7 +402,7 @@ static void test_denied(struct kunit *test)
 	wc.wr_cqe = queue->chain[2].wr[0].wr_cqe;
 	wc.wr_cqe->done(NULL, &wc);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
-	flush_workqueue(rpcrdma_wq);
+	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_work_flush(conn);
 	KUNIT_EXPECT_EQ(test, queue->chain[0].status, -EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, queue->chain[1].status, -ENOTCONN);
