@@ -215,7 +215,6 @@ void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
 	if (!conn_go_locked(conn, RPCRDMA_CONN_CLOSING, status))
 		return;
 	queue_work(rpcrdma_teardown_wq, &conn->teardown_work);
-	wake_up_all(&conn->sq_wait);
 }
 
 /**

@@ -83,9 +83,10 @@ enum rpcrdma_conn_state {
  *	from here on. Not called if the connection fails before.
  * @received: a message arrived. The role owns @recv until it gives it to
  *	rpcrdma_recv_put(). May come right before ->established.
- * @writable: send queue space has come back after a post ended with -EAGAIN,
- *	or registrations or Sends after rpcrdma_mr_get() or rpcrdma_send_get()
- *	returned NULL. May run at the same time as the other callbacks.
+ * @writable: send queue space has come back after a post ended with -EAGAIN or
+ *	rpcrdma_work_waits() was true, or registrations or Sends after
+ *	rpcrdma_mr_get() or rpcrdma_send_get() returned NULL or
+ *	rpcrdma_send_left() was false. May run at the same time as the other callbacks.
  * @wedged: whether the connection is of no use any more though both ends are
  *	well: then it is closed. A client is asked now and then.
  * @closed: the connection has ended as described above; @status is the first
@@ -192,12 +193,11 @@ struct rpcrdma_work {
 int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 		      struct ib_send_wr *first, struct ib_send_wr *last,
 		      bool signalled);
-int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			   struct ib_send_wr *first, struct ib_send_wr *last,
-			   bool signalled);
 int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 			    struct rpcrdma_work *work,
-			    struct ib_send_wr *first, struct ib_send_wr *last);
+			    struct ib_send_wr *first, struct ib_send_wr *last,
+			    bool signalled);
+bool rpcrdma_work_waits(struct rpcrdma_conn *conn);
 
 /**
  * struct rpcrdma_send - a Send: a header buffer and what is gathered after it
@@ -229,8 +229,9 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len);
 int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 		      bool signalled);
-int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
-			   bool signalled);
+int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
+			    bool signalled);
+bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);
 void rpcrdma_send_put(struct rpcrdma_send *send);
 void rpcrdma_send_done(struct rpcrdma_work *work, int status);
 

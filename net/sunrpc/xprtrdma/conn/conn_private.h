@@ -24,7 +24,6 @@
 #include <linux/percpu-refcount.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 /* "[" IPv6 address "%" scope "]:" port, and NUL */
@@ -167,13 +166,13 @@ struct rpcrdma_conn {
 	bool sq_wanted;			/* a post got -EAGAIN */
 	struct list_head fifo;		/* posted, in this order */
 	struct list_head waiting;	/* to be posted first when there is room */
-	wait_queue_head_t sq_wait;
 	struct work_struct writable_work;
 	struct delayed_work watch;	/* of the oldest signalled in @fifo */
 
 	/* send.c: @send_lock protects these */
 	spinlock_t send_lock;
 	struct list_head sends_free;	/* idle, by list */
+	unsigned int num_sends_free;
 	unsigned int num_sends;		/* all */
 	u32 send_size;			/* constant while there are any */
 	bool send_wanted;		/* rpcrdma_send_get() found none */

@@ -386,7 +386,8 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 	}
 	if (WARN_ON_ONCE(!last))
 		return -ENOTCONN;
-	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last);
+	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last,
+				      true);
 	if (err)
 		rpcrdma_conn_close(conn, err);
 	return err ? -ENOTCONN : 0;

@@ -21,9 +21,8 @@
  * but the inner one may fail. ->received and ->done need not enter.
  *
  * Context: any; the caller holds a reference to @conn. It may sleep before it
- * leaves, but only on what ends when the connection closes. That is not so of a
- * ->done: who waits for one leaves first, and has the ->done enter instead, which
- * cannot fail there.
+ * leaves, but only on what ends when the connection closes, and not on a ->done,
+ * which may have to wait for it.
  * Return: false when it is too late; then rpcrdma_conn_leave() is not due.
  */
 bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)

@@ -86,6 +86,7 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 			return -ENOMEM;
 		spin_lock_bh(&conn->send_lock);
 		list_add(&send->list, &conn->sends_free);
+		conn->num_sends_free++;
 		conn->num_sends++;
 		spin_unlock_bh(&conn->send_lock);
 	}
@@ -143,10 +144,12 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 	spin_lock_bh(&conn->send_lock);
 	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send,
 					list);
-	if (send)
+	if (send) {
 		list_del(&send->list);
-	else if (wanted)
+		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
+	} else if (wanted) {
 		conn->send_wanted = true;
+	}
 	spin_unlock_bh(&conn->send_lock);
 	return send;
 }
@@ -234,7 +237,7 @@ static bool buffer_wants_signal(const struct rpcrdma_send *send)
 }
 
 static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
-		     bool signalled, bool wait)
+		     bool signalled, bool later)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
 
@@ -245,10 +248,10 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 	if (!first)
 		first = &send->wr;
 	signalled = signalled || buffer_wants_signal(send);
-	return wait ? rpcrdma_work_post_wait(conn, &send->work, first,
-					     &send->wr, signalled) :
-		      rpcrdma_work_post(conn, &send->work, first, &send->wr,
-					signalled);
+	return later ? rpcrdma_work_post_later(conn, &send->work, first,
+					       &send->wr, signalled) :
+		       rpcrdma_work_post(conn, &send->work, first, &send->wr,
+					 signalled);
 }
 
 /**
@@ -269,18 +272,47 @@ int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 }
 
 /**
- * rpcrdma_send_post_wait - post a Send, wait for room first if need be
+ * rpcrdma_send_post_later - post a Send as soon as there is room
  * @send: as for rpcrdma_send_post(), like all the rest
  * @first: ""
  * @signalled: ""
  *
- * Context: entered; may sleep. Not in a callback.
- * Return: as rpcrdma_work_post_wait().
+ * Context: as rpcrdma_send_get().
+ * Return: as rpcrdma_work_post_later(). When it is not 0, the caller still owns
+ * @send.
  */
-int rpcrdma_send_post_wait(struct rpcrdma_send *send, struct ib_send_wr *first,
-			   bool signalled)
+int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
+			    bool signalled)
 {
 	return send_post(send, first, signalled, true);
+}
+
+static unsigned int sends_left(const struct rpcrdma_conn *conn)
+{
+	return conn->depths.sends - READ_ONCE(conn->num_sends) +
+	       READ_ONCE(conn->num_sends_free);
+}
+
+/**
+ * rpcrdma_send_left - whether there are more Sends to be had than some
+ * @conn: the connection
+ * @count: of these, by others. If memory is short they may find fewer.
+ *
+ * Context: any but hard interrupts.
+ * Return: false if not; then ->writable follows when one has come back.
+ */
+bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
+{
+	bool left;
+
+	if (sends_left(conn) > count)
+		return true;
+	spin_lock_bh(&conn->send_lock);
+	left = sends_left(conn) > count;
+	if (!left)
+		conn->send_wanted = true;
+	spin_unlock_bh(&conn->send_lock);
+	return left;
 }
 
 static void send_unmap_pages(struct rpcrdma_send *send)
@@ -310,6 +342,7 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 	send_unmap_pages(send);
 	spin_lock_bh(&conn->send_lock);
 	list_add(&send->list, &conn->sends_free);
+	WRITE_ONCE(conn->num_sends_free, conn->num_sends_free + 1);
 	wanted = conn->send_wanted;
 	conn->send_wanted = false;
 	spin_unlock_bh(&conn->send_lock);
@@ -342,6 +375,7 @@ void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 	list_for_each_entry_safe(send, next, &conn->sends_free, list) {
 		send_destroy(conn, send);
 		conn->num_sends--;
+		conn->num_sends_free--;
 	}
 	WARN_ON_ONCE(conn->num_sends);
 }

@@ -173,8 +173,6 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 	conn->sq_wanted = false;
 	spin_unlock_bh(&conn->post_lock);
 
-	if (wq_has_sleeper(&conn->sq_wait))
-		wake_up_all(&conn->sq_wait);
 	if (wanted)
 		queue_work(rpcrdma_wq, &conn->writable_work);
 	list_for_each_entry_safe(work, next, &done, list)
@@ -236,7 +234,6 @@ void rpcrdma_work_init(struct rpcrdma_conn *conn)
 	spin_lock_init(&conn->post_lock);
 	INIT_LIST_HEAD(&conn->fifo);
 	INIT_LIST_HEAD(&conn->waiting);
-	init_waitqueue_head(&conn->sq_wait);
 	INIT_WORK(&conn->writable_work, writable_work);
 	INIT_DELAYED_WORK(&conn->watch, watch_work);
 	conn->error_cqe.done = error_wc;
@@ -279,38 +276,17 @@ static void count_full(const struct rpcrdma_conn *conn)
 		atomic_long_inc(conn->config.sq_full);
 }
 
+/* Caller holds post_lock. Those that wait already go first. */
 static int work_try_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			 bool signalled, bool wanted)
+			 bool signalled)
 {
-	int err;
-
-	spin_lock_bh(&conn->post_lock);
 	if (conn->state != RPCRDMA_CONN_ESTABLISHED)
-		err = -ENOTCONN;
-	else if (!list_empty(&conn->waiting))
-		err = -EAGAIN;
-	else
-		err = work_post_locked(conn, work, signalled);
-	if (err == -EAGAIN && wanted)
-		conn->sq_wanted = true;
-	spin_unlock_bh(&conn->post_lock);
-	return err;
-}
-
-/* A full queue counts once for each post, however long that has to wait. */
-static int work_first_try(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			  struct ib_send_wr *first, struct ib_send_wr *last,
-			  bool signalled, bool wanted)
-{
-	int err;
-
-	err = work_prepare(conn, work, first, last);
-	if (err)
-		return err;
-	err = work_try_post(conn, work, signalled, wanted);
-	if (err == -EAGAIN)
-		count_full(conn);
-	return err;
+		return -ENOTCONN;
+	if (!list_empty(&conn->waiting)) {
+		trace_rpcrdma_post_full(conn, work->wrs);
+		return -EAGAIN;
+	}
+	return work_post_locked(conn, work, signalled);
 }
 
 /**
@@ -335,37 +311,18 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 		      struct ib_send_wr *first, struct ib_send_wr *last,
 		      bool signalled)
 {
-	return work_first_try(conn, work, first, last, signalled, true);
-}
-
-/**
- * rpcrdma_work_post_wait - post a chain, wait for room first if need be
- * @conn: as for rpcrdma_work_post(), like all the rest
- * @work: ""
- * @first: ""
- * @last: ""
- * @signalled: ""
- *
- * The wait ends when there is room or the connection closes, which it does
- * after %RPCRDMA_PATIENCE: no peer may keep a thread waiting for ever.
- *
- * Context: may sleep. Not in a callback.
- * Return: as rpcrdma_work_post(), but never -EAGAIN.
- */
-int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			   struct ib_send_wr *first, struct ib_send_wr *last,
-			   bool signalled)
-{
 	int err;
 
-	err = work_first_try(conn, work, first, last, signalled, false);
-	if (err != -EAGAIN)
+	err = work_prepare(conn, work, first, last);
+	if (err)
 		return err;
-	while (!wait_event_timeout(conn->sq_wait,
-				   (err = work_try_post(conn, work, signalled,
-							false)) != -EAGAIN,
-				   RPCRDMA_PATIENCE))
-		rpcrdma_conn_close(conn, -ETIMEDOUT);
+	spin_lock_bh(&conn->post_lock);
+	err = work_try_post(conn, work, signalled);
+	if (err == -EAGAIN)
+		conn->sq_wanted = true;
+	spin_unlock_bh(&conn->post_lock);
+	if (err == -EAGAIN)
+		count_full(conn);
 	return err;
 }
 
@@ -375,19 +332,21 @@ int rpcrdma_work_post_wait(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
  * @work: stands for the chain
  * @first: the first work request
  * @last: the last one
+ * @signalled: ask the device to report when the chain is done; if it has to wait for
+ *	room it does so in any case
  *
- * For whoever can neither fail nor wait. The chain is signalled. It goes before
- * all that is posted otherwise: what gives memory back must not stand behind
- * what asks for more. The work requests are needed until @work->done.
+ * For whoever can neither fail nor wait. What waits goes before all that is posted
+ * otherwise: what gives memory back must not stand behind what asks for more. The
+ * work requests are needed until @work->done.
  *
  * Context: any but hard interrupts.
  * Return: 0: @work->done will be called once. -ENOTCONN, -EMSGSIZE: it won't.
  */
 int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 			    struct rpcrdma_work *work,
-			    struct ib_send_wr *first, struct ib_send_wr *last)
+			    struct ib_send_wr *first, struct ib_send_wr *last,
+			    bool signalled)
 {
-	bool full = false;
 	int err;
 
 	err = work_prepare(conn, work, first, last);
@@ -395,19 +354,37 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 		return err;
 
 	spin_lock_bh(&conn->post_lock);
-	if (conn->state != RPCRDMA_CONN_ESTABLISHED) {
-		err = -ENOTCONN;
-	} else {
+	err = work_try_post(conn, work, signalled);
+	if (err == -EAGAIN)
 		list_add_tail(&work->list, &conn->waiting);
-		work_post_waiting(conn);
-		full = !list_empty(&conn->waiting);
-		if (full)
-			trace_rpcrdma_post_full(conn, work->wrs);
-	}
 	spin_unlock_bh(&conn->post_lock);
-	if (full)
-		count_full(conn);
-	return err;
+	if (err != -EAGAIN)
+		return err;
+	count_full(conn);
+	return 0;
+}
+
+/**
+ * rpcrdma_work_waits - whether chains wait for room
+ * @conn: the connection
+ *
+ * For whoever would add to what rpcrdma_work_post_later() has made wait.
+ *
+ * Context: any but hard interrupts.
+ * Return: true if any do; then ->writable follows when there may be none.
+ */
+bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
+{
+	bool waits;
+
+	if (list_empty(&conn->waiting))
+		return false;
+	spin_lock_bh(&conn->post_lock);
+	waits = !list_empty(&conn->waiting);
+	if (waits)
+		conn->sq_wanted = true;
+	spin_unlock_bh(&conn->post_lock);
+	return waits;
 }
 
 /**

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The Reply: Write chunks, the Reply chunk, and the Send behind them, all in
- * one chain of work requests (RFC 8166 sections 3.4.6, 3.5.3 and 4.3).
+ * one chain of work requests where possible (RFC 8166 sections 3.4.6, 3.5.3 and
+ * 4.3).
+ *
+ * What is too much for one goes in several, one behind the other, and each but the
+ * first is in the burst of another request, which carries it. No thread waits for
+ * room or for the requester: that could keep all of them waiting.
  */
 #include <linux/sunrpc/auth.h>
 
@@ -17,6 +22,7 @@
 /**
  * struct reply - how a Reply travels
  * @request: the request
+ * @carrier: whose burst is being filled; @request at first
  * @res: the RPC message
  * @form: where its parts go
  * @uses_head: the device reads the page that holds the head and the tail
@@ -26,6 +32,7 @@
  */
 struct reply {
 	struct rpcrdma_request *request;
+	struct rpcrdma_request *carrier;
 	const struct xdr_buf *res;
 	struct rpcrdma_reply_form form;
 	bool uses_head;
@@ -67,24 +74,34 @@ int rpcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 	return 0;
 }
 
-/* Write a piece of the Reply to the requester's memory. */
-static int write_piece(void *data, const struct rpcrdma_piece *piece)
+/*
+ * A carrier's burst is done, or will never be posted. Who is the last that carries a
+ * Reply has the pages of that go, too.
+ */
+static void carrier_done(struct rpcrdma_request *carrier)
 {
-	struct reply *reply = data;
-	const struct xdr_buf *res = reply->res;
+	struct rpcrdma_request *request = carrier->carried;
 
-	if (piece->at < res->head[0].iov_len ||
-	    piece->at + piece->octets > res->head[0].iov_len + res->page_len)
-		reply->uses_head = true;
-	return rpcrdma_burst_add_wait(reply->request, res, piece->at,
-				      piece->octets, piece->segment,
-				      piece->skip);
+	rpcrdma_burst_destroy(carrier);
+	if (carrier != request)
+		rpcrdma_request_put(carrier);
+	if (refcount_dec_and_test(&request->carriers))
+		rpcrdma_request_put(request);
+}
+
+static void part_written(struct rpcrdma_work *work, int status)
+{
+	struct rpcrdma_request *carrier =
+		container_of(work, struct rpcrdma_request, burst.work);
+
+	rpcrdma_denied_note(carrier->carried, status);
+	carrier_done(carrier);
 }
 
 /* Segments and the edges of parts add elements to those for whole pages. */
-static int init_writes(struct reply *reply)
+static int init_writes(const struct reply *reply, struct rpcrdma_burst *burst)
 {
-	struct rpcrdma_request *request = reply->request;
+	const struct rpcrdma_request *request = reply->request;
 	unsigned int transfers = 0, sg = 1;
 
 	if (reply->form.written) {
@@ -93,13 +110,72 @@ static int init_writes(struct reply *reply)
 	}
 	if (request->msg.proc == RPCRDMA_NOMSG)
 		sg += 2 * reply->form.num_parts;
-	return rpcrdma_burst_init(&request->burst, DMA_TO_DEVICE, transfers,
-				  sg);
+	return rpcrdma_burst_init(burst, DMA_TO_DEVICE, transfers, sg);
+}
+
+/*
+ * The chain is long enough: it leaves when there is room, and what comes behind it
+ * is for the burst of another request.
+ */
+static int carry_on(struct reply *reply)
+{
+	struct rpcrdma_request *full = reply->carrier;
+	struct rpcrdma_request *next;
+	int ret;
+
+	next = rpcrdma_request_get(full->service);
+	if (!next)
+		return -ENOMEM;
+	ret = init_writes(reply, &next->burst);
+	if (ret) {
+		rpcrdma_request_put(next);
+		return ret;
+	}
+	next->carried = reply->request;
+	refcount_inc(&reply->request->carriers);
+	full->burst.work.done = part_written;
+	ret = rpcrdma_burst_post(full);
+	/* If that failed, the end of the Reply is the end of both. */
+	if (ret)
+		carrier_done(next);
+	else
+		reply->carrier = next;
+	return ret;
+}
+
+/* Write a piece of the Reply to the requester's memory. */
+static int write_piece(void *data, const struct rpcrdma_piece *piece)
+{
+	struct reply *reply = data;
+	const struct xdr_buf *res = reply->res;
+	u32 written = 0;
+	int ret;
+
+	if (piece->at < res->head[0].iov_len ||
+	    piece->at + piece->octets > res->head[0].iov_len + res->page_len)
+		reply->uses_head = true;
+	for (;;) {
+		ret = rpcrdma_burst_add(reply->carrier, res,
+					piece->at + written,
+					piece->octets - written,
+					piece->segment, piece->skip + written);
+		if (ret < 0)
+			return ret;
+		written += ret;
+		if (written == piece->octets)
+			return 0;
+		ret = carry_on(reply);
+		if (ret)
+			return ret;
+	}
 }
 
 /**
  * rpcrdma_service_send_get - take a Send context
  * @service: the connection
+ *
+ * There is one for each thread that server_has_wspace() lets begin, unless there
+ * was no memory to make it.
  *
  * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps until
  * there is one.
@@ -259,14 +335,13 @@ static void reply_done(struct rpcrdma_work *work, int status)
 {
 	struct rpcrdma_send *send =
 		container_of(work, struct rpcrdma_send, work);
-	struct rpcrdma_request *request = send->private;
+	struct rpcrdma_request *carrier = send->private;
 
 	rpcrdma_send_put(send);
-	if (!request)
+	if (!carrier)
 		return;
-	rpcrdma_denied_note(request, status);
-	rpcrdma_burst_destroy(request);
-	rpcrdma_request_put(request);
+	rpcrdma_denied_note(carrier->carried, status);
+	carrier_done(carrier);
 }
 
 static int prepare_chain(struct reply *reply, struct rpcrdma_send *send)
@@ -279,27 +354,14 @@ static int prepare_chain(struct reply *reply, struct rpcrdma_send *send)
 	return ret ?: fill_send(reply, send);
 }
 
-/* Between rpcrdma_conn_enter() and rpcrdma_conn_leave() */
-static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
+/* The last chain, and the Send behind it */
+static int post_chain(struct reply *reply, struct rpcrdma_send *send)
 {
 	struct rpcrdma_request *request = reply->request;
 	struct rpcrdma_conn *conn = request->service->conn;
-	struct rpcrdma_send *send;
-	bool lasting;
+	bool lasting = reply->form.written || reply->gathered;
 	int ret;
 
-	send = rpcrdma_service_send_get(request->service);
-	if (!send)
-		return -ENOTCONN;
-	ret = init_writes(reply);
-	if (ret)
-		goto out_send;
-	ret = prepare_chain(reply, send);
-	if (ret)
-		goto out_burst;
-
-	choose_invalidation(request, send);
-	keep_pages(reply, rqstp);
 	trace_rpcrdma_reply_form(conn, &request->msg,
 				 send->len + reply->gathered, true);
 	trace_rpcrdma_reply(conn, request->msg.xid,
@@ -308,24 +370,52 @@ static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
 			    request->invalidate ? request->handle : 0);
 
 	/* The request waits for the device only if that has its pages. */
-	lasting = reply->form.written || reply->gathered;
-	send->private = lasting ? request : NULL;
+	send->private = lasting ? reply->carrier : NULL;
 	send->work.done = reply_done;
-	ret = rpcrdma_send_post_wait(send,
-				     rpcrdma_burst_chain(request, &send->wr),
-				     lasting);
-	if (ret)
-		goto out_burst;
-	if (!lasting) {
-		rpcrdma_burst_destroy(request);
-		rpcrdma_request_put(request);
-	}
-	return 0;
+	ret = rpcrdma_send_post_later(send,
+				      rpcrdma_burst_chain(reply->carrier,
+							  &send->wr), lasting);
+	if (!ret && !lasting)
+		carrier_done(reply->carrier);
+	return ret;
+}
 
-out_burst:
-	rpcrdma_burst_destroy(request);
-out_send:
-	rpcrdma_send_put(send);
+/*
+ * Between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The device may read the
+ * pages already when this fails.
+ */
+static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
+{
+	struct rpcrdma_request *request = reply->request;
+	struct rpcrdma_send *send;
+	int ret;
+
+	send = rpcrdma_service_send_get(request->service);
+	if (!send) {
+		rpcrdma_request_put(request);
+		return -ENOTCONN;
+	}
+	ret = init_writes(reply, &request->burst);
+	if (ret) {
+		rpcrdma_send_put(send);
+		rpcrdma_request_put(request);
+		return ret;
+	}
+	reply->carrier = request;
+	request->carried = request;
+	refcount_set(&request->carriers, 1);
+
+	ret = prepare_chain(reply, send);
+	choose_invalidation(request, send);
+	if (ret)
+		reply->uses_head = true;
+	keep_pages(reply, rqstp);
+	if (!ret)
+		ret = post_chain(reply, send);
+	if (ret) {
+		rpcrdma_send_put(send);
+		carrier_done(reply->carrier);
+	}
 	return ret;
 }
 
@@ -357,10 +447,8 @@ static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 		rpcrdma_count(RPCRDMA_STAT_WRITE);
 	ret = post_reply(&reply, rqstp);
 	/* The core does not try again, so the requester has to. */
-	if (ret) {
-		rpcrdma_request_put(request);
+	if (ret)
 		rpcrdma_service_close(service);
-	}
 	rpcrdma_conn_leave(service->conn);
 	return ret ?: len;
 }
@@ -408,7 +496,7 @@ static int post_error(struct rpcrdma_request *request,
 	send->private = NULL;
 	send->work.done = reply_done;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
-	ret = rpcrdma_send_post_wait(send, &send->wr, false);
+	ret = rpcrdma_send_post_later(send, &send->wr, false);
 out:
 	if (ret)
 		rpcrdma_send_put(send);

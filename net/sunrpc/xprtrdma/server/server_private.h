@@ -12,15 +12,18 @@
  * More Reads than fit into one chain go in steps: whichever thread takes the
  * request up again posts the next ones, until all is there. No thread waits for
  * them, as the peer may take its time. Where they have to wait for others, the
- * request does so in service->starved.
+ * request does so in service->starved. Nor does a thread wait for a Reply to leave:
+ * if there is no room for it in the send queue, it is posted later, and no more
+ * Calls of the connection are taken up until then, see server_has_wspace().
  *
  * The receive buffer that a Call arrived in holds the inline part of its
  * arguments until the Reply is about to be posted, and goes back to the
  * receive queue right before: so there is a receive for each credit the
  * Reply grants.
  *
- * Locks: service->lock may be held when one of the svc pool's is taken, by
- * svc_xprt_enqueue(), and is a leaf otherwise. It is inside service->reads.
+ * Locks: service->lock may be held when one of the svc pool's or of the
+ * connection's is taken, by svc_xprt_enqueue(), and is a leaf otherwise. It is
+ * inside service->reads.
  *
  * A thread that touches the queue pair, be it to build a chain of work requests
  * or to undo one, does so between rpcrdma_conn_enter() and
@@ -73,7 +76,7 @@
  * @num_idle: how many
  * @max_pages: elements of request->pages
  * @drop_work: looks at what was dropped
- * @room: threads that wait for a Send context or a registration
+ * @room: threads that wait for a Send: memory is short
  * @returns: counts what came back, for those who wait in @room or @starved
  * @reads: held by the thread that makes them
  * @reading: work requests of Reads, posted or about to be
@@ -125,8 +128,6 @@ struct rpcrdma_transfer {
 /**
  * struct rpcrdma_burst - RDMA Reads or Writes that are posted as one chain
  * @work: to post it on its own
- * @posted: completed when @work is done, by those who wait for it
- * @status: how @work ended
  * @direction: DMA_FROM_DEVICE for Reads, DMA_TO_DEVICE for Writes
  * @num_transfers: in use
  * @max_transfers: size of @transfer
@@ -144,8 +145,6 @@ struct rpcrdma_transfer {
  */
 struct rpcrdma_burst {
 	struct rpcrdma_work work;
-	struct completion posted;
-	int status;
 	enum dma_data_direction direction;
 	unsigned int num_transfers;
 	unsigned int max_transfers;
@@ -175,6 +174,10 @@ struct rpcrdma_burst {
  * @pages: where Read chunks go until a thread takes the request up again, then
  *	those of the Reply that the device still reads. A reference each.
  * @burst: the Read chunks, later the Write and Reply chunks
+ * @carried: the request whose Reply @burst is a part of: this one, or the one that
+ *	it was lent to
+ * @carriers: requests by whose bursts the Reply goes, and that are not done yet; the
+ *	last one gives this one back
  * @msg: the Call's transport header, which becomes the Reply's. Last, for it
  *	ends in a large array that is rarely used.
  *
@@ -198,6 +201,8 @@ struct rpcrdma_request {
 	unsigned int num_pages;
 	struct page **pages;
 	struct rpcrdma_burst burst;
+	struct rpcrdma_request *carried;
+	refcount_t carriers;
 	struct rpcrdma_message msg;
 };
 
@@ -254,9 +259,6 @@ int rpcrdma_burst_init(struct rpcrdma_burst *burst,
 int rpcrdma_burst_add(struct rpcrdma_request *request,
 		      const struct xdr_buf *local, u32 at, u32 octets,
 		      const struct rpcrdma_segment *segment, u32 skip);
-int rpcrdma_burst_add_wait(struct rpcrdma_request *request,
-			   const struct xdr_buf *local, u32 at, u32 octets,
-			   const struct rpcrdma_segment *segment, u32 skip);
 struct ib_send_wr *rpcrdma_burst_chain(struct rpcrdma_request *request,
 				       struct ib_send_wr *next);
 int rpcrdma_burst_post(struct rpcrdma_request *request);

@@ -5,8 +5,9 @@
  *
  * A chain is cut where the send queue, the registrations that iWARP needs for
  * Reads, or a bound of our own would not allow for more. A well-behaved peer
- * hardly ever makes this happen. Reads go on in another chain when this one is
- * done, and no thread waits for that, see pull.c; Writes are waited for.
+ * hardly ever makes this happen. No thread waits for one: Reads go on in another
+ * chain when this one is done, see pull.c; Writes at once in another one, which the
+ * send queue takes when there is room, see reply.c.
  */
 #include <linux/slab.h>
 
@@ -78,8 +79,8 @@ static void transfer_undo(struct rpcrdma_conn *conn,
 				transfer->num_sg, direction);
 }
 
-/* Unmap what was moved, and be ready for more. */
-static void burst_reset(struct rpcrdma_request *request)
+/* Unmap what was moved. */
+static void burst_unmap(struct rpcrdma_request *request)
 {
 	struct rpcrdma_service *service = request->service;
 	struct rpcrdma_conn *conn = service->conn;
@@ -92,8 +93,6 @@ static void burst_reset(struct rpcrdma_request *request)
 	while (burst->num_transfers)
 		transfer_undo(conn, &burst->transfer[--burst->num_transfers],
 			      burst->direction);
-	burst->num_sg = 0;
-	burst->wrs = 0;
 	rpcrdma_service_returned(service);
 }
 
@@ -107,7 +106,7 @@ void rpcrdma_burst_destroy(struct rpcrdma_request *request)
 {
 	struct rpcrdma_burst *burst = &request->burst;
 
-	burst_reset(request);
+	burst_unmap(request);
 	if (burst->transfer != burst->few_transfers)
 		kvfree(burst->transfer);
 	if (burst->sgl != burst->few_sg)
@@ -155,45 +154,8 @@ int rpcrdma_burst_post(struct rpcrdma_request *request)
 	while (last->next)
 		last = last->next;
 	return rpcrdma_work_post_later(request->service->conn,
-				       &request->burst.work, first, last);
-}
-
-static void burst_flushed(struct rpcrdma_work *work, int status)
-{
-	struct rpcrdma_burst *burst =
-		container_of(work, struct rpcrdma_burst, work);
-
-	rpcrdma_denied_note(container_of(burst, struct rpcrdma_request, burst),
-			    status);
-	burst->status = status;
-	rpcrdma_conn_enter(work->conn);
-	complete(&burst->posted);
-}
-
-/*
- * The chain is long enough: move this much, then go on. Who waits for a ->done
- * leaves; burst_flushed() enters instead.
- */
-static int burst_flush(struct rpcrdma_request *request)
-{
-	struct rpcrdma_conn *conn = request->service->conn;
-	struct rpcrdma_burst *burst = &request->burst;
-	int ret;
-
-	init_completion(&burst->posted);
-	burst->work.done = burst_flushed;
-	ret = rpcrdma_burst_post(request);
-	if (ret)
-		return ret;
-	rpcrdma_conn_leave(conn);
-	if (!wait_for_completion_timeout(&burst->posted, RPCRDMA_PATIENCE)) {
-		rpcrdma_conn_close(conn, -ETIMEDOUT);
-		wait_for_completion(&burst->posted);
-	}
-	if (burst->status)
-		return burst->status;
-	burst_reset(request);
-	return 0;
+				       &request->burst.work, first, last,
+				       true);
 }
 
 /* Memory in one row: octets of @pages, from @offset in the first on */
@@ -395,47 +357,4 @@ int rpcrdma_burst_add(struct rpcrdma_request *request,
 		moved += ret;
 	}
 	return moved;
-}
-
-/**
- * rpcrdma_burst_add_wait - the same, and wait where the burst is full
- * @request: as for rpcrdma_burst_add(), like all the rest
- * @local: ""
- * @at: ""
- * @octets: ""
- * @segment: ""
- * @skip: ""
- *
- * The wait ends after %RPCRDMA_PATIENCE, then the connection is closed. Who
- * waits for a registration holds none, so that two do not wait for each other;
- * all others are held by work that is posted, which completes or is flushed.
- *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps.
- * Return: 0, or a negative errno after which the connection has to be closed.
- */
-int rpcrdma_burst_add_wait(struct rpcrdma_request *request,
-			   const struct xdr_buf *local, u32 at, u32 octets,
-			   const struct rpcrdma_segment *segment, u32 skip)
-{
-	struct rpcrdma_service *service = request->service;
-	int returns, ret;
-	u32 moved = 0;
-
-	while (moved < octets) {
-		returns = atomic_read_acquire(&service->returns);
-		ret = rpcrdma_burst_add(request, local, at + moved,
-					octets - moved, segment, skip + moved);
-		if (ret == -EAGAIN) {
-			if (!rpcrdma_service_wait(service, returns))
-				return -ENOTCONN;
-			continue;
-		}
-		if (ret < 0)
-			return ret;
-		moved += ret;
-		ret = moved < octets ? burst_flush(request) : 0;
-		if (ret)
-			return ret;
-	}
-	return 0;
 }

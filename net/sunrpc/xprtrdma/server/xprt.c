@@ -49,7 +49,7 @@ static struct rpcrdma_service_listener *to_listener(struct svc_xprt *xprt)
  * @service: the connection
  * @returns: service->returns before the caller found that it has to wait
  *
- * A peer that takes nothing off our hands may not keep threads waiting.
+ * A peer that takes nothing off our hands may not keep threads waiting for ever.
  *
  * Return: false if the connection is closing.
  */
@@ -233,9 +233,16 @@ static void service_established(struct rpcrdma_conn *conn)
 	spin_unlock(&service->lock);
 }
 
+/* Room for Replies, which is what server_has_wspace() asks for, may be back. */
 static void service_writable(struct rpcrdma_conn *conn)
 {
-	rpcrdma_service_returned(conn->role);
+	struct rpcrdma_service *service = conn->role;
+
+	rpcrdma_service_returned(service);
+	spin_lock(&service->lock);
+	if (!service->detached)
+		svc_xprt_enqueue(&service->xprt);
+	spin_unlock(&service->lock);
 }
 
 static void service_closed(struct rpcrdma_conn *conn, int status)
@@ -441,10 +448,18 @@ static void server_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 	rpcrdma_request_put(ctxt);
 }
 
-/* Whoever sends waits for room by himself. */
+/*
+ * No more Calls are taken up while Replies wait for room in the send queue, nor
+ * more than there are Sends for. No thread waits for either then, whatever the
+ * requester takes off our hands; and what waits is no more than as many Replies as
+ * there are threads.
+ */
 static int server_has_wspace(struct svc_xprt *xprt)
 {
-	return 1;
+	struct rpcrdma_conn *conn = to_service(xprt)->conn;
+
+	return !rpcrdma_work_waits(conn) &&
+	       rpcrdma_send_left(conn, atomic_read(&xprt->xpt_nr_rqsts));
 }
 
 static void server_kill_temp_xprt(struct svc_xprt *xprt)

@@ -227,8 +227,8 @@ static void queue_end(struct queue *queue)
 
 /*
  * What is done: "b2" posts chain b of two work requests, "B2" one that is to be
- * signalled, ">b2" one as soon as there is room; "*b" completes it; "~" ends the
- * connection. What comes of it: "b" is posted, "B" signalled; "-": there is no
+ * signalled, ">b2" one as soon as there is room, ">B2" the same; "*b" completes it;
+ * "~" ends the connection. What comes of it: "b" is posted, "B" signalled; "-": there is no
  * room; "!": it is refused; ".b" is done, "~b" never will be.
  */
 struct work_row {
@@ -253,9 +253,11 @@ static const struct work_row work_rows[] = {
 	{ "room again", "A6B3C1*aC1*b", "AB-.aC.b", 8, 1, 1 },
 	{ "not enough room yet", "A6B3C8*aC8*bC8", "AB-.a-.bC", 1, 2, 2 },
 	{ "nobody waits for room", "A6B3*a", "AB.a", 6 },
-	{ "what waits goes before what fits", "A8>b2C1*a", "A-B.a", 7, 2, 1 },
-	{ "what waits goes in its order", "A8>b3>c1*a", "ABC.a", 5, 2 },
-	{ "what need not wait does not", ">b8", "B", 1 },
+	{ "what waits goes before what fits", "A8>B2C1*a", "A-B.a", 7, 2, 1 },
+	{ "what waits goes in its order", "A8>B3>C1*a", "ABC.a", 5, 2 },
+	{ "what waits is signalled", "A8>b2>c1*a", "ABC.a", 6, 2 },
+	{ "what need not wait does not", ">B8", "B", 1 },
+	{ "nor is it signalled then", ">b2", "b", 7 },
 	{ "the longest chain", "a8*a", "A.a", 9 },
 	{ "a chain too long", "a9>b9", "!!", 9 },
 	{ "the connection ends", "a8>b2~c1>c1", "A~a~b!!", 1, 1 },
@@ -290,7 +292,8 @@ static void post(struct queue *queue, bool later, const char *step)
 	chain->work.done = chain_done;
 	if (later)
 		err = rpcrdma_work_post_later(queue->conn, &chain->work,
-					      chain->wr, last);
+					      chain->wr, last,
+					      isupper(step[0]));
 	else
 		err = rpcrdma_work_post(queue->conn, &chain->work, chain->wr,
 					last, isupper(step[0]));
@@ -357,6 +360,42 @@ static void test_chains(struct kunit *test)
 	queue_end(queue);
 }
 
+/* Who asks whether others wait is told when they do not any more. */
+static void test_who_waits(struct kunit *test)
+{
+	struct queue *queue = queue_make(test);
+	struct rpcrdma_conn *conn = queue->conn;
+
+	queue_reset(queue, &work_rows[0]);
+	take_steps(queue, "A8");
+	KUNIT_EXPECT_FALSE(test, rpcrdma_work_waits(conn));
+	take_steps(queue, ">b2");
+	KUNIT_EXPECT_TRUE(test, rpcrdma_work_waits(conn));
+	KUNIT_EXPECT_EQ(test, queue->writable, 0);
+	take_steps(queue, "*a");
+	KUNIT_EXPECT_EQ(test, queue->writable, 1);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_work_waits(conn));
+	rpcrdma_work_flush(conn);
+	queue_end(queue);
+}
+
+/* Those that there may be, without those in use */
+static void test_sends_left(struct kunit *test)
+{
+	struct queue *queue = queue_make(test);
+	struct rpcrdma_conn *conn = queue->conn;
+
+	conn->depths.sends = 10;
+	conn->num_sends = 4;
+	conn->num_sends_free = 1;
+	KUNIT_EXPECT_TRUE(test, rpcrdma_send_left(conn, 6));
+	KUNIT_EXPECT_FALSE(test, conn->send_wanted);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_send_left(conn, 7));
+	KUNIT_EXPECT_TRUE(test, conn->send_wanted);
+	conn->num_sends_free = 0;
+	queue_end(queue);
+}
+
 static void watch(struct rpcrdma_conn *conn)
 {
 	conn->watch.work.func(&conn->watch.work);
@@ -418,6 +457,8 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_takes_all_there_is),
 	KUNIT_CASE(test_sq_never_gets_stuck),
 	KUNIT_CASE(test_chains),
+	KUNIT_CASE(test_who_waits),
+	KUNIT_CASE(test_sends_left),
 	KUNIT_CASE(test_no_completion),
 	KUNIT_CASE(test_denied),
 	{}

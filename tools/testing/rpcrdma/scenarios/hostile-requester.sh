@@ -5,7 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # skip:    um-debug siw * *: minutes, for what um shows with siw and um-debug with rxe
-# limit:   150
+# limit:   210
 
 . /lab/guest/peer.sh
 
@@ -32,7 +32,9 @@ client() {
 	lost_connections
 	denied_calls
 	too_many_calls
+	many_writes
 	stalled_reads
+	stalled_writes
 	come_and_go
 	check "the other client never lost its connection" is 1 "$(connections_made)"
 }
@@ -381,11 +383,11 @@ bystander_down() {
 	rdma link delete rxe1 && ip link delete lab1
 }
 
-# More Calls than the server has threads, and each needs more RDMA Reads than a
-# chain has. They take ten seconds each time, there and back.
-stalled_reads() {
-	local what="Calls of 256 segments that take long to read hold no thread"
-	local before peers=() fds=() fd n
+# stalled WHAT LENGTH MESSAGE LINE...: more Calls than the server has threads. Three
+# connect and begin with these lines, and when packets take five seconds they send
+# the message four times each.
+stalled() {
+	local what=$1 length=$2 message=$3 before peers=() fds=() fd n
 	if [ "$DEVICE" != siw ]; then
 		skip "$what" "what rxe sends to itself passes no interface that could be slow"
 		return
@@ -401,12 +403,12 @@ stalled_reads() {
 		exec {fd}>/tmp/slow.$n
 		fds+=("$fd")
 		printf '%s\n' "patience 60" "private $PRIVATE" "connect $SERVER4 $PORT" \
-			"buffer a 16384" "send $(null_message $OTHER)" >&"$fd"
+			"buffer a $length" "${@:4}" >&"$fd"
 	done
 	need "three connect" receives $((before + 3))
 	need "lo is slow" tc qdisc add dev lo root netem delay 5s limit 100000
 	for fd in "${fds[@]}"; do
-		echo "flood 4 $(with_chunks "$(repeat 256 "$(read_segment 40 @a+0,16)")" 0 0 0)" >&"$fd"
+		echo "flood 4 $message" >&"$fd"
 	done
 	need "of four Calls each most have arrived" receives $((before + 13))
 	sleep 1
@@ -421,6 +423,46 @@ stalled_reads() {
 	rm /tmp/slow.*
 	need "that device is gone" wait_for 10 bystander_down
 	untouched
+}
+
+# Each needs more RDMA Reads than a chain has. They take ten seconds each time,
+# there and back.
+stalled_reads() {
+	stalled "Calls of 256 segments that take long to read hold no thread" 16384 \
+		"$(with_chunks "$(repeat 256 "$(read_segment 40 @a+0,16)")" 0 0 0)" \
+		"send $(null_message $OTHER)"
+}
+
+# Each needs more RDMA Writes than a chain has. siw calls them done when TCP has
+# taken them, which has room for those of one.
+stalled_writes() {
+	local sizes
+	sizes=$(cat /proc/sys/net/ipv4/tcp_wmem)
+	echo "4096 16384 65536" >/proc/sys/net/ipv4/tcp_wmem
+	# What is found stays the last message that the peer receives.
+	stalled "Replies of 256 segments that take long to write hold no thread" 65536 \
+		"$(read_into $(repeat 256 @a+0,256)) 65536" \
+		"send $(lookup $XID other)" "expect $(found $XID)"
+	echo "$sizes" >/proc/sys/net/ipv4/tcp_wmem
+}
+
+# More than a chain has, again, and all of them come
+many_writes() {
+	local segments=() n
+	for ((n = 0; n < 256; n++)); do
+		segments+=("@a+$((16 * n)),16")
+	done
+	head -c 4096 /tmp/data >/tmp/first
+	still_answers "a READ into 256 segments" \
+		"send $(lookup $XID other)" "expect $(found $XID)" \
+		"send $(read_into "${segments[@]}") 4096" \
+		"expect $XID 1 . $RDMA_MSG 0 1 256 ..." "holds a 0 $(octets /tmp/first) ..."
+}
+
+# read_into SEGMENT...: READ of the file that was found, from its beginning; the
+# count follows
+read_into() {
+	echo "$(start $XID $RDMA_MSG) 0 $(write_chunk "$@") 0 0 $(nfs_call $XID 3 $READ) $FOUND 0 0"
 }
 
 # receives COUNT: messages, of all clients
