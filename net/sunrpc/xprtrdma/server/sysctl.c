@@ -7,7 +7,10 @@
 
 #include "server_private.h"
 
-unsigned int rpcrdma_max_requests = 64;
+/* Also in admin-guide.rst, where Receives are counted, and in scenarios/admin.sh */
+#define DEFAULT_REQUESTS	64
+
+unsigned int rpcrdma_max_requests = DEFAULT_REQUESTS;
 unsigned int rpcrdma_max_bc_requests = 8;
 unsigned int rpcrdma_max_req_size = 16384;
 unsigned int rpcrdma_max_reads = 32;

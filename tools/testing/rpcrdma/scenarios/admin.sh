@@ -33,7 +33,8 @@ client() {
 	client_begin
 	set_tunables
 	check "the log has a connection with the defaults" \
-		mount_logs 16384/16384 128 64 on/on 32
+		mount_logs 16384/16384 "$(default rdma_slot_table_entries)" \
+			"$(default svc_rdma/max_requests)" on/on 32
 	statistics
 	need "tunables get other values" other_values
 	check "the log has a connection with these" mount_logs 8192/4096 32 16 on/off 4
@@ -56,6 +57,10 @@ set_tunables() {
 
 known() {
 	{ tunables | cut -d ' ' -f 1; printf '%s\n' $COUNTERS; } | sort
+}
+
+default() {
+	tunables | awk -v name="$1" '$1 == name { print $2 }'
 }
 
 has() {
