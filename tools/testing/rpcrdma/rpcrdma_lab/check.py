@@ -183,6 +183,10 @@ def house_rules():
     return complaints
 
 
+def citations():
+    return run(TOP / "scripts/check-citations").splitlines()
+
+
 def running_kernel():
     out = run("make", "-C", TOP, "-n", "uninstall")
     return [] if f"/lib/modules/{os.uname().release}/updates" in out else out.splitlines()
@@ -195,6 +199,7 @@ def style(report):
         attempt(test, "kernel-doc", kernel_doc)
         attempt(test, "every file names its licence", spdx)
         attempt(test, "rules of the house", house_rules)
+        attempt(test, "every section of an RFC that is cited exists", citations)
         attempt(test, "make finds the running kernel by itself", running_kernel)
 
 
