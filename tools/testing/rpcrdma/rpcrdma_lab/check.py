@@ -110,9 +110,9 @@ def overlay_and_build():
         # A warning is said once: compile ours anew.
         shutil.rmtree(out / "net/sunrpc/xprtrdma", ignore_errors=True)
         run(TOP / "scripts/overlay-kernel", tree)
-        run("make", "-C", tree, "ARCH=um", f"O={out.name}", "olddefconfig")
-        output = run("make", "-C", tree, "ARCH=um", f"O={out.name}",
-                     f"-j{host.jobs()}", "linux", log=BUILD / "intree.log")
+        words = ["make", "-C", tree, "ARCH=um", f"O={out.name}", *kernels.compiler()]
+        run(*words, "olddefconfig")
+        output = run(*words, f"-j{host.jobs()}", "linux", log=BUILD / "intree.log")
     if "CONFIG_SUNRPC_XPRT_RDMA=y" not in (out / ".config").read_text():
         return ["CONFIG_SUNRPC_XPRT_RDMA=y is not what was built"]
     return [line for line in output.splitlines()
@@ -268,7 +268,7 @@ def wanted_jobs(pattern, under_test, everywhere, counted):
                  if job not in todo and job.scenario.name in truth]
     if counted:
         counts = coverage.jobs(everything, everywhere)
-        if pattern == "*":
+        if pattern == "*" and not everywhere:
             # It is the kernel of um: what runs there need not run twice. But the module
             # is built for counting there, so some run with the one for users, too.
             todo = [job for job in todo if job.scenario.name in DAILY_TRUTH
@@ -277,20 +277,30 @@ def wanted_jobs(pattern, under_test, everywhere, counted):
     return todo
 
 
+def part_ran_with(name):
+    """What a result of a part holds for."""
+    versions = [kernels.source_version(), kernels.root_version(),
+                *(kernels.version(kernel) for kernel in PARTS[name].kernels)]
+    return " ".join([*versions, *(host.package_version(tool) for tool in ("gcc-12", "clang"))])
+
+
 def do_part(name, run):
     """One of the parts; what became of its tests is kept as one outcome."""
     report = run.report.branch()
     start = time.monotonic()
     scenario.guarded(report, name, PARTS[name].function, report)
     seconds = time.monotonic() - start
-    run.times.keep({name: seconds})
-    run.keep([ktap.together(name, report.outcomes, seconds)], kernels.source_version())
+    if not any(outcome.failed for outcome in report.outcomes):
+        run.times.keep({name: seconds})
+    run.keep([ktap.together(name, report.outcomes, seconds)], part_ran_with(name))
 
 
 def part_works(names, run):
-    return [lanes.Work(name, functools.partial(do_part, name, run),
+    return [lanes.Work(name, functools.partial(scenario.guarded, run.report, name,
+                                               do_part, name, run),
                        run.times.about(name, PARTS[name].guess),
-                       tuple(f"kernel {kernel}" for kernel in PARTS[name].kernels))
+                       ("guests' root", *(f"kernel {kernel}" for kernel in PARTS[name].kernels))
+                       if PARTS[name].kernels else ())
             for name in names]
 
 
@@ -309,7 +319,7 @@ def too_few(test, results, everywhere):
 
 def still_open(parts, todo, run):
     """What an earlier run of the same tree has not shown yet; the rest is reported."""
-    shown = {name: run.results.earlier(name, kernels.source_version()) for name in parts}
+    shown = {name: run.results.earlier(name, part_ran_with(name)) for name in parts}
     shown |= {job.name: run.results.earlier(job.name, job.ran_with) for job in todo}
     for outcome in shown.values():
         if outcome:
@@ -333,14 +343,15 @@ def check(pattern, under_test, everywhere):
     todo = wanted_jobs(pattern, under_test, everywhere, counted)
     if not parts and not todo:
         raise LabError(f"no check matches {pattern}: there are the scenarios, "
-                       f"{', '.join(PARTS)}, and coverage")
+                       f"{', '.join(PARTS)}, and coverage"
+                       + ("" if everywhere else "; with ALL=1 there are more scenarios"))
     if any(job.guest.startswith("um") for job in todo):
         guest.require_memory_folder()
     if counted:
         run.keep_counts = functools.partial(coverage.keep, run.results)
     if counted and not everywhere:
         coverage.forget(run.results)
-    if everywhere and run.results:
+    if everywhere and pattern == "*" and run.results:
         parts, todo = still_open(parts, todo, run)
     for name in parts:
         if name in STOCK_BUILDS:    # from nothing, since a warning is said only once
@@ -352,6 +363,8 @@ def check(pattern, under_test, everywhere):
     if counted:
         measure_coverage(run.report, run.results, everywhere)
     say_times(run.report, done)
+    if run.results and run.results.changed:
+        host.say("# the files here have changed meanwhile: what passed is not kept for ALL=1")
     host.say(f"# cache: {cache_size()} MB in {host.CACHE}")
     return run.report.close()
 

@@ -22,15 +22,12 @@ FLOOR = 85      # percent
 REPORT = BUILD / "coverage.txt"
 ROOM = "net/sunrpc/xprtrdma"
 
-# They wait long, and run hardly a line that others do not.
-LEFT_OUT = {"thresholds", "unload-connecting", "faults-dead-server"}
-
 
 def jobs(scenarios, everywhere=False):
     """Every scenario that runs in one guest; two would count little that one does not."""
     return [job for job in scenario.jobs(scenarios, [kernels.COVERAGE], ("ours",),
                                          everywhere=everywhere)
-            if job.ends == 1 and job.module == "ours" and job.scenario.name not in LEFT_OUT]
+            if job.ends == 1 and job.module == "ours" and (everywhere or job.daily)]
 
 
 def counts_for(job, todo):
@@ -39,19 +36,21 @@ def counts_for(job, todo):
 
 
 def forget(results):
-    """Only counts of this run are to be found afterwards."""
-    shutil.rmtree(results.counts, ignore_errors=True)
+    """Only counts of this run are to be found afterwards, of what runs every day."""
+    for old in results.counts.glob("daily-*"):
+        shutil.rmtree(old)
 
 
 def keep(results, out, daily):
     """What a guest counted, and the compiler's notes that tell what was counted."""
     built = module.directory_of(kernels.COVERAGE) / ROOM
     results.counts.mkdir(parents=True, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix="daily-" if daily else "all-", dir=results.counts)
-    shutil.copytree(out / "gcov", folder, dirs_exist_ok=True)
-    for file in pathlib.Path(folder).rglob("*.gcda"):
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix=".", dir=results.counts))
+    shutil.copytree(out / "gcov", scratch, dirs_exist_ok=True)
+    for file in scratch.rglob("*.gcda"):
         notes = file.with_suffix(".gcno")
-        shutil.copy(built / notes.relative_to(folder), notes)
+        shutil.copy(built / notes.relative_to(scratch), notes)
+    return scratch.rename(results.counts / f"{'daily' if daily else 'all'}-{scratch.name[1:]}").name
 
 
 def counts(results, *kinds):

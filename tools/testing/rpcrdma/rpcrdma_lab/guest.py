@@ -24,7 +24,7 @@ CPUS = {"um": 1, "qemu": 2}
 BOOT_SECONDS = {"um": 60, "qemu": 240}
 # What a quick machine takes to boot um; and how much slower a guest may count as
 QUICK_BOOT = 0.7
-SLOWEST = 20
+SLOWEST = 40
 SPLAT_LINES = 60        # with a failure; the whole console is in its log
 
 # What a kernel prints when something is wrong with it.
@@ -243,7 +243,9 @@ class Guest:
         slow guest and machine are together, starting programs what has changed since.
         """
         now = self._start_programs()
-        self.pace = min(max(1, self.booted / QUICK_BOOT * now / self.started), SLOWEST)
+        boot = self.booted / QUICK_BOOT
+        # A lull is no reason to expect much.
+        self.pace = min(max(1, boot * now / self.started, boot / 2), SLOWEST)
 
     def _start_programs(self):
         start = time.monotonic()

@@ -32,7 +32,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME")
 # A package is asked for by name, not by a program that it may ship, so that
 # a machine with half of it is completed.
 PACKAGES = """
-    bc bison build-essential clang cpio flex gcc-12
+    bc bison build-essential clang cpio flex gcc-12 git
     kmod libclang-rt-14-dev libelf-dev libibverbs-dev librdmacm-dev libssl-dev
     mmdebstrap pahole python3
     qemu-system-x86 sparse squashfs-tools tshark uidmap xz-utils
@@ -44,7 +44,9 @@ class LabError(Exception):
 
 
 def say(text=""):
-    print(text, flush=True)
+    """In one write, since several threads print."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 @contextlib.contextmanager
@@ -199,14 +201,15 @@ def fetch_packages(directory, *names):
 
 
 @contextlib.contextmanager
-def locked(name):
+def locked(name, quiet=False):
     """Two runs may share the cache; only one of them builds an entry."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f".{name}.lock", "w", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"# {name}: waiting for others who make it or look for it ...")
+            if not quiet:
+                say(f"# {name}: waiting for others who make it or look for it ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

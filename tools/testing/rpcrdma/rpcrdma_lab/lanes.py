@@ -45,8 +45,10 @@ class Idle:
 
     @staticmethod
     def idle_ticks():
-        fields = pathlib.Path("/proc/stat").read_text("ascii").split()
-        return int(fields[4]) + int(fields[5])      # idle, and waiting for a disk
+        """Of the CPUs that we may use: idle, and waiting for a disk."""
+        lines = [line.split() for line in pathlib.Path("/proc/stat").read_text("ascii").splitlines()]
+        ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        return sum(int(fields[4]) + int(fields[5]) for fields in lines if fields[0] in ours)
 
     def cpus(self):
         """Since this was asked for last; 0 if that is too short to tell."""
@@ -57,11 +59,16 @@ class Idle:
         return (self.ticks - before) / os.sysconf("SC_CLK_TCK") / seconds
 
 
-def most_lanes(memory_each):
-    """As many as there is memory for, which a piece of work takes in MiB."""
+def most_lanes():
+    """
+    As many as there is memory for. Of what a guest may take hardly one takes a third,
+    but who finds none dies.
+    """
     memory = pathlib.Path("/proc/meminfo").read_text("ascii")
     available = int(re.search(r"MemAvailable: +(\d+) kB", memory)[1]) // 1024
-    return max(1, min(MOST, available // memory_each))
+    status = os.statvfs(guest.memory_folder())
+    room = status.f_bavail * status.f_frsize >> 20
+    return max(1, min(MOST, available // guest.MEMORY_MIB, 2 * room // guest.MEMORY_MIB))
 
 
 class Lanes:
@@ -141,19 +148,20 @@ class Lanes:
             left[work.group] += max(work.seconds - (now - work.start), 0)
         seconds = now - self.begun
         done = self.total - sum(left.values())
-        names = ", ".join(f"{group} {seconds:.0f} s" for group, seconds in left.most_common())
+        names = ", ".join(f"{group} {seconds:.0f} s" for group, seconds in left.most_common()
+                          if seconds >= 0.5)
         finished = self.count - len(self.waiting) - len(self.running)
         more = ""
         if done > 0:
             more = f", about {clock(seconds * sum(left.values()) / done)} more"
         return (f"# {clock(seconds)}: {finished} of {self.count} pieces done{more}. "
-                f"Left, by what they took last time: {names or 'nothing'}")
+                f"Left, by what it took last time or else a guess: {names or 'nothing'}")
 
 
 def run(works, tell=host.say):
     """Whatever ends the runner ends all guests."""
     try:
-        lanes = Lanes(works, most_lanes(guest.MEMORY_MIB), tell)
+        lanes = Lanes(works, most_lanes(), tell)
         lanes.run()
     except BaseException:
         guest.kill_all()

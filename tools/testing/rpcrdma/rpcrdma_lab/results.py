@@ -8,8 +8,10 @@ import dataclasses
 import hashlib
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -44,14 +46,14 @@ class Times:
         return self.seconds.get(name, guess)
 
     def keep(self, took):
-        with host.locked("times"):
+        with host.locked("times", quiet=True):
             self.seconds = {**read(self.FILE), **{name: round(seconds, 1)
                                                   for name, seconds in took.items()}}
             write(self.FILE, self.seconds)
 
 
 def git(*words, **variables):
-    done = subprocess.run(["git", "-C", TOP, *words], stdin=subprocess.DEVNULL, text=True,
+    done = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, *words], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
                           env=dict(os.environ, **variables))
     if done.returncode:
@@ -61,15 +63,13 @@ def git(*words, **variables):
 
 def tree_by_git():
     """The tree that a commit of all that lies here would have, and what HEAD is called."""
-    index = BUILD / "results" / f"index.{os.getpid()}"
-    index.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        variables = {"GIT_INDEX_FILE": str(index)}
+    if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != TOP:
+        raise LabError("this is an unpacked archive in somebody else's repository")
+    with tempfile.TemporaryDirectory() as scratch:
+        variables = {"GIT_INDEX_FILE": f"{scratch}/index"}
         git("read-tree", "HEAD", **variables)
         git("add", "--all", **variables)
         tree = git("write-tree", **variables)
-    finally:
-        index.unlink(missing_ok=True)
     commit = git("rev-parse", "--short=12", "HEAD")
     return tree, commit if git("rev-parse", "HEAD^{tree}") == tree else f"{commit}+changes"
 
@@ -78,7 +78,8 @@ def tree_by_hand():
     """The same of an unpacked archive, which has no commit."""
     sums = hashlib.sha256()
     for path in sorted(TOP.rglob("*")):
-        if path.is_file() and path.relative_to(TOP).parts[0] != "build":
+        parts = path.relative_to(TOP).parts
+        if path.is_file() and parts[0] not in ("build", ".git") and "__pycache__" not in parts:
             sums.update(f"{path.relative_to(TOP)}\0".encode() + path.read_bytes())
     return sums.hexdigest(), "no commit"
 
@@ -114,25 +115,30 @@ class Results:
         known = list(BUILD.glob(f"results/*-{self.tree[:12]}"))
         self.folder = known[0] if known else (
             BUILD / "results" / f"{self.commit.replace(' ', '-')}-{self.tree[:12]}")
+        if known and not self.commit.endswith("+changes") and "+changes" in known[0].name:
+            self.folder = known[0].rename(BUILD / "results" / f"{self.commit}-{self.tree[:12]}")
         self.file = self.folder / "passed.json"
         self.counts = self.folder / "gcov"
         self.lock = threading.Lock()    # protects the file
         for old in BUILD.glob("results/*/gcov"):
             if old != self.counts:
                 shutil.rmtree(old)
+        self.changed = False    # the tree, since this run began
         self.passed = read(self.file).get("passed", {})
 
     def earlier(self, name, ran_with):
         """The outcome of a test that need not run again, or None."""
         found = self.passed.get(name)
-        if not found or found["ran_with"] != ran_with:
+        if (not found or found["ran_with"] != ran_with
+                or not (self.counts / found["counts"]).exists()):
             return None
         return Outcome(name, found["passed"], 0, found["skipped"], found["seconds"])
 
-    def keep(self, outcomes, failed, ran_with):
+    def keep(self, outcomes, failed, ran_with, counts):
         """Of tests that ran together, one of which may have failed."""
         with self.lock:
             if tree()[0] != self.tree:      # then nobody knows what was tested
+                self.changed = True
                 return
             for outcome in outcomes:
                 self.passed.pop(outcome.name, None)
@@ -140,5 +146,6 @@ class Results:
                     self.passed[outcome.name] = {
                         "passed": outcome.passed, "skipped": outcome.skipped,
                         "seconds": round(outcome.seconds, 1), "ran_with": ran_with,
+                        "counts": counts or "..",
                         "at": time.strftime("%Y-%m-%d %H:%M")}
             write(self.file, {"commit": self.commit, "tree": self.tree, "passed": self.passed})

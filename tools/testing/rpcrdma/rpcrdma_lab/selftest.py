@@ -128,7 +128,8 @@ def dies_with_runner(test, middle, number):
                                    RPCRDMA_LAB_TEST=mark)) as runner:
         begun = wait_until(lambda: processes_of(mark, word), 60)
         runner.send_signal(number)
-        gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 20)
+        # Sooner than the guest would be given up for its silence
+        gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 5)
         runner.kill()
     for pid in processes_of(mark):
         os.kill(pid, signal.SIGKILL)

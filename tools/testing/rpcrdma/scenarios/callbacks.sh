@@ -28,11 +28,16 @@ client() {
 		check "v$vers: the server delegates most of them" wait_for 20 delegated $vers
 		trace_recalls
 		check "v$vers: and has them back as soon as somebody else writes" recalled $vers
-		check "v$vers: each recall was answered, and the first time" each_answered
-		say "v$vers: $(cat /tmp/recalls)"
+		if [ -e $EVENTS/nfsd_cb_recall_done ]; then
+			check "v$vers: each recall was answered, and the first time" each_answered
+			say "v$vers: $(cat /tmp/recalls)"
+		else
+			skip "v$vers: each recall was answered, and the first time" \
+				"this kernel does not trace it"
+		fi
 		check "v$vers: nothing is delegated any more" is 0 "$(delegations)"
-		check "v$vers: nothing was revoked" is 0 "$(asked_about_stateids)"
 		check "v$vers: the client reads what was written" is $FILES "$(cat /mnt/$vers.* | grep -c more)"
+		check "v$vers: nothing was revoked" is 0 "$(asked_about_stateids)"
 		check "umount" umount /mnt
 	done
 }
@@ -90,10 +95,6 @@ recalled() {
 
 # How long that took is printed for those who want to know.
 each_answered() {
-	if [ ! -e $EVENTS/nfsd_cb_recall_done ]; then
-		echo "this kernel does not trace it" >/tmp/recalls
-		return
-	fi
 	awk -v held="$HELD" '
 		{ match($0, / [0-9]+\.[0-9]+: /); time = substr($0, RSTART + 1, RLENGTH - 3) }
 		match($0, /stateid [0-9a-f:]+/) { id = substr($0, RSTART, RLENGTH) }
@@ -110,7 +111,7 @@ each_answered() {
 		}' /sys/kernel/tracing/trace >/tmp/recalls || { cat /tmp/recalls; return 1; }
 }
 
-# A client does so if it is told that something was revoked.
+# A client does so if an answer tells it that something was revoked.
 asked_about_stateids() {
 	awk '$1 == "TEST_STATEID:" { n += $2 } END { print n + 0 }' /proc/self/mountstats
 }

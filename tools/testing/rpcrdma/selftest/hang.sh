@@ -2,7 +2,7 @@
 # shows:   a guest whose only CPU is gone fails a scenario in its time limit
 # guests:  um
 # modules: inbox
-# limit:   3
+# limit:   8
 # steps:   plant
 # expect:  not ok 1 - plant: no answer within \d+ s
 
