@@ -96,7 +96,8 @@ static bool backward_add(struct rpcrdma_client *client,
 	bool wanted;
 
 	spin_lock(&client->backward_lock);
-	wanted = client->backward_count < RPCRDMA_BACKWARD_CREDITS;
+	/* The next Call may be here before whoever sent a Reply gives its own back. */
+	wanted = client->backward_count < 2 * RPCRDMA_BACKWARD_CREDITS;
 	if (wanted) {
 		list_add(&backward->list, &client->backward_idle);
 		client->backward_count++;

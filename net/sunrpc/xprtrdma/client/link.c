@@ -209,12 +209,15 @@ static void link_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
 	link->client->stats.bad_replies++;
 	rpcrdma_recv_put(recv);
-	if (verdict == RPCRDMA_DROP)
+	if (verdict == RPCRDMA_DROP) {
 		link_dropped(link, backward);
-	else if (verdict == RPCRDMA_ANSWER_ERR_VERS)
+	} else if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
 		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
-	else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK)
+		/* Of another version nobody knows whether it was a Reply. */
+		WRITE_ONCE(link->client->reply_lost, true);
+	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
 		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
+	}
 }
 
 static void link_writable(struct rpcrdma_conn *conn)

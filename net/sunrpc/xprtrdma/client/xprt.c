@@ -16,6 +16,9 @@
 #define BIND_TIMEOUT		(60 * HZ)
 #define MAX_PAYLOAD		(1024 * 1024)
 
+/* A server has that long for its first Reply, however short the mount's time-out is. */
+#define FIRST_REPLY_TIMEOUT	(2UL * HZ)
+
 static const struct rpc_timeout client_timeout = {
 	.to_initval	= 60 * HZ,
 	.to_maxval	= 60 * HZ,
@@ -124,21 +127,30 @@ static bool call_needs_another(struct rpcrdma_client *client,
 	    READ_ONCE(client->reply_lost))
 		return true;
 	return rpcrdma_credits_overdue(&link->credits, jiffies - request->sent,
-				       task->tk_client->cl_timeout->to_initval,
+				       max(task->tk_client->cl_timeout->to_initval,
+					   FIRST_REPLY_TIMEOUT),
 				       time_after_eq(jiffies,
 						     request->rqst.rq_majortimeo));
 }
 
-/* The Reply may have come since sunrpc looked for it. */
+/*
+ * The Reply may have come since sunrpc looked for it. And the connection that is
+ * closed is the one that the Call was sent by, even if there is another by now.
+ */
 static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
+	struct rpcrdma_request *request = rpcrdma_request_of(task->tk_rqstp);
 	bool another = false;
 
 	spin_lock(&xprt->queue_lock);
-	if (task->tk_rqstp->rq_reply_bytes_recvd)
+	if (request->rqst.rq_reply_bytes_recvd)
 		task->tk_status = 0;
 	else
 		another = call_needs_another(rpcrdma_client_of(xprt), task);
+	if (another && request->link) {
+		rpcrdma_conn_close(request->link->conn, -ETIMEDOUT);
+		another = false;
+	}
 	spin_unlock(&xprt->queue_lock);
 	if (another)
 		xprt_force_disconnect(xprt);

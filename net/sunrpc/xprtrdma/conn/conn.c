@@ -7,7 +7,6 @@
 
 #include <linux/hash.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
 
 #include "../trace.h"
 
@@ -28,21 +27,25 @@ static atomic_t conn_last_id;
  * A request that waits is little memory, and after an outage they come all at
  * once: more are refused. One that begins has a queue pair, and so has one that
  * ends. A peer could otherwise begin or drop connections faster than they are made
- * and undone. While there are as many, requests wait. No host alone keeps the others
- * waiting, unless it lies about its address.
+ * and undone. While there are as many, requests wait.
+ *
+ * A host may have as much as is left for others, or a third of it: the first one half
+ * or a quarter of all, and however many hosts take what they may, there is some for
+ * the next one.
  */
 static const struct {
 	unsigned int all;
-	unsigned int host;
+	unsigned int left;
 } unsettled_max[] = {
-	[RPCRDMA_CONN_WAITING] = { 2048, 1024 },
-	[RPCRDMA_CONN_BEGINNING] = { 256, 64 },
-	[RPCRDMA_CONN_ENDING] = { 4096, 4096 },
+	[RPCRDMA_CONN_WAITING] = { .all = 2048, .left = 1 },
+	[RPCRDMA_CONN_BEGINNING] = { .all = 256, .left = 3 },
+	[RPCRDMA_CONN_ENDING] = { .all = 4096 },
 };
 
 /*
  * Hosts with the same hash share what one may have. Those of an IPv4 network of 256
- * addresses have all different ones.
+ * addresses have all different ones; in an IPv6 network of 64 bits anybody may have
+ * any number of addresses, so it counts as one.
  */
 #define HOST_BITS	9
 
@@ -70,7 +73,8 @@ static unsigned int *counts_of(const struct sockaddr_storage *peer)
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
 	u32 key = peer->ss_family == AF_INET6 ?
-		  ipv6_addr_hash(&v6->sin6_addr) :
+		  (__force u32)(v6->sin6_addr.s6_addr32[0] ^
+				v6->sin6_addr.s6_addr32[1]) :
 		  (__force u32)v4->sin_addr.s_addr;
 
 	return unsettled_host[hash_32(key, HOST_BITS)];
@@ -95,8 +99,11 @@ static void conn_stand(struct rpcrdma_conn *conn,
 static bool has_room(const unsigned int *host,
 		     enum rpcrdma_conn_standing standing)
 {
-	return unsettled_all[standing] < unsettled_max[standing].all &&
-	       host[standing] < unsettled_max[standing].host;
+	unsigned int all = unsettled_max[standing].all;
+
+	return unsettled_all[standing] < all &&
+	       host[standing] * unsettled_max[standing].left <
+			all - unsettled_all[standing];
 }
 
 /**
@@ -362,7 +369,8 @@ static void conn_destroy_undrained(struct rpcrdma_conn *conn)
 	conn_lock_out(conn);
 	conn->qp = NULL;
 	rdma_destroy_qp(conn->cm_id);
-	/* Nor does any of its completions go on. */
+	/* Nor does any of its completions go on; a poll that runs may begin one more. */
+	flush_work(&conn->cq->work);
 	flush_work(&conn->cq->work);
 	reinit_completion(&conn->unused);
 	percpu_ref_reinit(&conn->users);
@@ -513,7 +521,8 @@ int rpcrdma_conn_init(void)
 		return -ENOMEM;
 	err = -ENOMEM;
 	rpcrdma_teardown_wq = alloc_workqueue("rpcrdma-teardown",
-					      WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+					      WQ_UNBOUND | WQ_MEM_RECLAIM,
+					      WQ_UNBOUND_MAX_ACTIVE);
 	if (!rpcrdma_teardown_wq)
 		goto err_wq;
 	err = rpcrdma_mr_init();

@@ -203,6 +203,7 @@ static void test_device_does_not_stop(struct kunit *test)
 
 #define HOSTS		4
 #define HOST_SHARE	64
+#define WAIT_SHARE	1024
 #define MANY		1000
 
 /* The even have IPv6. */
@@ -220,7 +221,7 @@ static struct sockaddr_storage host_address(u8 host, u16 port)
 		v6->sin6_family = AF_INET6;
 		v6->sin6_port = htons(port);
 		v6->sin6_addr.s6_addr[0] = 0xfd;
-		v6->sin6_addr.s6_addr[15] = host;
+		v6->sin6_addr.s6_addr[7] = host;	/* another network */
 	}
 	return address;
 }
@@ -260,31 +261,48 @@ static void settle_conn(struct rpcrdma_conn *conn)
 	rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 }
 
+/* Each has less than the one before, and the next one has some. */
 static void test_each_host_has_a_share(struct kunit *test)
 {
 	struct rpcrdma_conn **conns = kunit_kcalloc(test, HOSTS * HOST_SHARE,
 						    sizeof(*conns), GFP_KERNEL);
-	unsigned int host, i, n = 0;
+	unsigned int host, share, last = HOST_SHARE + 1, n = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, conns);
 	for (host = 0; host < HOSTS; host++) {
-		for (i = 0; i < HOST_SHARE; i++) {
-			KUNIT_EXPECT_TRUE(test, host_may_begin(host));
-			conns[n] = wait_conn(test, host, 1000 + i);
+		for (share = 0; share < HOST_SHARE && host_may_begin(host); share++) {
+			conns[n] = wait_conn(test, host, 1000 + share);
 			rpcrdma_conn_begin(conns[n++]);
 		}
 		KUNIT_EXPECT_FALSE(test, host_may_begin(host));
 		KUNIT_EXPECT_TRUE(test, host_may_wait(host));
+		KUNIT_EXPECT_LT(test, share, last);
+		KUNIT_EXPECT_GT(test, share, 0);
+		last = share;
 	}
-	/* All have their share, so there is none left. */
-	KUNIT_EXPECT_FALSE(test, host_may_begin(HOSTS));
-	settle_conn(conns[--n]);
 	KUNIT_EXPECT_TRUE(test, host_may_begin(HOSTS));
-	KUNIT_EXPECT_TRUE(test, host_may_begin(HOSTS - 1));
-	KUNIT_EXPECT_FALSE(test, host_may_begin(0));
 	while (n)
 		settle_conn(conns[--n]);
 	KUNIT_EXPECT_TRUE(test, host_may_begin(0));
+}
+
+/* Two hosts may ask as often as they like: that bars nobody. */
+static void test_two_hosts_bar_nobody(struct kunit *test)
+{
+	struct rpcrdma_conn **conns = kunit_kcalloc(test, 2 * WAIT_SHARE,
+						    sizeof(*conns), GFP_KERNEL);
+	unsigned int host, i, n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, conns);
+	for (host = 0; host < 2; host++) {
+		for (i = 0; i < WAIT_SHARE && host_may_wait(host); i++)
+			conns[n++] = wait_conn(test, host, 1000 + i);
+	}
+	KUNIT_EXPECT_FALSE(test, host_may_wait(0));
+	KUNIT_EXPECT_FALSE(test, host_may_wait(1));
+	KUNIT_EXPECT_TRUE(test, host_may_wait(2));
+	while (n)
+		settle_conn(conns[--n]);
 }
 
 /* After an outage all of a host's requests come at once. */
@@ -427,6 +445,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_closes_once),
 	KUNIT_CASE(test_device_does_not_stop),
 	KUNIT_CASE(test_each_host_has_a_share),
+	KUNIT_CASE(test_two_hosts_bar_nobody),
 	KUNIT_CASE(test_many_may_wait),
 	KUNIT_CASE(test_those_that_end_bar_nobody),
 	KUNIT_CASE(test_depths),
