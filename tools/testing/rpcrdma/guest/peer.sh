@@ -217,7 +217,7 @@ sequence_done() {
 session() {
 	local fore="0 65536 65536 4096 16 4 0" back="0 4096 4096 0 2 1 0"
 	# Verifier and owner, flags, no state protection, no implementation
-	ask "$1" "$2" 1 $OP_EXCHANGE_ID 0 "$2" "/$3" 0 0 0
+	ask "$1" "$2" 1 $OP_EXCHANGE_ID 0 "$2" "/scripted.$3" 0 0 0
 	told "$2" 1 $OP_EXCHANGE_ID 0 ...
 	# Client id and sequence number as they came
 	ask "$1" "$2" 1 $OP_CREATE_SESSION "<18-20" "$4" "$fore" "$back" $CB_PROGRAM 1 0

@@ -458,9 +458,10 @@ static bool has_room(void)
 static u32 parse_handle(char *word)
 {
 	static u8 octets[MESSAGE_MAX];
-	char *words[] = { word, NULL };
+	char *words[2] = { };
 	u32 handle;
 
+	words[0] = word;
 	if (build(words, octets) != sizeof(handle))
 		fail("%s is no handle", word);
 	memcpy(&handle, octets, sizeof(handle));

@@ -28,7 +28,7 @@ disk_up() {
 	mountpoint -q /srv || mount -t tmpfs -o size=1500m srv /srv
 	modprobe -q -a loop ext4
 	truncate -s 256m /srv/disk && mkfs.ext4 -q /srv/disk && mkdir -p $LOCAL &&
-		mount -o loop /srv/disk $LOCAL && chmod 1777 $LOCAL
+		losetup /dev/loop0 /srv/disk && mount /dev/loop0 $LOCAL && chmod 1777 $LOCAL
 }
 
 server_done() {
@@ -37,7 +37,8 @@ server_done() {
 }
 
 disk_down() {
-	rpc.nfsd 0 && exportfs -ua && exportfs -f && wait_for 10 umount $LOCAL
+	rpc.nfsd 0 && exportfs -ua && exportfs -f && wait_for 10 umount $LOCAL &&
+		losetup -d /dev/loop0
 }
 
 client() {

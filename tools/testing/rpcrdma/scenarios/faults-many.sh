@@ -109,7 +109,7 @@ begin_reading() {
 	fio --name=read --filename_format='/mnt/$jobnum/data' --numjobs=$MOUNTS --thread \
 		--rw=randread --bs=4k --size=1m --direct=1 --ioengine=libaio \
 		--iodepth=$((4 * NCONNECT)) --rate_iops=100 --time_based --runtime=600 \
-		--minimal --output=/tmp/fio.out &
+		--eta=never --minimal --output=/tmp/fio.out &
 	READER=$!
 	note_read
 }

@@ -14,6 +14,7 @@ client() {
 	client_begin
 	need "the peer" peer_up
 	need "the server delegates a file to it" wait_for 20 file_delegated
+	FILE=$(cat /tmp/delegated)
 	recall &
 	broken_messages
 	wait
@@ -29,15 +30,16 @@ client_peer() {
 # nfsd delegates nothing in a grace period, and not what it has recalled lately: it
 # knows that by hashes, so any other file may do.
 file_delegated() {
-	FILE=delegated.$RANDOM
-	echo some >$LOCAL/$FILE
-	client_peer "$FILE" "$FILE" && delegated_to "$FILE"
+	local file=delegated.$RANDOM
+	echo some >$LOCAL/$file
+	echo $file >/tmp/delegated
+	client_peer "$file" "$file" && delegated_to "$file"
 }
 
 # delegated_to NAME: of a client
 delegated_to() {
 	local info
-	info=$(grep -l "name: \"$1\"" /proc/fs/nfsd/clients/*/info) &&
+	info=$(grep -l "name: \"scripted.$1\"" /proc/fs/nfsd/clients/*/info) &&
 		grep -q 'type: deleg' "${info%/*}/states"
 }
 
