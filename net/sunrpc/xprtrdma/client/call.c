@@ -396,6 +396,7 @@ static int post_call(struct builder *b, bool gather)
 	request->posted = false;
 	request->replied = false;
 	request->sent = jiffies;
+	request->overdue = false;
 	request->rqst.rq_xtime = ktime_get();
 	if (gather)
 		set_bit(RPCRDMA_GATHERING, &request->state);

@@ -238,6 +238,7 @@ struct rpcrdma_buffer {
  * @form: how it travels
  * @mapping_since: jiffies, since when it cannot be mapped; zero: it could be
  * @sent: jiffies, when the Call was posted last; set before @link
+ * @overdue: its connection is to be closed when its task waits again; queue_lock
  * @invalidation: its registrations: first the Call's, then the Reply's
  * @invalidation_status: how it ended
  * @reply_mr: the first of the Reply's registrations
@@ -270,6 +271,7 @@ struct rpcrdma_request {
 	struct rpcrdma_form form;
 	unsigned long mapping_since;
 	unsigned long sent;
+	bool overdue;
 	struct rpcrdma_invalidation invalidation;
 	int invalidation_status;
 	struct rpcrdma_mr *reply_mr;

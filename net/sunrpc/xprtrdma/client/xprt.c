@@ -134,8 +134,10 @@ static bool call_needs_another(struct rpcrdma_client *client,
 }
 
 /*
- * The Reply may have come since sunrpc looked for it. And the connection that is
- * closed is the one that the Call was sent by, even if there is another by now.
+ * The Reply may have come since sunrpc looked for it. The connection that is closed
+ * is the one that the Call was sent by, even if there is another by now. Where no
+ * second Call may be sent by it, it stays until the task waits again: before that
+ * sunrpc fails the RPC, if it may fail, should the connection be gone already.
  */
 static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -148,12 +150,26 @@ static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 	else
 		another = call_needs_another(rpcrdma_client_of(xprt), task);
 	if (another && request->link) {
-		rpcrdma_conn_close(request->link->conn, -ETIMEDOUT);
+		if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
+			request->overdue = true;
+		else
+			rpcrdma_conn_close(request->link->conn, -ETIMEDOUT);
 		another = false;
 	}
 	spin_unlock(&xprt->queue_lock);
 	if (another)
 		xprt_force_disconnect(xprt);
+}
+
+/* sunrpc holds queue_lock. */
+static void client_wait_for_reply(struct rpc_task *task)
+{
+	struct rpcrdma_request *request = rpcrdma_request_of(task->tk_rqstp);
+
+	xprt_wait_for_reply_request_def(task);
+	if (request->overdue && request->link)
+		rpcrdma_conn_close(request->link->conn, -ETIMEDOUT);
+	request->overdue = false;
 }
 
 static void client_set_connect_timeout(struct rpc_xprt *xprt,
@@ -243,7 +259,7 @@ static const struct rpc_xprt_ops client_ops = {
 	.buf_free		= rpcrdma_buffers_free,
 	.prepare_request	= rpcrdma_request_prepare,
 	.send_request		= rpcrdma_call_send,
-	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
+	.wait_for_reply_request	= client_wait_for_reply,
 	.timer			= client_timer,
 	.close			= rpcrdma_link_close,
 	.destroy		= client_destroy,
