@@ -417,7 +417,7 @@ late_invalidation() {
 			"where all takes long nobody is killed just before the answer comes"
 		return
 	fi
-	serve_files 32 "answer $READDIR_CALL = +0.6 !<8 $(answer_with 32 10006)"
+	serve_files 32 "answer $READDIR_CALL = +0.9 !<8 $(answer_with 32 10006)"
 	check "mount" from_peer hard
 	connections=$(connections_made)
 	echo >$TRACE/trace
