@@ -53,8 +53,8 @@ class Times:
 
 
 def git(*words, **variables):
-    done = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, *words], stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+    done = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, *words],
+                          stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
                           env=dict(os.environ, **variables))
     if done.returncode:
         raise LabError(f"git {words[0]} failed")
@@ -130,7 +130,7 @@ class Results:
         """The outcome of a test that need not run again, or None."""
         found = self.passed.get(name)
         if (not found or found["ran_with"] != ran_with
-                or not (self.counts / found["counts"]).exists()):
+                or found["counts"] and not (self.counts / found["counts"]).exists()):
             return None
         return Outcome(name, found["passed"], 0, found["skipped"], found["seconds"])
 
@@ -146,6 +146,6 @@ class Results:
                     self.passed[outcome.name] = {
                         "passed": outcome.passed, "skipped": outcome.skipped,
                         "seconds": round(outcome.seconds, 1), "ran_with": ran_with,
-                        "counts": counts or "..",
+                        "counts": counts,
                         "at": time.strftime("%Y-%m-%d %H:%M")}
             write(self.file, {"commit": self.commit, "tree": self.tree, "passed": self.passed})

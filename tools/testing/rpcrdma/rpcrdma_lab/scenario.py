@@ -169,7 +169,7 @@ class Job:
         return f"{kernels.version(self.guest)} {kernels.root_version()}"
 
     def about(self, times):
-        """Seconds that it takes, boot included."""
+        """Seconds that it takes once its guest has booted."""
         return times.about(self.name, self.scenario.limit / 3 * GUESS[self.guest])
 
 
