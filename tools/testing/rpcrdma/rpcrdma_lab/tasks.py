@@ -1,57 +1,57 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-Work that runs side by side, and what a person is told of it meanwhile.
+Tasks that run side by side, and what is printed about them meanwhile.
 
-Each piece of work has a thread of its own, because a guest dies with the thread
-that booted it. As many run as the machine has CPUs; one more is added whenever
-CPUs are seen to be idle, since most guests wait most of the time.
+Each task has a thread of its own, because a guest is killed when the thread that
+booted it ends. As many run as the machine has CPUs. One more is started whenever CPUs
+are idle, since most guests wait most of the time.
 """
 
 import collections
 import dataclasses
 import os
-import pathlib
 import re
 import threading
 import time
-import typing
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from . import guest, host
+from . import emulator, guest, host
 
-# How often it is looked whether there is room for one more, and progress is told
+# How often the scheduler looks for idle CPUs, and how often it prints its progress
 LOOK_SECONDS = 1
 TELL_SECONDS = 30
-# CPUs that have to be idle for one more piece of work
+# CPUs that must be idle for one more task
 IDLE_CPUS = 0.4
-MOST = 8
+MOST_TASKS = 8
 
 
 @dataclasses.dataclass(eq=False)
-class Work:
-    """One piece of it."""
-    group: str                  # what it is counted under: a guest, or a part of the check
-    call: typing.Callable[[], None]
-    seconds: float              # about: what it took last time, or a guess
-    needs: tuple = ()           # groups that have to be done before
-    alone: str = ""             # of those with the same word one runs at a time
+class Task:
+    """One task of a run."""
+    group: str                  # a guest or a part of the check: its time counts there
+    call: Callable[[], object]
+    seconds: float              # what it took the last time, or a guess
+    needs: tuple[str, ...] = ()     # groups that must be done first
+    alone: str = ""             # of the tasks with the same word one runs at a time
     start: float = 0.0
 
 
-class Idle:
-    """How many of the machine's CPUs nobody has used lately."""
+class IdleCpus:
+    """Measures how many of the machine's CPUs are idle."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.since, self.ticks = time.monotonic(), self.idle_ticks()
 
     @staticmethod
-    def idle_ticks():
-        """Of the CPUs that we may use: idle, and waiting for a disk."""
-        lines = [line.split() for line in pathlib.Path("/proc/stat").read_text("ascii").splitlines()]
+    def idle_ticks() -> int:
+        """The time that our CPUs have been idle or have waited for a disk."""
+        lines = [line.split() for line in Path("/proc/stat").read_text("ascii").splitlines()]
         ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
         return sum(int(fields[4]) + int(fields[5]) for fields in lines if fields[0] in ours)
 
-    def cpus(self):
-        """Since this was asked for last; 0 if that is too short to tell."""
+    def count(self) -> float:
+        """The average since the last call; 0 if that was too short ago to tell."""
         seconds = time.monotonic() - self.since
         if seconds < LOOK_SECONDS / 2:
             return 0
@@ -59,46 +59,51 @@ class Idle:
         return (self.ticks - before) / os.sysconf("SC_CLK_TCK") / seconds
 
 
-def most_lanes():
+def most_tasks() -> int:
     """
-    As many as there is memory for. Of what a guest may take hardly one takes a third,
-    but who finds none dies.
+    How many tasks memory allows. Few guests use a third of what they may have, but a
+    guest that gets no memory dies.
     """
-    memory = pathlib.Path("/proc/meminfo").read_text("ascii")
-    available = int(re.search(r"MemAvailable: +(\d+) kB", memory)[1]) // 1024
-    status = os.statvfs(guest.memory_folder())
+    memory = Path("/proc/meminfo").read_text("ascii")
+    match = re.search(r"MemAvailable: +(\d+) kB", memory)
+    assert match
+    available = int(match[1]) // 1024
+    status = os.statvfs(emulator.memory_folder())
     room = status.f_bavail * status.f_frsize >> 20
-    return max(1, min(MOST, available // guest.MEMORY_MIB, 2 * room // guest.MEMORY_MIB))
+    return max(1, min(MOST_TASKS, available // emulator.MEMORY_MIB,
+                      2 * room // emulator.MEMORY_MIB))
 
 
-class Lanes:
-    """Runs every piece of work once. Whoever makes one has it end with its thread."""
+class Scheduler:
+    """Runs each task once. A process that a task starts must end with the task's thread."""
 
-    def __init__(self, works, most, tell=host.say):
-        # What is there already holds up others for nothing.
-        self.waiting = sorted(works, key=lambda work: (work.seconds > 0,
-                                                       -self.urgency(work, works)))
-        self.running = []
-        self.count = len(works)
+    def __init__(self, tasks: Sequence[Task], most: int,
+                 tell: Callable[[str], object] = host.say) -> None:
+        # Tasks that take no time are first: others wait for them.
+        self.waiting = sorted(tasks, key=lambda task: (task.seconds > 0,
+                                                       -self.urgency(task, tasks)))
+        self.running: list[Task] = []
+        self.count = len(tasks)
         self.most = most
         self.tell = tell
-        self.failure = None
+        self.failure: BaseException | None = None
         self.changed = threading.Condition()    # protects all of the above
         self.begun = time.monotonic()
-        self.total = sum(work.seconds for work in works)
-        self.spent = collections.Counter()      # seconds, by group
+        self.total = sum(task.seconds for task in tasks)
+        self.spent: dict[str, float] = collections.defaultdict(float)   # seconds, by group
 
     @staticmethod
-    def urgency(work, works):
-        """Its own time and that of all that waits for it."""
-        return work.seconds + sum(other.seconds for other in works if work.group in other.needs)
+    def urgency(task: Task, tasks: Sequence[Task]) -> float:
+        """Its own time and that of all tasks that wait for it."""
+        return task.seconds + sum(other.seconds for other in tasks if task.group in other.needs)
 
-    def run(self):
-        idle = Idle()
+    def run(self) -> None:
+        """Run all tasks. Raises the exception of the first one that fails."""
+        idle = IdleCpus()
         told = self.begun
         with self.changed:
             while self.waiting or self.running:
-                self.start(idle.cpus())
+                self.start(idle.count())
                 self.changed.wait(LOOK_SECONDS)
                 if time.monotonic() - told >= TELL_SECONDS:
                     told = time.monotonic()
@@ -106,69 +111,69 @@ class Lanes:
                 if self.failure:
                     raise self.failure
 
-    def start(self, idle):
-        """Fill the lanes that there are CPUs for, and one more if CPUs are idle."""
+    def start(self, idle: float) -> None:
+        """Start as many tasks as there are CPUs, and one more if CPUs are idle."""
         extra = idle >= IDLE_CPUS
         while len(self.running) < self.most:
             if len(self.running) >= host.jobs() and not extra:
                 return
             extra = extra and len(self.running) < host.jobs()
-            work = next((work for work in self.waiting if self.ready(work)), None)
-            if not work:
+            task = next((task for task in self.waiting if self.ready(task)), None)
+            if not task:
                 return
-            self.waiting.remove(work)
-            self.running.append(work)
-            work.start = time.monotonic()
-            threading.Thread(target=self.lane, args=(work,), daemon=True).start()
+            self.waiting.remove(task)
+            self.running.append(task)
+            task.start = time.monotonic()
+            threading.Thread(target=self.do, args=(task,), daemon=True).start()
 
-    def ready(self, work):
+    def ready(self, task: Task) -> bool:
+        """Whether a task may start: what it needs is done, and no other excludes it."""
         unfinished = {other.group for other in self.waiting + self.running}
-        taken = {other.alone for other in self.running if other.alone}
-        return not unfinished.intersection(work.needs) and work.alone not in taken
+        excluded = {other.alone for other in self.running if other.alone}
+        return not unfinished.intersection(task.needs) and task.alone not in excluded
 
-    def lane(self, work):
+    def do(self, task: Task) -> None:
+        """The thread of a task."""
         failure = None
         try:
-            work.call()
+            task.call()
         except BaseException as error:      # pylint: disable=broad-exception-caught
             failure = error
         with self.changed:
             self.failure = self.failure or failure
-            self.running.remove(work)
-            self.spent[work.group] += time.monotonic() - work.start
+            self.running.remove(task)
+            self.spent[task.group] += time.monotonic() - task.start
             self.changed.notify()
 
-    def progress(self):
-        """What is left, and about how long it takes at the speed so far."""
+    def progress(self) -> str:
+        """What is left, and about how long that takes at the speed so far."""
         now = time.monotonic()
-        left = collections.Counter()
-        for work in self.waiting:
-            left[work.group] += work.seconds
-        for work in self.running:
-            left[work.group] += max(work.seconds - (now - work.start), 0)
+        left: dict[str, float] = collections.defaultdict(float)
+        for task in self.waiting:
+            left[task.group] += task.seconds
+        for task in self.running:
+            left[task.group] += max(task.seconds - (now - task.start), 0)
         seconds = now - self.begun
-        done = self.total - sum(left.values())
-        names = ", ".join(f"{group} {seconds:.0f} s" for group, seconds in left.most_common()
-                          if seconds >= 0.5)
+        remaining = sum(left.values())
+        done = self.total - remaining
+        longest = sorted(left.items(), key=lambda item: item[1], reverse=True)
+        groups = ", ".join(f"{group} {time_left:.0f} s" for group, time_left in longest
+                           if time_left >= 0.5)
         finished = self.count - len(self.waiting) - len(self.running)
-        more = ""
-        if done > 0:
-            more = f", about {clock(seconds * sum(left.values()) / done)} more"
-        return (f"# {clock(seconds)}: {finished} of {self.count} pieces done{more}. "
-                f"Left, by what it took last time or else a guess: {names or 'nothing'}")
+        more = f", about {host.clock(seconds * remaining / done)} to go" if done > 0 else ""
+        return (f"# {host.clock(seconds)}: {finished} of {self.count} tasks done{more}. "
+                f"Left, by the times of earlier runs or a guess: {groups or 'nothing'}")
 
 
-def run(works, tell=host.say):
-    """Whatever ends the runner ends all guests."""
+def run(tasks: Sequence[Task], tell: Callable[[str], object] = host.say) -> dict[str, float]:
+    """
+    Run all tasks; if one raises an exception, all guests are killed. Returns the seconds
+    of each group.
+    """
     try:
-        lanes = Lanes(works, most_lanes(), tell)
-        lanes.run()
+        scheduler = Scheduler(tasks, most_tasks(), tell)
+        scheduler.run()
     except BaseException:
         guest.kill_all()
         raise
-    return lanes
-
-
-def clock(seconds):
-    minutes, seconds = divmod(int(seconds), 60)
-    return f"{minutes} min {seconds:02} s"
+    return scheduler.spent
