@@ -5,7 +5,7 @@
 
 MAKEFLAGS += --no-print-directory
 
-$(if $(word 2,$(CURDIR)),$(error make cannot work in a folder with a blank in its path: $(CURDIR)))
+$(if $(word 2,$(CURDIR)),$(error make cannot work in a path with a blank: move $(CURDIR)))
 
 # Not kernel.release: in Debian's 6.1 headers that is not what uname -r says.
 UTSRELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
@@ -24,9 +24,9 @@ modules: headers ## build rpcrdma.ko for the running kernel, or for KVER= or KDI
 
 headers:
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR):" \
-		"install linux-headers-$(KVER), or name others by KVER= or KDIR=" >&2; exit 1; }
+		"install linux-headers-$(KVER), or name others with KVER= or KDIR=" >&2; exit 1; }
 
-install: ## put the built module before the kernel's own, for modprobe
+install: ## install the module so that modprobe prefers it to the kernel's own
 	@test -e $(KO) || { echo "make: there is no $(KO): run make first" >&2; exit 1; }
 	install -D -m 644 $(KO) $(UPDATES)/rpcrdma.ko
 	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
@@ -38,29 +38,29 @@ uninstall: ## undo install
 demo: ## boot a guest, mount over RDMA, show that it works
 	@$(LAB) demo
 
-check: ## every check; T=pattern for some, ALL=1 in every guest, MODULE=inbox
+check: ## run all checks; T=pattern: those that match; ALL=1: on all guests; MODULE=inbox
 	@$(LAB) check $(if $(ALL),--all) $(if $(MODULE),--module $(MODULE)) $(if $(T),'$(T)')
 
-coverage: ## which lines of net/ KUnit and the scenarios run: build/coverage.txt
+coverage: ## write build/coverage.txt: which lines of net/ KUnit and the scenarios run
 	@$(LAB) check coverage
 
-scenarios: ## name the scenarios, a line for each place where they run; or ALL=1
+scenarios: ## list the scenarios and where each one runs; ALL=1: all guests
 	@$(LAB) list $(if $(ALL),--all)
 
-shell: ## a shell in a guest with an NFS server; GUEST=um for the fast one, MODULE=inbox
+shell: ## a shell in a guest with an NFS server; GUEST=um is the fastest; MODULE=inbox
 	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE))
 
-bench: ## measure ours beside the kernel's own, minutes; ROUNDS=3, T=pattern for some jobs
+bench: ## compare our module with the kernel's own; ROUNDS=3; T=pattern: some jobs only
 	@$(LAB) bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(T),'$(T)')
 
-fuzz: ## fuzz the wire format for FUZZ_SECONDS=600
+fuzz: ## fuzz the wire format; FUZZ_SECONDS=600
 	@$(LAB) fuzz $(FUZZ_SECONDS)
 
-clean: ## remove what was built here; the cache of guests stays
+clean: ## remove what was built here, and keep the cache of guests
 	rm -rf build
 	[ ! -e $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
 .PHONY: modules headers install uninstall demo check coverage scenarios shell bench fuzz clean help

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   what the module under test costs; rpcrdma_lab/bench.py compares
+# shows:   what a module costs; rpcrdma_lab/bench.py compares both
 # guests:  um debian-6.12
 # steps:   up job traced_job counted_job memory down
 #
-# Figures are printed as lines of NAME=NUMBER. A job is described by
+# Figures are printed as lines of NAME=NUMBER. These variables describe a job:
 #
 #   RW       read or write
-#   KB       size of one I/O
-#   NUMJOBS  how many processes do them, one at a time each
-#   IOS      how many I/Os all of them do together, or 0:
-#   MS       for how long
+#   KB       the size of one I/O
+#   NUMJOBS  how many processes do I/O, each of them one I/O at a time
+#   IOS      how many I/Os they do in sum; 0 if they do them for a time
+#   MS       that time
 
 TRACING=/sys/kernel/tracing
 CONNECTIONS=16
 
-# Both modules are in this guest: load one of them by its file, which leaves
-# what it depends on to us.
+# Both modules are in this guest, so one of them is loaded by its file. insmod does not
+# load what it depends on.
 module_up() {
 	local where=updates
 	[ "$MODULE" = ours ] || where=kernel
@@ -30,12 +30,12 @@ up() {
 	need "mount" nfs_mount 3 rdma /mnt
 	need "v3 over rdma is what is mounted" mounted_as /mnt 3 rdma
 	grep ' /mnt nfs ' /proc/mounts | grep -o '[rw]size=[0-9]*'
-	# What /proc/modules has for a size is not of code alone.
+	# The size in /proc/modules is not that of the code only.
 	awk '/\[rpcrdma\]/ && $2 ~ /[tT]/ { print $1 }' /proc/kallsyms | sort |
 		sed -n '1s/^/text=0x/p; $s/^/last_symbol=0x/p'
 }
 
-# 64 MiB for one job, or 8 MiB for each of eight
+# 64 MiB for one process, or 8 MiB for each of eight
 make_files() {
 	local n
 	head -c 64M /dev/zero >"$LOCAL/bench.0" || return
@@ -68,13 +68,13 @@ run_fio() {
 		--eta=never --minimal --output=/tmp/fio.out || { cat /tmp/fio.out; return 1; }
 }
 
-# What fio did, from its terse output, version 3
+# What fio did, from its terse output of version 3
 fio_result() {
 	awk -F';' -v kb="$KB" -v at="$([ "$RW" = read ] && echo 6 || echo 47)" \
 		'{ print "ops=" int($at / kb), "ms=" $(at + 3) }'
 }
 
-# Context switches, RPCs and packets so far, none of them counted by the module.
+# Context switches, RPCs and packets so far. None of these counters is the module's.
 counters() {
 	awk '
 		$1 == "ctxt" { switches = $2 }
@@ -87,7 +87,7 @@ counters() {
 		/proc/stat /proc/self/mountstats "$(packet_counter)"
 }
 
-# siw speaks TCP, which nobody else does here while a job runs.
+# With siw the packets are TCP's. Nothing else uses TCP while a job runs.
 packet_counter() {
 	case $DEVICE in
 	rxe) echo /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts ;;
@@ -95,12 +95,12 @@ packet_counter() {
 	esac
 }
 
-# A job once more, counting what the RDMA core and the work queues do.
+# Run a job and count the events of the RDMA core and of workqueues.
 traced_job() {
 	need "trace" trace_on
 	job
 	check "stop tracing" trace_off
-	check "nothing was lost" not grep -q '^overrun: [1-9]' $TRACING/per_cpu/cpu0/stats
+	check "no event was lost" not grep -q '^overrun: [1-9]' $TRACING/per_cpu/cpu0/stats
 	count_events <$TRACING/trace
 	echo >$TRACING/trace
 }
@@ -137,8 +137,8 @@ count_events() {
 		}'
 }
 
-# A job once more, with its instructions counted: /lab/counted marks where fio
-# begins and where it ends, for the plugin of this guest's QEMU.
+# Run a job and count its instructions: /lab/counted tells the plugin of this guest's QEMU
+# when fio begins and ends.
 counted_job() {
 	fio() {
 		/lab/counted fio "$@"
@@ -146,7 +146,7 @@ counted_job() {
 	job
 }
 
-# What connections cost in memory, brought up and used once: KiB for all of them
+# The memory of connections that are made and used once: KiB for all of them
 memory() {
 	local free slab free_up slab_up free_after slab_after
 	need "unmount" umount /mnt
@@ -156,7 +156,7 @@ memory() {
 	need "use each of them" use_connections
 	read -r free_up slab_up < <(free_memory)
 	need "unmount" umount /mnt
-	# The server takes its end down in its own time.
+	# The server closes its end asynchronously.
 	sleep 2
 	read -r free_after slab_after < <(free_memory)
 	echo "connections=$CONNECTIONS free=$((free - free_up)) slab=$((slab_up - slab))" \
@@ -168,13 +168,13 @@ free_memory() {
 	awk '/^MemFree:/ { free = $2 } /^SUnreclaim:/ { print free, $2 }' /proc/meminfo
 }
 
-# RPCs take the connections in turn.
+# RPCs use the connections in turn.
 use_connections() {
 	dd if=/mnt/bench.0 of=/dev/null bs=4k count=$((8 * CONNECTIONS)) iflag=direct || return
 	[ "$(connections)" -eq $CONNECTIONS ]
 }
 
-# How many were connected at least once
+# How many transports have connected at least once
 connections() {
 	awk '$1 == "xprt:" && $5 > 0 { n++ } END { print n + 0 }' /proc/self/mountstats
 }

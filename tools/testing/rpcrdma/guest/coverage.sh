@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   how often each line ran is told to the host
+# shows:   the host gets the counts of how often each line ran
 # guests:  um-gcov
 # steps:   coverage
 
-# Of a module that was unloaded the kernel keeps the counts, and adds to them
-# when it is loaded again: its unit tests run then.
+# The kernel keeps the counts of a module that was unloaded, and adds to them when it is
+# loaded again.
 coverage() {
 	check "the counts of every object file" copy_counts
 }

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a person that NFS over RDMA works
+# shows:   NFS over RDMA works; it prints what it does for a user
 # guests:  debian-6.12
 # steps:   demo
 
+# tell WORDS: print a line.
 tell() {
 	printf '%s\n' "${*:+  }$*"
 }
 
+# must COMMAND...: run a command that must succeed, with its output in /tmp/out.
 must() {
 	"$@" >/tmp/out 2>&1 && return
 	tell "'$*' failed:"

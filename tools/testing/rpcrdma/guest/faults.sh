@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Verified I/O that faults happen to, faults, and what memory is in use.
+# Library for scenarios with faults: verified I/O, faults, and memory in use.
 
-# How long I/O may take to come back, in the seconds of wait_for. RoCE gives up a
-# Send that nobody acknowledges after four, the CM repeats its requests every four,
-# sunrpc waits three between attempts to connect, and a server that was started anew
-# ten for the clients it had.
-PATIENCE=45
+# How long I/O may take to continue after a fault, in the seconds of wait_for. RoCE gives
+# up a Send after four seconds without acknowledgement, the CM repeats its requests every
+# four, sunrpc waits three between attempts to connect, and a restarted server waits ten
+# for its earlier clients.
+RECOVERY=45
 
 # I/O
 
-# io_begin DIRECTORY: two writers, each of a file and of a small one
+# io_begin DIRECTORY: start two writers. Each writes a large and a small file.
 io_begin() {
 	local n
 	rm -f /tmp/io.*
@@ -22,7 +22,8 @@ io_begin() {
 	done
 }
 
-# A line in COUNT for each round, and at last its end in COUNT.end.
+# writer FILE COUNT: write until /tmp/io.on is removed or a round fails. COUNT gets a line
+# for each round, COUNT.end the status of the last one.
 writer() {
 	local file=$1 count=$2 status=0
 	while [ -e /tmp/io.on ] && [ $status -eq 0 ]; do
@@ -33,22 +34,24 @@ writer() {
 	echo $status >"$count.end"
 }
 
-# Other data every time, or what is old would pass for what is new.
+# io_round FILE PART: write and compare. Each round has other data than the one before, so
+# that old data are noticed.
 io_round() {
 	part $2 | dd of="$1" bs=64k count=4 iflag=fullblock oflag=direct conv=notrunc status=none &&
 		dd if="$1" bs=64k iflag=direct status=none | cmp - <(part $2) &&
 		echo "round $2" >"$1.small" && grep -qx "round $2" "$1.small"
 }
 
+# part NUMBER: 256 KiB of the random data
 part() {
 	dd if=/tmp/io.data bs=64k skip="$1" count=4 status=none
 }
 
-# Both writers get through a round that they began after this was called.
+# Wait until both writers have completed a round that they began after this call.
 io_advances() {
 	local one two
 	one=$(wc -l </tmp/io.1) two=$(wc -l </tmp/io.2)
-	wait_for $PATIENCE io_past $((one + 1)) $((two + 1)) && not io_ended ||
+	wait_for $RECOVERY io_past $((one + 1)) $((two + 1)) && not io_ended ||
 		{ cat /tmp/io.log; return 1; }
 }
 
@@ -60,15 +63,16 @@ io_ended() {
 	compgen -G '/tmp/io.?.end' >/dev/null
 }
 
-# What the writers found, now that they are to end
+# End the writers. True if none of them found wrong data.
 io_end() {
 	rm /tmp/io.on
-	wait_for $PATIENCE test -e /tmp/io.1.end -a -e /tmp/io.2.end
+	wait_for $RECOVERY test -e /tmp/io.1.end -a -e /tmp/io.2.end
 	cat /tmp/io.log
 	[ "$(cat /tmp/io.1.end /tmp/io.2.end)" = "$(printf '0\n0')" ]
 }
 
-# survives WHAT FAULT...: I/O at /mnt goes on after it, and the data are right
+# survives WHAT FAULT...: cause a fault during I/O at /mnt. I/O must continue after it, and
+# the data must be correct.
 survives() {
 	local what=$1 since connections
 	connections=$(connections_made)
@@ -76,35 +80,36 @@ survives() {
 	need "$what: there is I/O" io_advances
 	check "$what" "${@:2}"
 	since=$SECONDS
-	check "$what: I/O goes on" io_advances
+	check "$what: I/O continues" io_advances
 	say "after $((SECONDS - since)) s, and $(($(connections_made) - connections)) new connections"
-	need "$what: the data are right" io_end
+	need "$what: the data are correct" io_end
 	rm -f /mnt/io.*
 }
 
-# reconnects WHAT FAULT...: the same, of a fault that no connection survives
+# reconnects WHAT FAULT...: the same for a fault that must break the connection.
 reconnects() {
 	local connections
 	connections=$(connections_made)
 	survives "$@"
-	check "$1: that took another connection" [ "$(connections_made)" -gt "$connections" ]
+	check "$1: a new connection was made" [ "$(connections_made)" -gt "$connections" ]
 }
 
 # Faults
 
-# In one guest siw's packets pass lo; what rxe sends to itself passes nothing,
-# but it asks for the route first.
+# Set the interface down until I/O stops, then up. Within one guest siw's packets pass lo.
+# What rxe sends to itself passes no interface, but rxe needs a route for it.
 link_bounce() {
-	local dev=lab0 still
+	local dev=lab0 stopped
 	[ "$DEVICE" = rxe ] || dev=lo
 	ip link set $dev down || return
-	io_stands_still
-	still=$?
-	ip link set $dev up && net_up && wait_for 5 gid_ready && return $still
+	io_stops
+	stopped=$?
+	ip link set $dev up && net_up && wait_for 5 gid_ready && return $stopped
 }
 
-# Where guests are slow a round takes some seconds, and so may its end.
-io_stands_still() {
+# True if no round ends within a second. One that was nearly complete may end before that,
+# and on a slow guest a round takes some seconds.
+io_stops() {
 	local rounds
 	sleep "$(seconds 1)"
 	rounds=$(cat /tmp/io.[12] | wc -l)
@@ -112,8 +117,9 @@ io_stands_still() {
 	is "$rounds" "$(cat /tmp/io.[12] | wc -l)"
 }
 
-# A bridge has the carrier of its port. To set an interface down is more than rxe
-# survives, or User-Mode Linux, which closes its socket for good.
+# Put the interface that connects the guests into a bridge, lab0, which has the carrier of
+# its port. So a test can take away the carrier, and need not set the interface down: rxe
+# does not recover from that, and User-Mode Linux closes its socket for ever.
 bridge_up() {
 	net_up && modprobe -q bridge
 	ip addr flush dev "$(cable)" &&
@@ -121,7 +127,7 @@ bridge_up() {
 		ip link set "$(cable)" master lab0
 }
 
-# RoCE gives up a Send meanwhile.
+# Take away the carrier for long enough that RoCE gives up a Send.
 cable_bounce() {
 	ip link set "$(cable)" nomaster && sleep 6 && ip link set "$(cable)" master lab0
 }
@@ -139,10 +145,10 @@ server_bounce() {
 }
 
 unload() {
-	module_goes && not loaded
+	unload_module && not loaded
 }
 
-# impair DEV HOW...: what leaves by a network interface, by netem
+# impair INTERFACE HOW...: have netem delay, lose or reorder what an interface sends.
 impair() {
 	modprobe -q sch_netem
 	tc qdisc replace dev "$1" root netem limit 10000 "${@:2}"
@@ -152,10 +158,11 @@ impair_no_more() {
 	tc qdisc del dev "$1" root
 }
 
-# Orders, from the client's guest to the server's: the mount is all they share.
-# One is a file named for the function that is to run; the other end removes it,
-# runs the function and makes a file that says so. The mount must not cache names.
+# The client's guest can have the server's guest run a function. The mount is all that
+# they share: the client makes a file with the function's name, the server removes it,
+# runs the function and makes a file when it is done. The mount must not cache names.
 
+# The server's side. It runs in the background.
 take_orders() {
 	local order name
 	while sleep 0.2; do
@@ -168,18 +175,19 @@ take_orders() {
 	done >/tmp/orders.log 2>&1 </dev/null
 }
 
+# order FUNCTION: the client's side. True if the function succeeded.
 order() {
-	: >"/mnt/do.$1" && wait_for $PATIENCE test -e "/mnt/done.$1" && rm "/mnt/done.$1"
+	: >"/mnt/do.$1" && wait_for $RECOVERY test -e "/mnt/done.$1" && rm "/mnt/done.$1"
 }
 
 # Memory
 
-# Objects in use, by slab cache, and how many are in a slab. What a cache keeps
-# for later, or KASAN for its reports, is given up first.
+# For each slab cache: objects in use, and objects in a slab. Also the memory that cannot
+# be reclaimed. Caches free their unused objects first, KASAN those of its quarantine.
 slab_counts() {
 	local cache
 	drop_caches
-	# Work items and RCU callbacks that are still due
+	# For work items and RCU callbacks that have not run yet
 	sleep 1
 	for cache in /sys/kernel/slab/*/shrink; do
 		echo 1 >"$cache"
@@ -188,9 +196,9 @@ slab_counts() {
 	     /^SUnreclaim:/ { print $1, $2 }' /proc/slabinfo /proc/meminfo
 }
 
-# grown TIMES BEFORE AFTER: caches that have an object more for each time, and
-# the kernel's memory if it has 32 KiB more for each. The slab that a CPU
-# allocates from counts as if it were all in use.
+# grown TIMES BEFORE AFTER: print the caches that have one more object for each time, and
+# SUnreclaim if it has 32 KiB more for each. All objects of the slab that a CPU allocates
+# from count as in use, so each CPU may add one slab.
 grown() {
 	awk -v times="$1" -v cpus="$(nproc)" '
 		NR == FNR { before[$1] = $2; next }

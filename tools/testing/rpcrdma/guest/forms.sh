@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Operations that need one form of Call or Reply each (RFC 8166 section 3.5),
-# with NFSv3 and inline thresholds of 1024 octets. Each, by_NAME, is true if the
-# data is right; they build on each other in the order of this list.
+# Library for scenarios about the forms of Calls and Replies (RFC 8166 section 3.5). Each
+# function by_NAME does an operation that needs one form, with NFSv3 and inline thresholds
+# of 1024 octets, and is true if the data are correct. They must be called in this order.
 
 FORMS="inline_both_ways read_chunk write_chunk long_call reply_chunk"
 
-# To make a file takes other forms than to use it.
+# The files are made first, because making them uses other forms.
 forms_begin() {
-	need "an end whose inline sizes are 1024 octets" small_sizes
-	need "files to work on" forms_files
+	need "set inline sizes of 1024 octets" small_sizes
+	need "make the files" forms_files
 }
 
 small_sizes() {
@@ -42,8 +42,8 @@ by_write_chunk() {
 	read_data 64k && cmp /tmp/data /tmp/back
 }
 
-# Nothing of SETACL is DDP-eligible. setfacl has to know the old list first:
-# GETACL offers a Reply chunk, which the server does not need yet.
+# No argument of SETACL is DDP-eligible. setfacl reads the old list before that: its GETACL
+# offers a Reply chunk, which the server does not need yet.
 by_long_call() {
 	setfacl -M /tmp/users /mnt/acl
 }
@@ -53,15 +53,16 @@ by_reply_chunk() {
 	is 300 "$(getfacl -cnp /mnt/acl | grep -c '^user:1[0-9]*:r-x')"
 }
 
-# travelled WHAT CALLS REPLIES: the forms other than inline ones, if there are
-# any, that what was traced last took
-travelled() {
+# used_forms WHAT CALLS REPLIES: check the forms of the Calls and Replies that were traced
+# last. Inline ones count only if there are no others.
+used_forms() {
 	check "$1: Calls, as sent: $2" is "$2" "$(forms call sent)"
 	check "$1: Calls, as received: $2" is "$2" "$(forms call received)"
 	check "$1: Replies, as sent: $3" is "$3" "$(forms reply sent)"
 	check "$1: Replies, as received: $3" is "$3" "$(forms reply received)"
 }
 
+# forms call|reply sent|received: the forms that were traced
 forms() {
 	sed -n "s/.*rpcrdma_$1_form: .* $2 RDMA_N*O*MSG form=\([^ ]*\) .*/\1/p" /tmp/trace | sort -u |
 		awk '$1 != "inline" { others = others " " $1 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   nothing that the scenarios before it allocated was lost
+# shows:   the scenarios before it leaked no memory
 # guests:  um-debug smp-debug
 # limit:   30
 # steps:   leaks
@@ -9,9 +9,9 @@ leaks() {
 }
 
 no_leak() {
-	# An object is reported from its sixth second on, if two scans agree.
+	# kmemleak reports objects that are older than five seconds, after two scans.
 	sleep 6
-	# Refused where it has switched itself off
+	# The write fails if kmemleak has switched itself off.
 	echo scan >/sys/kernel/debug/kmemleak && echo scan >/sys/kernel/debug/kmemleak || return
 	[ -z "$(tee /dev/stderr </sys/kernel/debug/kmemleak)" ]
 }

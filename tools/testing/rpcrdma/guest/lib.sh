@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# What scenarios are written with. A scenario defines client(), and server()
-# and client_done() where it needs other than what stands at the end of this
-# file. The runner calls, in this order,
+# The library of scenarios. A scenario defines client(). It also defines server(),
+# client_done() and server_done() if the ones at the end of this file do not fit. The
+# runner calls, in this order,
 #
 #   server, client, client_done, server_done
 #
-# all in one guest, or server and server_done in one and client and
-# client_done in another. It sets
+# all in one guest, or server and server_done in one guest, client and client_done in
+# another. It sets these variables:
 #
-#   MODULE  ours or inbox: which rpcrdma
+#   MODULE  which rpcrdma: ours or inbox
 #   DEVICE  rxe or siw
-#   ENDS    1: client and server in this guest, 2: in one guest each
-#   END     1 or 2 where there are two: the server's or the client's
-#   GUEST   this guest's name
-#   SLOW    1 on a guest where everything takes very long, else 0: how much to do
-#   PACE    by how much the guest is slower just now than User-Mode Linux on a quick
-#           machine, in percent and at most 400, which is also what people and the
-#           benchmark have, who do not set it: how long to wait, see seconds()
+#   ENDS    1: client and server are in this guest; 2: each has a guest of its own
+#   END     which of two guests this is: 1 is the server's, 2 the client's
+#   GUEST   the name of this guest
+#   SLOW    1 on a guest on which everything takes very long, else 0. A scenario then
+#           does less.
+#   PACE    how much time this guest takes at the moment, in percent of what User-Mode
+#           Linux takes on a quick machine, at most 400. seconds() uses it. The demo,
+#           the shell and the benchmark do not set it and get 400.
 
 SERVER4=10.17.0.1 SERVER6=fd17::1
-# What clients mount, and where it lies on the server: nfs.conf puts the root of
-# all exports at /srv, a tmpfs, since the guest's own root cannot be exported.
+# The path that clients mount, and its path on the server. nfs.conf makes /srv, a tmpfs,
+# the root of all exports, because the guest's own root cannot be exported.
 EXPORT=/export LOCAL=/srv/export
 PORT=20049
 STEPS=0 FAILED=0
@@ -49,28 +50,30 @@ check() {
 	return $status
 }
 
-# need DESCRIPTION COMMAND...: a step without which the rest makes no sense.
+# need DESCRIPTION COMMAND...: a step that must succeed for the scenario to go on.
 need() {
 	check "$@" || finish
 }
 
-# skip DESCRIPTION REASON
+# skip DESCRIPTION REASON: a step that is not done.
 skip() {
 	STEPS=$((STEPS + 1))
 	echo "ok $STEPS - $1 # SKIP $2"
 }
 
+# End the scenario's function, with status 1 if a step has failed.
 finish() {
 	exit $((FAILED > 0))
 }
 
-# seconds COUNT: that many on a quick machine's User-Mode Linux, up to four times as
-# many elsewhere. Most waits are for timers of a protocol, which no machine slows down.
+# seconds COUNT: so many on User-Mode Linux on a quick machine, up to four times as many
+# on slower guests. Not more, because most waits are for timers of a protocol, which run
+# at the same speed everywhere.
 seconds() {
 	echo $((($1 * PACE + 99) / 100))
 }
 
-# wait_for COUNT COMMAND...: until the command succeeds, for so many seconds
+# wait_for COUNT COMMAND...: wait until the command succeeds, for "seconds COUNT" at most.
 wait_for() {
 	local limit=$((SECONDS + $(seconds "$1")))
 	shift
@@ -82,6 +85,7 @@ wait_for() {
 
 # Network and RDMA device
 
+# The interface that the RDMA device uses
 netdev() {
 	if [ "$ENDS" = 1 ] || [ -e /sys/class/net/lab0 ]; then
 		echo lab0
@@ -90,7 +94,7 @@ netdev() {
 	fi
 }
 
-# The interface that joins two guests
+# The interface that connects two guests
 cable() {
 	basename "$(ls -d /sys/class/net/{vec,eth,ens,enp}[0-9]* 2>/dev/null | head -n 1)"
 }
@@ -115,7 +119,7 @@ rdma_up() {
 	modprobe -q $module
 	rdma link show "${DEVICE}0/1" >/dev/null 2>&1 ||
 		rdma link add "${DEVICE}0" type "$DEVICE" netdev "$(netdev)"
-	# The GID table follows the addresses in a work item of its own.
+	# A work item of the kernel adds the addresses to the GID table.
 	wait_for 5 gid_ready
 }
 
@@ -148,30 +152,30 @@ module_up() {
 	need "load rpcrdma" modprobe rpcrdma
 }
 
-module_goes() {
+unload_module() {
 	wait_for 10 modprobe -r rpcrdma
 }
 
 module_down() {
-	check "unload rpcrdma" module_goes
-	check "rpcrdma is gone" not loaded
+	check "unload rpcrdma" unload_module
+	check "rpcrdma is not loaded any more" not loaded
 }
 
 not() {
 	! "$@"
 }
 
-# is WANTED FOUND
+# is WANTED FOUND: true if both are the same.
 is() {
-	[ "$1" = "$2" ] || { echo "it is '$2', and not '$1'"; return 1; }
+	[ "$1" = "$2" ] || { echo "it is '$2' instead of '$1'"; return 1; }
 }
 
-# tune NAME VALUE: a tunable, for connections to come
+# tune NAME VALUE: set a tunable for new connections.
 tune() {
 	echo "$2" >"/proc/sys/sunrpc/$1"
 }
 
-# traced COMMAND...: what our tracepoints tell meanwhile goes to /tmp/trace
+# traced COMMAND...: write what our tracepoints print meanwhile to /tmp/trace.
 traced() {
 	local tracing=/sys/kernel/tracing status
 	: >$tracing/trace
@@ -205,7 +209,7 @@ server_up() {
 	server_daemons || return
 	echo "${LEASE:-10}" >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
-	# lockd has a grace period of its own, during which nothing is delegated.
+	# lockd has a grace period of its own. The server delegates nothing during it.
 	echo 3 >/proc/sys/fs/nfs/nlm_timeout
 	echo 3 >/proc/sys/fs/nfs/nlm_grace_period
 	rpc.nfsd "${NFSD_THREADS:-8}"
@@ -222,14 +226,14 @@ server_down() {
 	pkill -x nfsdcld
 	pkill -x rpcbind
 	wait_for 5 not pgrep -x 'rpc.mountd|nfsdcld|rpcbind'
-	# The next server has no client to wait for: no grace period.
+	# The next server shall know no clients, so that it has no grace period.
 	rm -rf /var/lib/nfs/nfsdcld
 	umount /srv
 }
 
 # NFS client
 
-# nfs_mount VERSION NETID DIRECTORY [OPTIONS]
+# nfs_mount VERSION NETID DIRECTORY [OPTIONS]: mount the export.
 nfs_mount() {
 	local vers=$1 netid=$2 dir=$3 opts=$4 host=$SERVER4 proto
 	[ "$netid" != rdma6 ] || host="[$SERVER6]"
@@ -244,7 +248,7 @@ nfs_mount() {
 	mount -t nfs -o "vers=$vers,proto=$netid,port=$PORT${opts:+,$opts}" "$host:$EXPORT" "$dir"
 }
 
-# What a mount really uses, from the kernel's own statistics.
+# uses_rdma DIRECTORY: whether all transports of a mount are rdma, by its statistics.
 uses_rdma() {
 	awk -v dir="$1" '
 		$1 == "device" { here = $5 == dir }
@@ -252,17 +256,18 @@ uses_rdma() {
 		END { exit !(n && !bad) }' /proc/self/mountstats
 }
 
-# Connections that the mounts there are have made so far
+# How many connections the present mounts have made
 connections_made() {
 	awk '$1 == "xprt:" && $2 == "rdma" { n += $5 } END { print n + 0 }' /proc/self/mountstats
 }
 
+# mounted_as DIRECTORY VERSION NETID: whether that is what is mounted.
 mounted_as() {
 	grep -q " $1 nfs4\?.*[, ]vers=$2,.*proto=$3,.*port=$PORT" /proc/mounts && uses_rdma "$1"
 }
 
-# each_version FUNCTION: call it with every NFS version mounted in turn at /mnt;
-# elsewhere than on the fast guest with the oldest and the newest.
+# each_version FUNCTION: mount each NFS version at /mnt and call the function with it. On
+# other guests than um, which is fast, only the oldest and the newest version.
 each_version() {
 	local vers versions="3 4.0 4.1 4.2"
 	[ "$GUEST" = um ] || versions="3 4.2"
@@ -283,9 +288,10 @@ same_sum() {
 	[ "$(sha256sum <"$1")" = "$(sha256sum <"$2")" ]
 }
 
-# Things to do with a mounted directory, each true if what comes back is right
+# Operations on a mounted directory. Each is true if the data are correct.
 
-# fio_verify OPTIONS: write and compare, by several jobs as the options say
+# fio_verify OPTIONS: write and compare. The options say in what sizes and with how many
+# jobs.
 fio_verify() {
 	fio --name=verify --directory=/mnt --filename_format='verify.$jobnum' \
 		--rw=randwrite --size=$((SLOW ? 2 : 8))m --ioengine=psync --blocksize_unaligned=0 \
@@ -294,6 +300,7 @@ fio_verify() {
 	rm -f /mnt/verify.*
 }
 
+# long_directory DIRECTORY: make, list and remove a directory that takes several pages.
 long_directory() {
 	make_long_directory "$1" && drop_caches && lists_long_directory "$1" && rm -r "$1"
 }
@@ -310,6 +317,7 @@ lists_long_directory() {
 	is 200 "$(ls "$1" | wc -l)"
 }
 
+# link_to NAME TARGET: make, read and remove a symbolic link.
 link_to() {
 	ln -s "$2" "$1" && [ "$(readlink "$1")" = "$2" ] && rm "$1"
 }
@@ -321,7 +329,7 @@ unmount_all() {
 	done
 }
 
-# How every scenario begins and ends, unless it says otherwise
+# Functions that scenarios begin and end with
 
 begin() {
 	need "network" net_up

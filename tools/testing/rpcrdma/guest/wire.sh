@@ -1,35 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# What passes between two guests: written down in the client's, and dissected on
-# the host. RoCE traffic within one guest does not pass its interface.
+# Library for scenarios that look at the packets between two guests. tcpdump captures
+# them in the client's guest, tshark dissects them on the host. It needs two guests,
+# because RoCE packets within one guest do not pass its interface.
 
 # In the guest
 
-# capture NAME COMMAND...
+# capture NAME COMMAND...: capture the packets while a command runs.
 capture() {
 	local log=/lab/out/$1.tcpdump pid tenths=$((3 * PACE / 100))
-	# As root, or the file would belong to a user of the guest.
+	# -Z root: otherwise the file belongs to a user whom the host does not have.
 	tcpdump -Z root -i "$(netdev)" -w "/lab/out/$1.pcap" -s 2048 -B 65536 --immediate-mode \
 		udp port 4791 2>"$log" &
 	pid=$!
 	need "tcpdump captures" wait_for 20 grep -q listening "$log"
 	"${@:2}"
-	# It stops at once, whatever it still has to read.
+	# When it is killed it does not read the packets that it has not read yet.
 	sleep "$((tenths / 10)).$((tenths % 10))"
 	kill $pid
 	wait $pid
 	check "tcpdump lost nothing" grep -q '^0 packets dropped by kernel' "$log"
 }
 
-# On the host. NAME is that of a capture.
+# On the host. NAME is the name of a capture.
 
-# dissected NAME OPTIONS: false if tshark itself fails, for instance on a filter.
+# dissected NAME OPTIONS: run tshark. False if tshark fails, for instance because of a
+# wrong filter.
 dissected() {
 	tshark -r "$OUT2/$1.pcap" "${@:2}" >"$OUT2/$1.txt" 2>"$OUT2/$1.tshark"
 }
 
-# packets NAME: a line for each that says how a message travels. RDMA operations
-# are those of a reliable connection: Writes are 6 to 11, Read requests 12.
+# packets NAME: write a line for each RPC-over-RDMA message and each RDMA operation. The
+# opcodes of RDMA operations on a reliable connection: Writes are 6 to 11, Read requests
+# are 12.
 packets() {
 	dissected "$1" -Y 'rpcordma || infiniband.bth.opcode in {6..12}' \
 		-T fields -E occurrence=f -e infiniband.bth.opcode -e ip.dst \
@@ -38,8 +41,9 @@ packets() {
 		mv "$OUT2/$1.txt" "$OUT2/$1.packets" && grep -q . "$OUT2/$1.packets"
 }
 
-# among NAME CONDITION: how many of them are so. What a packet has not is empty.
-among() {
+# count_of NAME CONDITION: how many of these lines meet an awk condition. A field that a
+# packet does not have is empty.
+count_of() {
 	awk -F '\t' -v server=$SERVER4 '{
 		op = $1; type = $3; credits = $4; reads = $5; writes = $6; reply = $7; position = $8
 		message = type != ""
@@ -51,31 +55,31 @@ among() {
 	} '"$2"' { n++ } END { print n + 0 }' "$OUT2/$1.packets"
 }
 
-# seen NAME CONDITION
+# seen NAME CONDITION: whether there is such a line.
 seen() {
-	[ "$(among "$@")" -gt 0 ]
+	[ "$(count_of "$@")" -gt 0 ]
 }
 
-# flawless NAME [OPTIONS]: what holds for any traffic. OPTIONS are tshark's when it
-# is to find mistakes.
-flawless() {
+# check_capture NAME [OPTIONS]: check what must hold for all traffic. tshark gets the
+# options when it looks for errors.
+check_capture() {
 	need "$1: RPC-over-RDMA messages were captured" packets "$1"
-	check "$1: nothing but RDMA_MSG and RDMA_NOMSG" not seen "$1" 'message && type > 1'
+	check "$1: RDMA_MSG and RDMA_NOMSG only" not seen "$1" 'message && type > 1'
 	check "$1: no credit value of zero" not seen "$1" 'message && !credits'
-	check "$1: tshark takes every Send for RPC-over-RDMA" none_unknown "$1"
-	check "$1: tshark finds nothing wrong in the rpcordma layer" nothing_wrong "$@"
+	check "$1: tshark recognises every Send as RPC-over-RDMA" all_recognised "$1"
+	check "$1: tshark finds no error in the rpcordma layer" no_expert_info "$@"
 }
 
-# A Send whose header tshark cannot make sense of is not called RPC-over-RDMA
-# at all. The opcodes: a Send's last or only packet, also with Invalidate.
-none_unknown() {
+# tshark does not mark a Send as RPC-over-RDMA if it cannot decode the header. The opcodes
+# are the last or only packet of a Send, without and with Invalidate.
+all_recognised() {
 	dissected "$1" -Y 'infiniband.bth.opcode in {2, 4, 22, 23} && !rpcordma' &&
 		not grep . "$OUT2/$1.txt"
 }
 
-# An expert remark belongs to the layer that the dissector was in. Of the layers
-# above RPC-over-RDMA, nested NFS is marked malformed for the kernel's module too.
-nothing_wrong() {
+# tshark's expert information belongs to the layer above it in the output. Only that of
+# RPC-over-RDMA counts: tshark marks NFS as malformed with the kernel's own module as well.
+no_expert_info() {
 	dissected "$1" "${@:2}" -V -Y 'rpcordma && _ws.expert' &&
 		awk '/^[^ ]/ { layer = $0 }
 		     /Expert Info|Malformed/ && layer ~ /RPC over RDMA|Packet: RPCoRDMA/ { print; bad = 1 }

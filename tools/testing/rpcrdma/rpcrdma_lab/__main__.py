@@ -1,102 +1,131 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-The lab's one command. `make help` names what people run; this is what those
-targets call:
+The lab's one command. `make help` lists the targets for users; they call this:
 
   lab check [PATTERN]   everything, or what matches: build, kunit, wire, scenarios
   lab run [PATTERN]     scenarios only
-  lab list [PATTERN]    name them
-                        These three take --all: on every guest where that makes
-                        sense, and not only where there is time for it every day.
-  lab demo              show a person that NFS over RDMA works
+  lab list [PATTERN]    list the scenarios
+                        These three take --all: also on the guests where a scenario
+                        does not run every day.
+  lab demo              show that NFS over RDMA works
   lab shell             a shell in a guest with an NFS server
-  lab bench [PATTERN]   measure ours beside the kernel's own
+  lab bench [PATTERN]   compare our module with the kernel's own
   lab fuzz [SECONDS]    fuzz the wire format
   lab setup [GUEST...]  build or fetch guests
 """
 
 import argparse
+import dataclasses
 import signal
 import sys
 import traceback
+from collections.abc import Callable, Mapping
 
-from . import bench, check, demo, host, kernels, ktap, results, scenario
+from . import bench, check, demo, host, kernels, ktap, packages, results, scenario, session, wire
 
 
-def parse():
-    parser = argparse.ArgumentParser(prog="lab", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
+@dataclasses.dataclass
+class Arguments(argparse.Namespace):
+    """The command line. A command sets those that it has."""
+    command: str = ""
+    pattern: str = "*"
+    module: str | None = None
+    all: bool = False
+    guest: list[str] | None = None
+    shell_guest: str = ""
+    folder: str = "scenarios"
+    rounds: int = bench.ROUNDS
+    seconds: int = 0
+    guests: list[str] = dataclasses.field(default_factory=list)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The grammar of the command line."""
+    top = argparse.ArgumentParser(prog="lab", description=__doc__,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = top.add_subparsers(dest="command", required=True)
     for name, what in (("check", "run all checks, or those that match"),
-                       ("run", "run scenarios only"), ("list", "name the scenarios")):
+                       ("run", "run scenarios only"), ("list", "list the scenarios")):
         some = commands.add_parser(name, help=what)
         some.add_argument("pattern", nargs="?", default="*")
         some.add_argument("--module", choices=("ours", "inbox"))
-        some.add_argument("--all", action="store_true", help="scenarios on the guests that they "
-                          "name by \"also\" too, which takes longer")
+        some.add_argument("--all", action="store_true", help="scenarios also on the guests of "
+                          "their \"also:\" line, which takes longer")
         if name != "check":
             some.add_argument("--guest", action="append",
                               choices=(*kernels.NAMES, kernels.COVERAGE))
             some.add_argument("--folder", default="scenarios", help=argparse.SUPPRESS)
     commands.add_parser("demo", help="mount over RDMA in a guest and show it")
     shell = commands.add_parser("shell", help="a shell in a guest")
-    shell.add_argument("--guest", default="debian-6.12", choices=kernels.NAMES)
+    shell.add_argument("--guest", dest="shell_guest", default="debian-6.12",
+                       choices=kernels.NAMES)
     shell.add_argument("--module", default=check.MODULE, choices=("ours", "inbox"))
-    measure = commands.add_parser("bench", help="measure ours beside the kernel's own")
+    measure = commands.add_parser("bench", help="compare our module with the kernel's own")
     measure.add_argument("pattern", nargs="?", default="*")
     measure.add_argument("--rounds", type=int, default=bench.ROUNDS)
     fuzz = commands.add_parser("fuzz", help="fuzz the wire format")
     fuzz.add_argument("seconds", type=int, nargs="?", default=600)
     setup = commands.add_parser("setup", help="build or fetch guests")
     setup.add_argument("guests", nargs="*", default=list(kernels.NAMES))
-    return parser.parse_args()
+    return top
 
 
-def chosen(args):
+def chosen(args: Arguments) -> list[scenario.Job]:
+    """The jobs that the arguments select. Raises LabError if there are none."""
     todo = scenario.jobs(scenario.load_all(args.folder), args.guest,
                          (args.module or check.MODULE,), args.pattern, args.all)
     if not todo:
-        raise host.LabError(f"no scenario matches {args.pattern}" +
-                            ("" if args.all else "; with --all there are more"))
+        raise host.LabError(f"no scenario matches {args.pattern}: see `lab list --all`"
+                            + ("" if args.all else ", and add --all if it is there"))
     return todo
 
 
-def run(args):
+def run(args: Arguments) -> bool:
+    """Run scenarios. Returns whether they passed."""
     report = ktap.Report()
-    scenario.guarded(report, "scenarios", scenario.run_jobs, chosen(args),
-                     scenario.Run(report, results.Times()))
+    session.guarded(report, "scenarios", session.run_jobs, chosen(args),
+                    session.Run(report, results.Times()))
     return report.close()
 
 
-def show(args):
+def show(args: Arguments) -> bool:
+    """List scenarios."""
     for job in chosen(args):
         host.say(f"{job.name}: {job.scenario.shows}")
     return True
 
 
-def main():
-    # Ctrl-C ends the runner at once, as other signals do, whatever its lanes wait
-    # for: the kernel then ends its guests and makes, see host.follow_parent().
+def setup_guests(args: Arguments) -> bool:
+    """Build or fetch guests."""
+    return all(kernels.kernel(name) for name in args.guests)
+
+
+COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
+    "check": lambda args: check.check(args.pattern, args.module, args.all),
+    "run": run,
+    "list": show,
+    "demo": lambda args: demo.demo(),
+    "shell": lambda args: demo.shell(args.shell_guest, args.module or check.MODULE),
+    "bench": lambda args: bench.bench(args.rounds, args.pattern),
+    "fuzz": lambda args: wire.fuzz(args.seconds),
+    "setup": setup_guests,
+}
+
+
+def main() -> None:
+    """Run a command and exit: 0 if it succeeded, 1 if a test failed, 2 if it could not run."""
+    # Ctrl-C ends the runner at once, as other signals do, and does not wait for its
+    # threads. The kernel then ends the guests and makes, see host.die_with_parent().
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    args = parse()
-    commands = {
-        "check": lambda: check.check(args.pattern, args.module, args.all),
-        "run": lambda: run(args),
-        "list": lambda: show(args),
-        "demo": demo.demo,
-        "shell": lambda: demo.shell(args.guest, args.module),
-        "bench": lambda: bench.bench(args.rounds, args.pattern),
-        "fuzz": lambda: check.fuzz(args.seconds),
-        "setup": lambda: all(kernels.kernel(name) for name in args.guests),
-    }
+    args = parser().parse_args(namespace=Arguments())
     try:
         if args.command != "list":
             host.require_debian()
             host.require_plain_paths()
-            host.require_packages()
+            packages.require_packages()
         if args.command not in ("list", "setup"):
-            host.take_build()
-        good = commands[args.command]()
+            host.lock_build()
+        good = COMMANDS[args.command](args)
     except host.LabError as error:
         host.die(error)
     except Exception as error:      # pylint: disable=broad-exception-caught

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""`make demo` and `make shell`: the lab for a person instead of a test runner."""
+"""`make demo` and `make shell`: a guest for a person."""
 
 import sys
 
 from . import check, host
-from .guest import Guest, GuestFailure
+from .console import GuestFailure
+from .guest import Guest
 from .host import BUILD, LabError, say
 
 DEMO_SECONDS = 300
 
 
-def demo():
+def demo() -> bool:
     """Boot Debian's own kernel, mount over RDMA, and show that it works."""
     guest = Guest("debian-6.12", BUILD / "logs/demo", check.MODULE)
     say()
@@ -21,26 +22,27 @@ def demo():
         seconds = guest.boot()
         say(f"  Booted in {seconds:.0f} s. One machine is client and server here, over rdma_rxe,")
         say("  RDMA in software on a dummy network interface.")
-        variables = {"MODULE": check.MODULE, "DEVICE": "rxe", "ENDS": 1, "END": 1}
+        variables: dict[str, str | int] = {"MODULE": check.MODULE, "DEVICE": "rxe",
+                                           "ENDS": 1, "END": 1}
         status = guest.run(variables, "demo", "demo", DEMO_SECONDS, say)
     except GuestFailure as failure:
         say("\n".join(guest.last_lines()))
-        raise LabError(f"the demo failed: {failure}; console: {guest.console}") from failure
+        raise LabError(f"the demo failed: {failure}; see {guest.console}") from failure
     finally:
         guest.kill()
     if status:
-        raise LabError(f"the demo failed, see above; console: {guest.console}")
+        raise LabError(f"the demo failed: see above, and {guest.console}")
     say("  'make shell' gives you a shell in such a machine; 'make check' runs every test.")
     say()
     return True
 
 
-def shell(name, module):
-    """A guest with its console on this terminal."""
+def shell(name: str, module: str) -> bool:
+    """Run a guest with its console on this terminal."""
     if not sys.stdin.isatty():
-        raise LabError("make shell needs a terminal")
+        raise LabError("make shell was not started in a terminal: start it in one")
     guest = Guest(name, BUILD / "logs/shell", module)
-    say(f"# {name} boots, with the {module} rpcrdma; what it writes to /lab/out "
+    say(f"# booting {name} with the {module} rpcrdma; what it writes to /lab/out "
         f"is in {guest.out.relative_to(host.TOP)}")
     guest.shell()
     return True

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""A guest whose kernel's instructions QEMU's TCG counts: slow, exact, on any machine."""
+"""A guest in which QEMU's TCG counts the kernel's instructions: exact and slow, on any machine."""
 
 import shutil
+from pathlib import Path
 
 from . import host, kernels
+from .figures import Sample
 from .guest import Guest
 from .host import BUILD, LAB, run
+from .kernels import Kernel
 
 PAGE = 4096
 
 
-def build_siw(kernel):
-    """Debian's kernels come without siw; their source has it, and it builds as a module."""
+def build_siw(kernel: Kernel) -> Path:
+    """Build siw as a module, from the source of Debian's kernels, which do not have it."""
     directory = BUILD / f"{kernel.name}-siw"
-    shutil.copytree(kernels.source()[0] / "drivers/infiniband/sw/siw", directory,
+    shutil.copytree(kernels.source() / "drivers/infiniband/sw/siw", directory,
                     dirs_exist_ok=True)
     run("make", "-C", kernel.kdir, f"M={directory}", f"-j{host.jobs()}", "CONFIG_RDMA_SIW=m",
         "modules", log=directory / "make.log")
@@ -21,9 +24,9 @@ def build_siw(kernel):
 
 
 class CountingGuest(Guest):
-    """Debian's 6.12 with both modules, siw, and /lab/counted, which runs a command and counts."""
+    """Debian's 6.12 with both modules, siw, and /lab/counted, which counts for one command."""
 
-    def __init__(self, directory):
+    def __init__(self, directory: Path) -> None:
         programs = BUILD / "instructions"
         run("make", "-C", LAB / "instructions", f"O={programs}")
         self.pages = directory / "pages"
@@ -34,8 +37,8 @@ class CountingGuest(Guest):
         shutil.copy(build_siw(self.kernel), modules / "updates")
         run("depmod", "-b", self.share, self.kernel.release)
 
-    def counted(self, text):
-        """What the kernel did meanwhile: all of it, and what lies in a range of addresses."""
+    def counted(self, text: range) -> Sample:
+        """The kernel's instructions in the last command: all, and those in a range."""
         counts = [[int(word, 0) for word in line.split()]
                   for line in self.pages.read_text().splitlines()]
         self.pages.unlink()

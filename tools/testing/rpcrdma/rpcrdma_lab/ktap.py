@@ -1,51 +1,69 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""What a run prints: KTAP, and one line at the end that counts the leaves."""
+"""What a run prints: KTAP, and one line at the end that counts the results."""
 
 import re
 import threading
 import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Protocol
 
-from .host import say
+from .host import clock, say
 from .results import Outcome
 
 RESULT = re.compile(r"\s*(not ok|ok) \d+(?: -)? ?(.*?)(?: # SKIP ?(.*))?$")
 
 
+class Reporter(Protocol):
+    """Where tests are reported."""
+
+    def test(self, name: str, only_failure: bool = False) -> "Test":
+        """Begin a test."""
+
+    def skip(self, name: str, reason: str) -> None:
+        """Report a test that does not run."""
+
+
 class Report:
     """
-    The top level of one run. A test is a leaf: whatever prints a result of
-    its own. Tests may run side by side: each is named when it begins, and printed
-    when it has ended. The lab's own tests read a report instead of printing it.
+    The top level of one run. Tests may run side by side: each is named when it begins,
+    and printed when it has ended. The lab's own tests pass a function as out, to read
+    the report instead of printing it.
     """
 
-    def __init__(self, out=say):
+    def __init__(self, out: Callable[[str], object] = say) -> None:
         self.out = out
         self.lock = threading.Lock()    # protects the counts, and the output
         self.passed = self.failed = self.skipped = 0
         self.number = 0
-        self.failures = []
-        self.seconds = {}       # of each test
+        self.failures: list[str] = []
+        self.seconds: dict[str, float] = {}     # of each test
         self.start = time.monotonic()
         self.out("KTAP version 1")
 
-    def test(self, name, only_failure=False, outcomes=None):
+    def test(self, name: str, only_failure: bool = False,
+             outcomes: list[Outcome] | None = None) -> "Test":
+        """Begin a test; its outcome is added to the list."""
         return Test(self, name, only_failure, outcomes)
 
-    def branch(self):
+    def branch(self) -> "Branch":
+        """A report for one task."""
         return Branch(self)
 
-    def note(self, text):
+    def note(self, text: str) -> None:
+        """Print a line that is no result."""
         with self.lock:
             self.out(f"# {text}")
 
-    def skip(self, name, reason):
+    def skip(self, name: str, reason: str) -> None:
+        """Report a test that does not run."""
         with self.lock:
             self.number += 1
             self.skipped += 1
             self.out(f"ok {self.number} - {name} # SKIP {reason}")
 
-    def earlier(self, outcome):
-        """A test that an earlier run of the same tree has shown to pass."""
+    def earlier(self, outcome: Outcome) -> None:
+        """Report a test that passed in an earlier run of the same tree."""
         with self.lock:
             self.number += 1
             self.passed += outcome.passed
@@ -54,29 +72,32 @@ class Report:
             self.out(f"# {outcome.name}: {outcome.passed} passed, {outcome.skipped} skipped, "
                      "in an earlier run of this tree")
 
-    def close(self):
+    def close(self) -> bool:
+        """Print the counts. Returns whether something passed and nothing failed."""
         for name in self.failures:
             self.out(f"# failed: {name}")
-        minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
-        self.out(f"# {minutes} min {seconds:02} s in all")
+        self.out(f"# {clock(time.monotonic() - self.start)} in all")
         self.out(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
         return self.failed == 0 and self.passed > 0
 
 
 class Branch:
-    """A report to whoever does one piece of a run, which knows what became of its tests."""
+    """A report for one task. It knows the outcomes of the task's tests."""
 
-    def __init__(self, report):
+    def __init__(self, report: Report) -> None:
         self.report = report
-        self.outcomes = []
-        self.note = report.note
-        self.skip = report.skip
+        self.outcomes: list[Outcome] = []
 
-    def test(self, name, only_failure=False):
+    def test(self, name: str, only_failure: bool = False) -> "Test":
+        """Begin a test."""
         return self.report.test(name, only_failure, self.outcomes)
 
+    def skip(self, name: str, reason: str) -> None:
+        """Report a test that does not run."""
+        self.report.skip(name, reason)
 
-def together(name, outcomes, seconds):
+
+def together(name: str, outcomes: Sequence[Outcome], seconds: float) -> Outcome:
     """Several outcomes as that of one test."""
     return Outcome(name, sum(outcome.passed for outcome in outcomes),
                    sum(outcome.failed for outcome in outcomes),
@@ -84,34 +105,37 @@ def together(name, outcomes, seconds):
 
 
 class Test:
-    """One top-level test; its steps are leaves, or it is one itself."""
+    """One top-level test. Its steps are the results that are counted."""
 
-    def __init__(self, report, name, only_failure=False, outcomes=None):
+    def __init__(self, report: Report, name: str, only_failure: bool = False,
+                 outcomes: list[Outcome] | None = None) -> None:
         self.report = report
         self.name = name
         self.outcomes = outcomes            # where this one's is added
-        self.only_failure = only_failure    # that counts, and nothing else is printed
-        self.lines = []
+        self.only_failure = only_failure    # print and count it only if it fails
+        self.lines: list[str] = []
         self.steps = self.skipped = self.bad = 0
         self.start = time.monotonic()
 
-    def __enter__(self):
+    def __enter__(self) -> "Test":
         if not self.only_failure:
             self.report.note(f"{self.name} ...")
         return self
 
-    def out(self, text):
+    def out(self, text: str) -> None:
+        """Add a line to what is printed at the end."""
         self.lines.append(text)
 
-    def line(self, text):
-        """A line that a step printed; a result among them is counted."""
+    def line(self, text: str) -> None:
+        """Add a line that a step printed; if it is a result, count it."""
         match = RESULT.match(text)
         if match:
             self.step(match[1] == "ok", match[2], match[3])
         else:
             self.out(f"    # {text.removeprefix('# ')}")
 
-    def step(self, passed, what, skipped=None):
+    def step(self, passed: bool, what: str, skipped: str | None = None) -> None:
+        """Add a result; skipped is the reason why a step was not done."""
         self.steps += 1
         if skipped is not None:
             self.skipped += 1
@@ -120,37 +144,44 @@ class Test:
         directive = f" # SKIP {skipped}" if skipped is not None else ""
         self.out(f"    {'ok' if passed else 'not ok'} {self.steps} - {what}{directive}")
 
-    def restart(self):
-        """What was done so far, such as booting, does not count as the test's own time."""
+    def restart(self) -> None:
+        """Do not count what was done so far, such as booting, as the test's time."""
         self.start = time.monotonic()
 
-    def fail(self, what, *details):
+    def fail(self, what: str, *details: str) -> None:
+        """Add a result that is a failure, after lines that explain it."""
         for text in details:
             self.out(f"    # {text}")
         self.step(False, what)
 
-    def __exit__(self, kind, value, traceback):
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None:
         if kind is not None:
             return
         if not self.steps:
             self.step(False, "nothing was checked")
-        report = self.report
         if self.only_failure and not self.bad:
-            report.note(f"{self.name}: passed")
+            self.report.note(f"{self.name}: passed")
             return
+        outcome = Outcome(self.name, self.steps - self.skipped - self.bad, self.bad,
+                          self.skipped, time.monotonic() - self.start)
+        self.print(outcome)
+        if self.outcomes is not None:
+            self.outcomes.append(outcome)
+
+    def print(self, outcome: Outcome) -> None:
+        """Print the test and add it to the report's counts."""
+        report = self.report
         with report.lock:
             report.number += 1
-            report.passed += self.steps - self.skipped - self.bad
-            report.skipped += self.skipped
-            report.failed += self.bad
-            if self.bad:
+            report.passed += outcome.passed
+            report.skipped += outcome.skipped
+            report.failed += outcome.failed
+            if outcome.failed:
                 report.failures.append(self.name)
-            seconds = report.seconds[self.name] = time.monotonic() - self.start
+            report.seconds[self.name] = outcome.seconds
             for line in ("    KTAP version 1", f"    # Subtest: {self.name}",
                          f"    1..{self.steps}", *self.lines,
                          f"{'not ok' if self.bad else 'ok'} {report.number} - {self.name}",
-                         f"# {self.name}: {seconds:.1f} s"):
+                         f"# {self.name}: {outcome.seconds:.1f} s"):
                 report.out(line)
-        if self.outcomes is not None:
-            self.outcomes.append(Outcome(self.name, self.steps - self.skipped - self.bad,
-                                         self.bad, self.skipped, seconds))

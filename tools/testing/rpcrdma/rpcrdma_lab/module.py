@@ -5,15 +5,17 @@ import collections
 import filecmp
 import shutil
 import threading
+from pathlib import Path
 
 from . import host, kernels
 from .host import BUILD, TOP, run
+from .kernels import Kernel
 
 SOURCES = ("Kbuild", "Kconfig", "Makefile", "include", "net")
 
 
-def sync_sources(directory):
-    """Copy what changed, so that make rebuilds what changed."""
+def sync_sources(directory: Path) -> None:
+    """Copy the files that have changed, so that make rebuilds only these."""
     wanted = set()
     for name in SOURCES:
         paths = [TOP / name] if (TOP / name).is_file() else (TOP / name).rglob("*")
@@ -30,21 +32,21 @@ def sync_sources(directory):
             path.unlink()
 
 
-def directory_of(name):
-    """Where it is built for a guest."""
+def directory_of(name: str) -> Path:
+    """Where the module for a guest is built."""
     return BUILD / f"module-{name}"
 
 
-# One make at a time works in a guest's folder, and what it linked is installed before
-# the next one links the other variant.
-_folders = collections.defaultdict(threading.RLock)
+# One make at a time works in a guest's folder. A variant is installed before the next
+# one is linked there.
+_locks: collections.defaultdict[str, threading.RLock] = collections.defaultdict(threading.RLock)
 
 
-def make(kernel, *words, variant="ours", log="make"):
+def make(kernel: Kernel, *words: str, variant: str = "ours", log: str = "make") -> str:
     """
-    Run make for one kernel: "ours" is the module as users build it, "kunit" has its
-    unit tests in it; both are linked from the same objects. The one that counts
-    lines has the tests always: they run when it is loaded. Returns what make said.
+    Run make for one kernel and return its output. The variant "ours" is the module as
+    users build it, "kunit" has its unit tests as well; both are linked from the same
+    objects. The module that counts lines always has the tests, which run when it is loaded.
     """
     directory = directory_of(kernel.name)
     options = [f"KDIR={kernel.kdir}", *kernel.make_args, f"-j{host.jobs()}", "W=1",
@@ -53,19 +55,24 @@ def make(kernel, *words, variant="ours", log="make"):
         options.append("KUNIT=1")
     if kernel.name == kernels.COVERAGE:
         options.append("GCOV=1")
-    with _folders[kernel.name]:
+    with _locks[kernel.name]:
         return run("make", "-C", directory, *options, *words, log=directory / f"{log}.log")
 
 
+def build_log(kernel: Kernel, variant: str) -> Path:
+    """The log of build()."""
+    return directory_of(kernel.name) / f"build-{variant}.log"
+
+
 @host.once
-def build(kernel, variant):
+def build(kernel: Kernel, variant: str) -> Path:
     """
-    Build for one kernel, warnings being errors. Returns the folder that holds
+    Build the module for one kernel; warnings are errors. Returns the folder with
     lib/modules/<release>/updates, as `make install` leaves it.
     """
     directory = directory_of(kernel.name)
     root = directory / f"root-{variant}"
-    with _folders[kernel.name]:
+    with _locks[kernel.name]:
         sync_sources(directory)
         shutil.rmtree(root, ignore_errors=True)
         make(kernel, variant=variant, log=f"build-{variant}")

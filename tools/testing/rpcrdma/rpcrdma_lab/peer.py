@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The scripted peer: a program for the guests, which have the same Debian as the host."""
+"""The scripted peer. It is built on the host, whose Debian is the same as the guests'."""
+
+from pathlib import Path
 
 from .host import BUILD, LAB, once, run
 
 
 @once
-def program():
+def program() -> Path:
+    """Build the scripted peer and return its path."""
     out = BUILD / "peer"
     run("make", "-C", LAB / "peer", f"O={out}")
     return out / "peer"

@@ -1,81 +1,95 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
 What runs leave for later ones: how long each test takes on this machine, and
-what passed on which tree, so that `make check ALL=1` can be taken up again.
+what passed on which tree, so that `make check ALL=1` can be continued.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, cast
 
-from . import host
+from . import cache
 from .host import BUILD, CACHE, TOP, LabError
 
 
-def write(path, data):
-    """All of it or nothing, whenever the runner is ended."""
+def write(path: Path, data: Mapping[str, object]) -> None:
+    """Write a JSON file completely or, if the runner is killed, not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(f".{os.getpid()}")
     scratch.write_text(json.dumps(data, indent=1, sort_keys=True))
     scratch.rename(path)
 
 
-def read(path):
+def read(path: Path) -> dict[str, object]:
+    """Read a JSON file; one that is missing or broken counts as empty."""
     try:
-        return json.loads(path.read_text())
+        data: dict[str, object] = json.loads(path.read_text())
+        return data
     except (OSError, ValueError):
         return {}
 
 
 class Times:
-    """Seconds that each test took the last time on this machine. Runs may overlap."""
+    """The seconds that each test took the last time on this machine. Runs may overlap."""
 
     FILE = CACHE / "times.json"
 
-    def __init__(self):
-        self.seconds = read(self.FILE)
+    def __init__(self) -> None:
+        self.seconds = self.load()
 
-    def about(self, name, guess):
+    def load(self) -> dict[str, float]:
+        """What the file has."""
+        return cast(dict[str, float], read(self.FILE))
+
+    def about(self, name: str, guess: float) -> float:
+        """What a test will take, or a guess if it has not run on this machine."""
         return self.seconds.get(name, guess)
 
-    def keep(self, took):
-        with host.locked("times", quiet=True):
-            self.seconds = {**read(self.FILE), **{name: round(seconds, 1)
-                                                  for name, seconds in took.items()}}
+    def keep(self, took: Mapping[str, float]) -> None:
+        """Add the times of some tests to the file."""
+        with cache.locked("times", quiet=True):
+            self.seconds = {**self.load(), **{name: round(seconds, 1)
+                                              for name, seconds in took.items()}}
             write(self.FILE, self.seconds)
 
 
-def git(*words, **variables):
+# The tree that is tested
+
+def git(*words: str, **variables: str) -> str:
+    """The output of a git command."""
     done = subprocess.run(["git", "-c", "safe.directory=*", "-C", TOP, *words],
-                          stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=False,
                           env=dict(os.environ, **variables))
     if done.returncode:
         raise LabError(f"git {words[0]} failed")
     return done.stdout.strip()
 
 
-def tree_by_git():
-    """The tree that a commit of all that lies here would have, and what HEAD is called."""
-    if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != TOP:
-        raise LabError("this is an unpacked archive in somebody else's repository")
+def tree_by_git() -> tuple[str, str]:
+    """The tree that a commit of all files here would have, and a name for HEAD."""
+    if Path(git("rev-parse", "--show-toplevel")).resolve() != TOP:
+        raise LabError("this is an unpacked archive inside another repository")
     with tempfile.TemporaryDirectory() as scratch:
-        variables = {"GIT_INDEX_FILE": f"{scratch}/index"}
-        git("read-tree", "HEAD", **variables)
-        git("add", "--all", **variables)
-        tree = git("write-tree", **variables)
+        index = f"{scratch}/index"
+        git("read-tree", "HEAD", GIT_INDEX_FILE=index)
+        git("add", "--all", GIT_INDEX_FILE=index)
+        found = git("write-tree", GIT_INDEX_FILE=index)
     commit = git("rev-parse", "--short=12", "HEAD")
-    return tree, commit if git("rev-parse", "HEAD^{tree}") == tree else f"{commit}+changes"
+    return found, commit if git("rev-parse", "HEAD^{tree}") == found else f"{commit}+changes"
 
 
-def tree_by_hand():
-    """The same of an unpacked archive, which has no commit."""
+def tree_by_hash() -> tuple[str, str]:
+    """The same for an unpacked archive, which has no commit."""
     sums = hashlib.sha256()
     for path in sorted(TOP.rglob("*")):
         parts = path.relative_to(TOP).parts
@@ -84,16 +98,19 @@ def tree_by_hand():
     return sums.hexdigest(), "no commit"
 
 
-def tree():
+def tree() -> tuple[str, str]:
+    """A hash of all files here, and the name of the commit."""
     try:
         return tree_by_git()
     except (LabError, OSError):
-        return tree_by_hand()
+        return tree_by_hash()
 
+
+# Results
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of one test."""
+    """The result of one test: how many of its steps passed, failed and were skipped."""
     name: str
     passed: int
     failed: int
@@ -101,22 +118,27 @@ class Outcome:
     seconds: float
 
 
+class Passed(TypedDict):
+    """A test that passed, as it is written to the file."""
+    passed: int
+    skipped: int
+    seconds: float
+    ran_with: str       # see Results
+    counts: str         # the folder of its line counts, if it has any
+    at: str             # when
+
+
 class Results:
     """
-    The tests that passed on this tree, in a folder in build/results that has the
-    commit's name. A test counts only with what it ran with (a guest's kernel, say),
-    and with the tree that was there when it ended. The line counts of the latest tree
-    lie beside them.
+    The tests that passed on this tree, in a folder in build/results with the commit's
+    name. A test counts only together with what it ran with, such as a guest's kernel,
+    and only if the tree has not changed before it ended. The line counts of the latest
+    tree are kept there as well.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.tree, self.commit = tree()
-        # Another commit may have the same tree, as when only a message was amended.
-        known = list(BUILD.glob(f"results/*-{self.tree[:12]}"))
-        self.folder = known[0] if known else (
-            BUILD / "results" / f"{self.commit.replace(' ', '-')}-{self.tree[:12]}")
-        if known and not self.commit.endswith("+changes") and "+changes" in known[0].name:
-            self.folder = known[0].rename(BUILD / "results" / f"{self.commit}-{self.tree[:12]}")
+        self.folder = self.find_folder()
         self.file = self.folder / "passed.json"
         self.counts = self.folder / "gcov"
         self.lock = threading.Lock()    # protects the file
@@ -124,20 +146,33 @@ class Results:
             if old != self.counts:
                 shutil.rmtree(old)
         self.changed = False    # the tree, since this run began
-        self.passed = read(self.file).get("passed", {})
+        self.passed = cast(dict[str, Passed], read(self.file).get("passed", {}))
 
-    def earlier(self, name, ran_with):
-        """The outcome of a test that need not run again, or None."""
+    def find_folder(self) -> Path:
+        """
+        The folder of this tree. It may have been made for another commit with the same
+        tree, such as one whose message was amended since; a clean commit gives its name.
+        """
+        name = f"{self.commit.replace(' ', '-')}-{self.tree[:12]}"
+        known = list(BUILD.glob(f"results/*-{self.tree[:12]}"))
+        if not known:
+            return BUILD / "results" / name
+        if not self.commit.endswith("+changes") and "+changes" in known[0].name:
+            return known[0].rename(BUILD / "results" / f"{self.commit}-{self.tree[:12]}")
+        return known[0]
+
+    def earlier(self, name: str, ran_with: str) -> Outcome | None:
+        """The outcome of a test that need not run again."""
         found = self.passed.get(name)
         if (not found or found["ran_with"] != ran_with
                 or found["counts"] and not (self.counts / found["counts"]).exists()):
             return None
         return Outcome(name, found["passed"], 0, found["skipped"], found["seconds"])
 
-    def keep(self, outcomes, failed, ran_with, counts):
-        """Of tests that ran together, one of which may have failed."""
+    def keep(self, outcomes: Sequence[Outcome], failed: bool, ran_with: str, counts: str) -> None:
+        """Keep tests that ran together if none of them failed; forget earlier results else."""
         with self.lock:
-            if tree()[0] != self.tree:      # then nobody knows what was tested
+            if tree()[0] != self.tree:      # so which tree was tested is not known
                 self.changed = True
                 return
             for outcome in outcomes:
@@ -146,6 +181,5 @@ class Results:
                     self.passed[outcome.name] = {
                         "passed": outcome.passed, "skipped": outcome.skipped,
                         "seconds": round(outcome.seconds, 1), "ran_with": ran_with,
-                        "counts": counts,
-                        "at": time.strftime("%Y-%m-%d %H:%M")}
+                        "counts": counts, "at": time.strftime("%Y-%m-%d %H:%M")}
             write(self.file, {"commit": self.commit, "tree": self.tree, "passed": self.passed})

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The lab's own tests: faults are planted in a guest, and have to be reported."""
+"""
+The lab's own tests: the lab must report faults that are planted in a guest, and leave no
+process when it is killed.
+"""
 
 import os
 import re
@@ -7,23 +10,27 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
-from . import guest, ktap, peer, results, scenario
+from . import peer, results, scenario, session
+from .console import KERNEL_ERROR
 from .host import LAB
+from .ktap import Report, Reporter, Test
 
 
-def planted(test):
+def planted_faults(test: Test) -> None:
     """
-    Each scenario in selftest/ must fail in the way that its "expect:" lines say
-    and in no other, and the console must be printed, with the path of the log.
+    Each scenario in selftest/ must fail, with one failure, as its "expect:" lines say. The
+    console must be printed as well, with the path of its log.
     """
     for plant in scenario.load_all("selftest"):
         expect = [*re.findall(r"^# expect: +(.*)$", plant.path.read_text(), re.M),
                   r"# last lines of /.*/console\.log:"]
-        lines = []
-        report = ktap.Report(out=lines.append)
-        scenario.run_jobs(scenario.jobs([plant]), scenario.Run(report, results.Times()),
-                          lines.append)
+        lines: list[str] = []
+        report = Report(out=lines.append)
+        session.run_jobs(scenario.jobs([plant]), session.Run(report, results.Times()),
+                         lines.append)
         failed = not report.close() and report.failed == 1
         seen = all(any(re.search(wanted, line) for line in lines) for wanted in expect)
         details = [] if failed and seen else lines
@@ -32,9 +39,9 @@ def planted(test):
         test.step(failed and seen, f"{plant.name}: {plant.shows}")
 
 
-# What kernels say of each kind of trouble, one that no planted fault makes them
-# say; and what they say in good health.
-SPLATS = """
+# What kernels print about errors that no planted fault causes, and what they print when
+# there is no error
+ERROR_LINES = """
     BUG: KASAN: slab-use-after-free in dd+0x17/0x40
     WARNING: possible circular locking dependency detected
     WARNING: possible recursive locking detected
@@ -63,7 +70,7 @@ SPLATS = """
     dd[170]: segfault at 0 ip 0 sp 0 error 4
     unregister_netdevice: waiting for lab0 to become free. Usage count = 2
 """
-HEALTH = """
+NORMAL_LINES = """
     rpcrdma: loading out-of-tree module taints kernel.
     rpcrdma: 10.17.0.1:20049: closed: -104
     DEBUG: nothing
@@ -72,18 +79,21 @@ HEALTH = """
 """
 
 
-def told_apart(test):
-    """Kernels are slow to make say some of it: the lines alone have to do."""
-    for text, bad in ((SPLATS, True), (HEALTH, False)):
+def console_lines(test: Test) -> None:
+    """
+    Lines on a console are recognised as errors or not. These are only texts, since most
+    of the errors would take long to cause.
+    """
+    for text, bad in ((ERROR_LINES, True), (NORMAL_LINES, False)):
         wrong = [line.strip() for line in text.strip().splitlines()
-                 if bool(guest.BAD.search(f"[   17.170000] {line.strip()}")) != bad]
+                 if bool(KERNEL_ERROR.search(f"[   17.170000] {line.strip()}")) != bad]
         for line in wrong:
             test.line(f"# {line}")
-        test.step(not wrong, f"a console's lines that are {'bad' if bad else 'good'}")
+        test.step(not wrong, f"lines on a console that are {'errors' if bad else 'no errors'}")
 
 
-def processes_of(mark, word=b""):
-    """Processes that have a runner's mark in their environment, a word in their command line."""
+def processes_of(mark: str, word: bytes = b"") -> list[int]:
+    """Processes with a runner's mark in their environment and a word in their command line."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -98,7 +108,8 @@ def processes_of(mark, word=b""):
     return found
 
 
-def wait_until(condition, seconds):
+def wait_until(condition: Callable[[], object], seconds: float) -> bool:
+    """Wait for a condition. Returns whether it was met in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -107,41 +118,45 @@ def wait_until(condition, seconds):
     return True
 
 
-# What a runner is in the middle of, how a process of that is known, and the runner:
-# of a make in one of its lanes.
-GUEST = ("guest", b"lab.share=",
-         [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox", "hang"])
-MAKE = ("make", b"sleep\x0060",
-        [sys.executable, "-c", "from rpcrdma_lab import __main__ as lab, check, host; "
-         "check.PARTS = {'make': check.Part(lambda report: "
-         "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60'), 60)}; "
-         "lab.main()", "check", "make"])
+class Runner(NamedTuple):
+    """A run to be killed: what it runs then, a word in that process's command, its own command."""
+    what: str
+    word: bytes
+    argv: list[str]
 
 
-def dies_with_runner(test, middle, number):
-    """A runner gets a signal; nothing of it may be left."""
-    what, word, argv = middle
+GUEST = Runner("guest", b"lab.share=",
+               [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox", "hang"])
+MAKE = Runner("make", b"sleep\x0060",
+              [sys.executable, "-c", "from rpcrdma_lab import __main__ as lab, check, host; "
+               "check.PARTS = {'make': check.Part(lambda report: "
+               "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60'), 60)}; "
+               "lab.main()", "check", "make"])
+
+
+def dies_with_runner(test: Test, killed: Runner, number: int) -> None:
+    """Send a signal to a runner; no process of it may be left."""
     mark = f"{os.getpid()}-{number}"
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    with subprocess.Popen(killed.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL,
                           env=dict(os.environ, PYTHONPATH=str(LAB),
                                    RPCRDMA_LAB_TEST=mark)) as runner:
-        begun = wait_until(lambda: processes_of(mark, word), 60)
+        begun = wait_until(lambda: processes_of(mark, killed.word), 60)
         runner.send_signal(number)
-        # Sooner than the guest would be given up for its silence
+        # Before the runner would kill the guest because it does not answer
         gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 5)
         runner.kill()
     for pid in processes_of(mark):
         os.kill(pid, signal.SIGKILL)
-    test.step(begun and gone, f"a runner ended by {signal.Signals(number).name} "
-              f"takes its {what} along")
+    test.step(begun and gone, f"{signal.Signals(number).name} ends a runner and its {killed.what}")
 
 
-def run(report):
-    peer.program()      # those that are started below find it made
+def run(report: Reporter) -> None:
+    """All tests of the lab itself."""
+    peer.program()      # so that the runs started below need not build it
     with report.test("the lab reports planted faults") as test:
-        planted(test)
-        told_apart(test)
+        planted_faults(test)
+        console_lines(test)
     with report.test("guests die with their runner") as test:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             dies_with_runner(test, GUEST, number)

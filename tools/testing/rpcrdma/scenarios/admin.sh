@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   what an administrator sets, and sees in the log and in mountstats, is as documented
+# shows:   tunables, the log, counters and mountstats are as the administrator guide says
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # modules: ours
 # host:    documented
 
-# Name, default, lowest and highest value
+# The name, default, lowest and highest value of each tunable
 tunables() {
 	cat <<-END
 		rdma_slot_table_entries              128    2 16384
@@ -37,7 +37,7 @@ client() {
 			"$(default svc_rdma/max_requests)" on/on 32
 	statistics
 	need "tunables get other values" other_values
-	check "the log has a connection with these" mount_logs 8192/4096 32 16 on/off 4
+	check "the log has a connection with the other values" mount_logs 8192/4096 32 16 on/off 4
 	wrong_port
 }
 
@@ -45,7 +45,7 @@ client() {
 
 set_tunables() {
 	local name default low high
-	check "there is nothing but the known tunables and counters" \
+	check "there are no other tunables and counters than the documented ones" \
 		is "$(known)" "$(cd /proc/sys/sunrpc && ls -d rdma_* svc_rdma/* | sort)"
 	while read -r name default low high; do
 		check "$name is $default" has "$name" "$default"
@@ -63,11 +63,13 @@ default() {
 	tunables | awk -v name="$1" '$1 == name { print $2 }'
 }
 
+# has NAME VALUE: whether a tunable has a value.
 has() {
 	local value
 	read -r value <"/proc/sys/sunrpc/$1" && is "$2" "$value"
 }
 
+# takes NAME VALUE...: set a tunable to each of these values.
 takes() {
 	local value
 	for value in "${@:2}"; do
@@ -75,7 +77,7 @@ takes() {
 	done
 }
 
-# refused WHY NAME VALUE...: and what was there before stays
+# refused WHY NAME VALUE...: each of these values is refused, and the old value stays.
 refused() {
 	local before value
 	read -r before <"/proc/sys/sunrpc/$2"
@@ -93,8 +95,8 @@ other_values() {
 
 # The log
 
-# What the module has said since dmesg was cleared: errors have their names, and
-# a port that nobody has chosen has none
+# What the module has logged since dmesg was cleared. Error numbers are replaced by their
+# names, ports that the kernel has chosen by "any".
 logged() {
 	dmesg --notime | sed -En 's/^rpcrdma: //; T
 		s/:[3-6][0-9]{4}: /:any: /
@@ -106,9 +108,9 @@ logged_is() {
 	is "$1" "$(logged)"
 }
 
-# mount_logs INLINE CREDITS GRANT REMOTE_INVALIDATION READS: a connection's begin
-# and its end, at each end. In one kernel both may log at the same instant, and the
-# rate limit lets but one of them through then, so there is another chance.
+# mount_logs INLINE CREDITS GRANT REMOTE_INVALIDATION READS: both ends of a connection log
+# its begin and its end. This is tried three times: both ends are in one kernel, and if
+# they log at the same instant the rate limit drops one of the lines.
 mount_logs() {
 	local n on="on ${DEVICE}0 port 1: inline $1, credits" off="remote invalidation $4, reads"
 	local wanted="$SERVER4:$PORT: closed: -ESHUTDOWN
@@ -125,11 +127,11 @@ $SERVER4:any: closed: -ECONNRESET"
 
 wrong_port() {
 	local why="rejected: invalid service ID"
-	# Its TCP finds nobody, before there is anything to reject.
+	# With siw the TCP connection is refused, so there is no request to be rejected.
 	[ "$DEVICE" = rxe ] || why="not connected: -ECONNREFUSED"
 	dmesg --clear
-	check "where nobody listens a mount fails" not mount_at $((PORT + 1))
-	check "the log has why: $why" grep -x "$SERVER4:$((PORT + 1)): $why" <(logged)
+	check "a mount fails at a port without a listener" not mount_at $((PORT + 1))
+	check "the log has the reason: $why" grep -x "$SERVER4:$((PORT + 1)): $why" <(logged)
 }
 
 mount_at() {
@@ -137,7 +139,7 @@ mount_at() {
 	nfs_mount 3 rdma /mnt retry=0
 }
 
-# mountstats, and what reads it
+# mountstats, and the programs that read it
 
 statistics() {
 	head -c 1M /dev/urandom >/tmp/data
@@ -147,13 +149,13 @@ statistics() {
 	counts >/tmp/before
 	check "16 times 64 KiB are written and read" there_and_back
 	counts >/tmp/after
-	check "the log has nothing of that" not grep -Ev ' (connected|accepted) on ' <(logged)
+	check "the log has no line about that" not grep -Ev ' (connected|accepted) on ' <(logged)
 	check "32 Calls were sent, or more" [ "$(more sent)" -ge 32 ]
-	check "the server received each, and each got its Reply" is "$(more sent) $(more sent)" "$(more recv replies)"
+	check "the server received all of them, and all of them got a Reply" is "$(more sent) $(more sent)" "$(more recv replies)"
 	check "octets and chunks are counted" is "2097152 1048576 16 16" \
 		"$(more offered placed read write)"
 	check "mountstats has $FIELDS numbers for the connection" has_numbers
-	check "nfs-utils' mountstats prints the same ones, in its order" is \
+	check "nfs-utils' mountstats prints the same numbers, in its order" is \
 		"$(numbers 3 4 {6..8} {11..21} 24 22 23 {25..27})" "$(by_mountstats)"
 	check "nfsiostat has 64 KiB for each READ and WRITE" is "64 64" "$(by_nfsiostat)"
 	check "the server's counters cannot be reset" no_reset
@@ -166,7 +168,7 @@ there_and_back() {
 		cmp /tmp/data /tmp/back
 }
 
-# numbers FIELD...: of mountstats, as the administrator guide has them
+# numbers FIELD...: fields of mountstats, numbered as in the administrator guide
 numbers() {
 	local fields n
 	read -ra fields < <(grep 'xprt:.rdma ' /proc/self/mountstats)
@@ -188,7 +190,7 @@ counts() {
 		sed 's/rdma_stat_//; s/:/ /'
 }
 
-# more NAME...: by how much each has grown
+# more NAME...: by how much each counter has grown
 more() {
 	local name
 	for name in "$@"; do
@@ -196,13 +198,13 @@ more() {
 	done | xargs
 }
 
-# All but how long it is idle, and averages
+# All numbers except the idle time and averages
 by_mountstats() {
 	mountstats mountstats --xprt /mnt |
 		sed -En '/Idle|Avg/d; s/^\t[^:]*: ([0-9]+).*/\1/p' | xargs
 }
 
-# KiB per operation, in the line after its name
+# KiB per operation, which is in the line after its name
 by_nfsiostat() {
 	nfsiostat /mnt | awk 'next_one { print int($3); next_one = 0 }
 			      /^(read|write):/ { next_one = 1 }' | xargs

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   the server calls its clients back by the connection that they made (RFC 8167)
+# shows:   the server sends its callbacks on the client's connection (RFC 8167)
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 
-# nfsd remembers for up to a minute what it has recalled, and delegates that no more:
-# by hashes in a filter of 256 bits, which more files would fill for everybody.
+# nfsd does not delegate what it has recalled in the last minute. It keeps hashes of these
+# files in a filter of 256 bits. With more files than these, the filter would be so full
+# that nfsd delegates hardly any file.
 FILES=16
 
 EVENTS=/sys/kernel/tracing/events/nfsd
 
-# A delegation that its client has not given back within a lease period is revoked.
-# That takes longer where everything does.
+# nfsd revokes a delegation if the client does not return it within a lease period. On
+# slow guests the client takes longer.
 server() {
 	LEASE=$(seconds 10)
 	server_begin
@@ -21,30 +22,30 @@ client() {
 	local vers
 	client_begin
 	for vers in 4.1 4.2; do
-		need "mount v$vers" told_of_session nfs_mount $vers rdma /mnt
+		need "mount v$vers" log_session nfs_mount $vers rdma /mnt
 		[ "$MODULE" != ours ] || check "v$vers: the server may call back with a whole page" \
 			grep "max_rqst_sz=4096 max_resp_sz=4096 .* max_reqs=16$" /tmp/session
 		check "v$vers: make $FILES files" make_files $vers
 		check "v$vers: the server delegates most of them" wait_for 20 delegated $vers
 		trace_recalls
-		check "v$vers: and has them back as soon as somebody else writes" recalled $vers
+		check "v$vers: it recalls them when another process writes" recalled $vers
 		if [ -e $EVENTS/nfsd_cb_recall_done ]; then
-			check "v$vers: each recall was answered, and the first time" each_answered
+			check "v$vers: each recall was sent once and answered" each_answered
 			say "v$vers: $(cat /tmp/recalls)"
 		else
-			skip "v$vers: each recall was answered, and the first time" \
-				"this kernel does not trace it"
+			skip "v$vers: each recall was sent once and answered" \
+				"this kernel does not trace recalls"
 		fi
-		check "v$vers: nothing is delegated any more" is 0 "$(delegations)"
+		check "v$vers: the client has no delegation any more" is 0 "$(delegations)"
 		check "v$vers: the client reads what was written" is $FILES "$(cat /mnt/$vers.* | grep -c more)"
-		check "v$vers: nothing was revoked" is 0 "$(asked_about_stateids)"
+		check "v$vers: no delegation was revoked" is 0 "$(tested_stateids)"
 		check "umount" umount /mnt
 	done
 }
 
-# told_of_session COMMAND...: what NFS itself prints meanwhile of the session's
-# backward direction goes to /tmp/session. 16 is NFSDBG_PROC.
-told_of_session() {
+# log_session COMMAND...: write what NFS prints meanwhile about the session's backward
+# channel to /tmp/session. 16 is NFSDBG_PROC.
+log_session() {
 	local status
 	echo 16 >/proc/sys/sunrpc/nfs_debug
 	"$@"
@@ -54,7 +55,7 @@ told_of_session() {
 	return $status
 }
 
-# Others for each version: what was recalled is not delegated again so soon.
+# Each version has files of its own, because nfsd does not delegate the same ones again.
 make_files() {
 	local n
 	for ((n = 0; n < FILES; n++)); do
@@ -78,8 +79,8 @@ trace_recalls() {
 	done
 }
 
-# Writers who are kept waiting: all at a time, for there are fewer credits for that
-# than files.
+# The server keeps writers waiting until the delegation is returned. All of them write at
+# the same time, because then there are more recalls than credits for them.
 recalled() {
 	local n pids=() status=0
 	for ((n = 0; n < FILES; n++)); do
@@ -93,7 +94,7 @@ recalled() {
 	return $status
 }
 
-# How long that took is printed for those who want to know.
+# Also writes a summary with the longest time to /tmp/recalls.
 each_answered() {
 	awk -v held="$HELD" '
 		{ match($0, / [0-9]+\.[0-9]+: /); time = substr($0, RSTART + 1, RLENGTH - 3) }
@@ -105,13 +106,13 @@ each_answered() {
 			if (time - begun[id] > longest) longest = time - begun[id]
 		}
 		END {
-			printf "%d held, %d recalls, %d answers, %d of them bad, the last after %.3f s\n",
+			printf "%d held, %d recalls, %d answers, %d of them bad, the slowest after %.3f s\n",
 				held, recalls, answers, bad, longest
 			exit !(recalls >= held && answers == recalls && !bad)
 		}' /sys/kernel/tracing/trace >/tmp/recalls || { cat /tmp/recalls; return 1; }
 }
 
-# A client does so if an answer tells it that something was revoked.
-asked_about_stateids() {
+# A client sends TEST_STATEID when an answer tells it that something was revoked.
+tested_stateids() {
 	awk '$1 == "TEST_STATEID:" { n += $2 } END { print n + 0 }' /proc/self/mountstats
 }

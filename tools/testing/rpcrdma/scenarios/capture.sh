@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   someone else's eyes: tshark dissects the traffic between two guests
+# shows:   tshark finds no error in the traffic between two guests
 # guests:  um
 # also:    debian-6.1 debian-6.12
 # devices: rxe
 # ends:    2
 # host:    dissect
+#
+#   end 1: server                       end 2: client
+#   +---------------------------+       +-----------------------------+
+#   | nfsd, rdma port 20049     |       | mount at /mnt, NFSv3 and 4.2|
+#   | rxe0                      |       | rxe0                        |
+#   | 10.17.0.1, fd17::1        |       | 10.17.0.2, fd17::2          |
+#   | vec0 (um), eth0 (QEMU) ---|-------|--- vec0, eth0: tcpdump      |
+#   +---------------------------+       +-----------------------------+
+#                                         tshark on the host
 
 . "${BASH_SOURCE%/*}/../guest/wire.sh"
 
@@ -35,10 +44,10 @@ copy_in_sizes() {
 
 dissect() {
 	local chunks
-	flawless wire
-	say "messages by type: $(among wire '!nomsg && message') RDMA_MSG, $(among wire nomsg) RDMA_NOMSG"
-	say "credits seen: $(cut -f4 "$OUT2/wire.packets" | sort -nu | xargs)"
+	check_capture wire
+	say "messages by type: $(count_of wire '!nomsg && message') RDMA_MSG, $(count_of wire nomsg) RDMA_NOMSG"
+	say "credit values: $(cut -f4 "$OUT2/wire.packets" | sort -nu | xargs)"
 	for chunks in reads writes reply; do
-		check "with a chunk in $chunks: $(among wire $chunks)" seen wire $chunks
+		check "messages with a chunk in $chunks: $(count_of wire $chunks)" seen wire $chunks
 	done
 }

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   64 MiB of random data (8 on a slow guest) survive the way to the server and back
+# shows:   64 MiB of random data (8 on a slow guest) are the same on the server and back
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
-# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
+# skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 client() {
 	client_begin
 	need "make random data" dd if=/dev/urandom of=/tmp/data bs=1M count=$((SLOW ? 8 : 64))
-	each_version copy_out_and_in
+	each_version copy_and_compare
 	rm -f /tmp/data
 }
 
-copy_out_and_in() {
+copy_and_compare() {
 	check "v$1: copy to the server" cp /tmp/data /mnt/data
 	drop_caches
 	check "v$1: the server has what was written" same_sum /tmp/data $LOCAL/data
 	check "v$1: copy back" cp /mnt/data /tmp/back
-	check "v$1: what came back is what was written" same_sum /tmp/data /tmp/back
+	check "v$1: the copy is what was written" same_sum /tmp/data /tmp/back
 	rm -f /mnt/data /tmp/back
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   an NFSv4 Call that the server drops is sent again, one that takes long is waited for
+# shows:   the client repeats an NFSv4 Call that the server drops, and waits for a slow one
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -8,20 +8,21 @@
 
 . /lab/guest/peer.sh
 
-# What listens at this port is the peer.
+# The port of the scripted peer
 PEER_PORT=20050
-# Tenths of a second: the first time-out of a Call. The major one is five times
-# that, so that it is not over a second time before all is done.
+# The first timeout of a Call, in tenths of a second
 TIMEO=$(seconds 20)
+# The major timeout is five times that; in seconds. The test must end before it expires a
+# second time.
 MAJOR=$((TIMEO / 2))
-# Seconds for all of that
-AT_LAST=$((4 * MAJOR))
+# Seconds after which the mount is given up
+LIMIT=$((4 * MAJOR))
 NFS4ERR_MINOR_VERS_MISMATCH=10021
 
 client() {
 	local vers
 	client_begin
-	need "the peer" peer_up
+	need "prepare the peer" peer_up
 	for vers in 4.0 4.1; do
 		dropped $vers
 		slow $vers
@@ -33,39 +34,41 @@ call_of() {
 	echo ". 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 4 $1 ..."
 }
 
-# The mount's first Call is a NULL, its second SETCLIENTID or EXCHANGE_ID. Each of
-# these lines is about the second.
+# A mount's first Call is a NULL, its second one SETCLIENTID or EXCHANGE_ID. These script
+# lines are about the second.
 CALL="expect $(call_of $COMPOUND)"
 SAME_CALL="expect <0 1 . $RDMA_MSG $NO_CHUNKS <0 0 2 100003 4 $COMPOUND ..."
-# It ends the mount.
+# With this error the mount ends.
 ANSWER="send <0 1 32 $RDMA_MSG $NO_CHUNKS $(accepted "<0") $NFS4ERR_MINOR_VERS_MISMATCH 0 0"
 
-# peer_hears LINE...: after the NULL, whose Reply grants 32 credits
-peer_hears() {
-	peer_start "patience $AT_LAST" "private $PRIVATE" "listen $SERVER4 $PEER_PORT" accept \
+# peer_answers_null LINE...: start the peer. It answers the NULL, granting 32 credits, and
+# then executes these lines.
+peer_answers_null() {
+	peer_start "patience $LIMIT" "private $PRIVATE" "listen $SERVER4 $PEER_PORT" accept \
 		"expect $(call_of $NULL)" \
 		"send <0 1 32 $RDMA_MSG $NO_CHUNKS $(accepted "<0")" "$@"
 }
 
-# On a connection that has brought a Reply, and as the first Call of the next one
+# The Call is dropped twice: on a connection that has had a Reply, and as the first Call
+# on the next connection.
 dropped() {
-	peer_hears "$CALL" closed accept "$SAME_CALL" closed accept "$SAME_CALL" "$ANSWER"
+	peer_answers_null "$CALL" closed accept "$SAME_CALL" closed accept "$SAME_CALL" "$ANSWER"
 	check "v$1: a Call that is dropped twice gets its Reply" mount_fails "$1"
 	peer_stop
 }
 
-# Longer than the first time-out, and not as long as the major one
+# The answer takes longer than the first timeout and less than the major one.
 slow() {
-	peer_hears "$CALL" "sleep $((MAJOR / 2))" "$ANSWER"
-	check "v$1: a Call that takes long gets its Reply" mount_fails "$1"
+	peer_answers_null "$CALL" "sleep $((MAJOR / 2))" "$ANSWER"
+	check "v$1: a slow Call gets its Reply" mount_fails "$1"
 	peer_stop
 }
 
-# As the answer says, and not because the time is up
+# The mount must fail because of the answer, and not because of the time limit.
 mount_fails() {
 	local status
 	mkdir -p /mnt
-	timeout $AT_LAST mount -t nfs \
+	timeout $LIMIT mount -t nfs \
 		-o "vers=$1,proto=rdma,port=$PEER_PORT,timeo=$TIMEO,retrans=4,retry=0" \
 		"$SERVER4:$EXPORT" /mnt
 	status=$?

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   without a server a soft mount fails, and a hard one can be unmounted by force
+# shows:   while the server is stopped a soft mount fails, and a hard one can be unmounted
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -7,49 +7,49 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# Two seconds, and two more, until sunrpc calls it a time-out
-QUICKLY=timeo=20,retrans=1
+# sunrpc reports a timeout after two seconds and two more.
+SHORT=timeo=20,retrans=1
 
 client() {
 	local vers
 	client_begin
 	for vers in 3 4.2; do
 		soft $vers
-		dead $vers force -f
+		dead $vers -f
 	done
-	# What is left of a v4 mount would ask for its server for minutes.
-	dead 3 lazily -l
+	# Not with v4: after umount -l it keeps trying to reach its server for minutes.
+	dead 3 -l
 }
 
 soft() {
-	need "soft v$1: mount" nfs_mount "$1" rdma /mnt soft,$QUICKLY
+	need "soft v$1: mount" nfs_mount "$1" rdma /mnt soft,$SHORT
 	check "soft v$1: I/O" io_once
 	need "soft v$1: stop the server" rpc.nfsd 0
 	check "soft v$1: I/O fails" not io_once
 	need "soft v$1: start the server" server_start
-	check "soft v$1: I/O" wait_for $PATIENCE io_once
+	check "soft v$1: I/O" wait_for $RECOVERY io_once
 	check "soft v$1: umount" umount /mnt
 }
 
-# dead VERSION HOW OPTION: somebody hangs in I/O meanwhile.
+# dead VERSION OPTION: unmount while a process waits for I/O.
 dead() {
-	local what="v$1, $2" writer
-	need "$what: mount" nfs_mount "$1" rdma /mnt $QUICKLY
+	local what="v$1, umount $2" writer
+	need "$what: mount" nfs_mount "$1" rdma /mnt $SHORT
 	check "$what: I/O" io_once
 	need "$what: stop the server" rpc.nfsd 0
 	io_once >/tmp/writer.log 2>&1 &
 	writer=$!
 	sleep 2
 	check "$what: I/O waits" kill -0 $writer
-	check "$what: umount $3" wait_for $PATIENCE unmounted "$3"
-	# Of a mount that went lazily nothing is left when nobody uses it any more.
+	check "$what: it is unmounted" wait_for $RECOVERY unmounted "$2"
+	# After umount -l the mount ends when no process uses it any more.
 	pkill -9 -x dd
-	check "$what: the writer ends" wait_for $PATIENCE not kill -0 $writer
+	check "$what: the writer ends" wait_for $RECOVERY not kill -0 $writer
 	need "$what: start the server" server_start
 }
 
-# The first time ends the RPCs of whoever keeps it busy. Nothing here may ask the
-# server, as looking at /mnt would.
+# unmounted OPTION: the first umount may only end the RPCs that keep the mount busy.
+# Nothing here may send a Call, as looking at /mnt would do.
 unmounted() {
 	umount "$1" /mnt || not grep -q ' /mnt nfs' /proc/mounts
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a connection that either end drops again and again loses no RPC and repeats none
+# shows:   when either end keeps dropping the connection, no RPC is lost or executed twice
 # guests:  um-debug/rxe
 # also:    um-debug/siw smp-debug
 # devices: rxe siw
@@ -20,18 +20,19 @@ client() {
 	done
 }
 
-# dropped_by END VERSION
+# dropped_by END VERSION: I/O while an end drops the connection every 50th time
 dropped_by() {
 	local what="v$2, by the $1" before
 	before=$(connections_made)
 	need "$what: every 50th time" drop_by "$1"
-	check "$what: each change is made once" change_things /mnt/things
+	check "$what: each change is executed once" change_things /mnt/things
 	check "$what: verified I/O" fio_verify --direct=1 --bsrange=4k-256k --numjobs=2
-	check "$what: no more" eval "echo 0 >$INJECT/probability"
+	check "$what: stop that" eval "echo 0 >$INJECT/probability"
 	say "$what: $(($(connections_made) - before)) new connections"
 	check "$what: connections were dropped" [ "$(connections_made)" -gt $((before + 1)) ]
 }
 
+# drop_by END: configure the fault injection.
 drop_by() {
 	local end ignore
 	for end in client server; do
@@ -46,8 +47,8 @@ drop_by() {
 		echo 100 >$INJECT/probability
 }
 
-# Done twice, each of these would fail the second time. For NFSv3 it is the
-# server's cache of Replies that has to know a Call again, by any connection.
+# Each of these operations fails if it is executed twice. With NFSv3 the server's duplicate
+# request cache must recognise a Call that is repeated on another connection.
 change_things() {
 	perl -e '
 		my $in = shift;

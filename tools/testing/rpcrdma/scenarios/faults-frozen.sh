@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   writes that the server is still executing for an earlier connection cost no further one
+# shows:   repeated WRITEs that the server is still executing break no further connection
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -8,12 +8,13 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# More than are ever stuck, so that some are left to drop what is sent again
+# More threads than ever wait for the frozen file system, so that others can drop repeated
+# Calls
 NFSD_THREADS=32
 
 JOBS=8
-# Less than a minute, after which a kernel calls a thread hung; and than the second
-# time-out of a v3 mount with timeo=100.
+# Seconds. Less than a minute, after which the kernel reports a hung task, and less than
+# the second timeout of a v3 mount with timeo=100.
 FROZEN=25
 
 server() {
@@ -23,7 +24,7 @@ server() {
 	need "listen for rdma on port $PORT" listen
 }
 
-# Nobody can freeze a tmpfs.
+# A tmpfs cannot be frozen, so the export is an ext4 on a loop device.
 disk_up() {
 	mountpoint -q /srv || mount -t tmpfs -o size=1500m srv /srv
 	modprobe -q -a loop ext4
@@ -32,7 +33,7 @@ disk_up() {
 }
 
 server_done() {
-	check "the file system goes" disk_down
+	check "remove the file system" disk_down
 	server_end
 }
 
@@ -45,39 +46,39 @@ client() {
 	client_begin
 	head -c 1M /dev/urandom >/tmp/data
 	need "mount v3" nfs_mount 3 rdma /mnt timeo=100
-	# Its client sends again by another connection after ten seconds.
+	# The v3 client repeats its Calls on another connection after ten seconds.
 	frozen v3 true
 	need "umount v3" umount /mnt
 	need "mount v4.0" nfs_mount 4.0 rdma /mnt
-	# Its client waits for as long as there is the connection.
+	# The v4 client waits while it has a connection, so the connection is broken.
 	frozen v4.0 device_bounce
 	need "umount v4.0" umount /mnt
 }
 
-# frozen WHAT BREAK...: so is what the export lies on, while files are written and
-# others are read; and then the connection is broken
+# frozen WHAT BREAK...: freeze the export's file system while files are written and
+# another one is read, then break the connection with the command BREAK.
 frozen() {
 	local what=$1 before made since
-	need "$what: there are files" files_made
+	need "$what: make files" files_made
 	before=$(connections_made)
-	check "$what: the export is frozen" fsfreeze -f $LOCAL
+	check "$what: freeze the export" fsfreeze -f $LOCAL
 	since=$SECONDS
 	read_on &
 	write_all
 	sleep 2
-	check "$what: the connection is broken: ${*:2}" "${@:2}"
+	check "$what: break the connection: ${*:2}" "${@:2}"
 	wait_for $FROZEN is_over $((since + FROZEN))
 	made=$(($(connections_made) - before))
-	check "$what: it thaws" fsfreeze -u $LOCAL
-	check "$what: one connection, or two, is all that it took" [ $made -le 2 ]
-	check "$what: but one it took" [ $made -ge 1 ]
+	check "$what: unfreeze the export" fsfreeze -u $LOCAL
+	check "$what: two new connections at most" [ $made -le 2 ]
+	check "$what: one new connection at least" [ $made -ge 1 ]
 	since=$SECONDS
-	check "$what: all writers go on, and end well" written
-	say "$what: $made new connections, and $((SECONDS - since)) s to the end of the last writer"
+	check "$what: all writers continue and succeed" written
+	say "$what: $made new connections, the last writer ended after $((SECONDS - since)) s"
 	rm /tmp/read.on
 	wait
-	check "$what: the data are right" files_right
-	check "$what: all is as before: verified I/O" fio_verify --direct=1 --bs=64k --numjobs=$JOBS
+	check "$what: the data are correct" files_right
+	check "$what: verified I/O after that" fio_verify --direct=1 --bs=64k --numjobs=$JOBS
 	rm -f /mnt/file.* /mnt/other
 }
 
@@ -94,7 +95,7 @@ files_made() {
 	cp /tmp/data /mnt/other && sync
 }
 
-# Each Reply has the client connect anew at once when it has to.
+# With these Replies the client reconnects at once when the connection breaks.
 read_on() {
 	: >/tmp/read.on
 	while [ -e /tmp/read.on ]; do
@@ -116,7 +117,7 @@ write_one() {
 }
 
 written() {
-	wait_for $PATIENCE all_ended && is "$(yes 0 | head -n $JOBS)" "$(cat /tmp/written.*)"
+	wait_for $RECOVERY all_ended && is "$(yes 0 | head -n $JOBS)" "$(cat /tmp/written.*)"
 }
 
 all_ended() {

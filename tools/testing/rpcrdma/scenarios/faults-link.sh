@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   I/O goes on after the network was down, and after its device was gone
+# shows:   I/O continues after the network was down, and after the device was removed
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -7,7 +7,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# Client and server are on this device: both lose it at a time.
+# Client and server use the same device: both lose it at the same time.
 client() {
 	local vers
 	client_begin
@@ -15,7 +15,7 @@ client() {
 		need "mount v$vers" nfs_mount $vers rdma /mnt
 		if [ "$DEVICE" = rxe ]; then
 			skip "v$vers: the network goes down and comes up" \
-				"afterwards rxe connects no more, with the kernel's own module neither"
+				"rxe makes no connections after that, with the kernel's own module as well"
 		else
 			survives "v$vers: the network goes down and comes up" link_bounce
 		fi

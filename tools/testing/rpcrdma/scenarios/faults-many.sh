@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   160 connections of one host, and of ten, soon work again when the server is back, and nobody is refused
+# shows:   160 connections of one host, or of ten, work again soon after the server restarts
 # guests:  um
 # devices: rxe siw
 # modules: ours
@@ -7,69 +7,68 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# Each mount is of another address of the server, with as many connections as sunrpc
-# allows. For 1,024 it takes 64 mounts, some time and memory; how long it takes then
-# is said, too.
+# Each mount uses another address of the server, with as many connections as sunrpc
+# allows. MOUNTS=64 tests 1,024 connections, which takes much time and memory.
 MOUNTS=10
 NCONNECT=16
 CONNECTIONS=$((MOUNTS * NCONNECT))
 
-# Seconds from when the server listens until all connections have brought a Reply.
-# A refused client asks again after three.
+# Seconds from when the server listens until all connections have had a Reply. A client
+# that was refused tries again after three seconds.
 SOON=5
 
-# What all mounts together ask for: less than the guest can do, or it would be the
-# reading that is measured.
+# Reads per second of all mounts together: fewer than the guest can do. Otherwise the
+# scenario would measure the load.
 IOPS=1600
 
 client() {
 	client_begin
-	# By default nfsd closes connections when there are so many.
-	need "nfsd allows them all" eval "echo 4096 >/proc/fs/nfsd/max_connections"
-	need "a file" eval "head -c 1M /dev/urandom >$LOCAL/data"
-	# What has an address of a network that has one already goes by that one.
+	# By default nfsd closes connections when it has so many.
+	need "raise nfsd's limit of connections" eval "echo 4096 >/proc/fs/nfsd/max_connections"
+	need "make a file" eval "head -c 1M /dev/urandom >$LOCAL/data"
+	# With /24 all addresses are in one network, and all connections come from the first one.
 	bounce "one host" 10.17.1 24
 	bounce "$MOUNTS hosts" 10.17.2 32
-	check "nfsd has its own limit again" eval "echo 0 >/proc/fs/nfsd/max_connections"
+	check "restore nfsd's limit" eval "echo 0 >/proc/fs/nfsd/max_connections"
 }
 
-# bounce WHOSE NETWORK PREFIX
+# bounce WHOSE NETWORK PREFIX: restart the server while all connections are used.
 bounce() {
 	local what="$CONNECTIONS connections of $1" net=$2 since newcomer
-	need "$what: addresses" addresses_up "$2" "$3"
-	need "$what: mounts" mount_them
+	need "$what: add addresses" addresses_up "$2" "$3"
+	need "$what: mount" mount_them
 	begin_reading
-	need "$what: all are in use" wait_for $PATIENCE all_read
-	is_traced 1
+	need "$what: all are in use" wait_for $RECOVERY all_read
+	trace_connections 1
 	dmesg --clear
-	need "$what: the server stops" rpc.nfsd 0
+	need "$what: stop the server" rpc.nfsd 0
 	sleep 1
 	note_read
-	need "$what: it starts" server_start
+	need "$what: start the server" server_start
 	since=$(now)
 	mount_at "$net.$((MOUNTS + 1))" new >/tmp/new.log 2>&1 &
 	newcomer=$!
-	check "$what: all are back within $(seconds $SOON) s" wait_for $SOON all_read
-	check "$what: they are back" wait_for $PATIENCE all_read
+	check "$what: all work again within $(seconds $SOON) s" wait_for $SOON all_read
+	check "$what: all work again" wait_for $RECOVERY all_read
 	say "$what: after $(awk -v since=$since -v now=$(now) 'BEGIN { printf "%.1f", now - since }') s"
 	wait $newcomer
-	check "$what: one that is mounted meanwhile gets in" ended $? 0 /tmp/new.log
-	is_traced 0
-	tell "$what"
-	check "$what: nobody was refused for the number" not grep -q 'too many' <(dmesg)
+	check "$what: a new mount at the same time succeeds" ended $? 0 /tmp/new.log
+	trace_connections 0
+	say_causes "$what"
+	check "$what: nfsd refused no connection because of the number" not grep -q 'too many' <(dmesg)
 	kill -INT $READER
 	wait $READER
-	check "$what: reading ends well" ended $? "0|128" /tmp/fio.out
-	check "$what: the data are right" same_sum /mnt/0/data $LOCAL/data
+	check "$what: reading succeeds" ended $? "0|128" /tmp/fio.out
+	check "$what: the data are correct" same_sum /mnt/0/data $LOCAL/data
 	check "$what: unmount" unmount_all
-	check "$what: the addresses go" addresses_down "$2" "$3"
+	check "$what: remove the addresses" addresses_down "$2" "$3"
 }
 
 now() {
 	echo $EPOCHREALTIME
 }
 
-# addresses_up NETWORK PREFIX: one more than there are mounts
+# addresses_up NETWORK PREFIX: add an address for each mount and one more.
 addresses_up() {
 	local n
 	for ((n = 1; n <= MOUNTS + 1; n++)); do
@@ -78,7 +77,7 @@ addresses_up() {
 	[ "$DEVICE" = siw ] || wait_for 10 gids "$1"
 }
 
-# With the first address of a network go the others.
+# Removed in reverse: without the first address of a network the kernel drops the others.
 addresses_down() {
 	local n
 	for ((n = MOUNTS + 1; n >= 1; n--)); do
@@ -86,7 +85,7 @@ addresses_down() {
 	done
 }
 
-# gids NETWORK: the device has one for each address of it
+# gids NETWORK: whether the device has a GID for each address of the network.
 gids() {
 	local prefix
 	prefix=$(printf 'ffff:%02x%02x:%02x' ${1//./ })
@@ -102,13 +101,13 @@ mount_them() {
 	is $CONNECTIONS "$(replies | wc -l)"
 }
 
-# mount_at ADDRESS NAME: and do not try again
+# mount_at ADDRESS NAME: mount without retries at /mnt/NAME.
 mount_at() {
 	local SERVER4=$1
 	nfs_mount 3 rdma "/mnt/$2" nconnect=$NCONNECT,retry=0
 }
 
-# More at a time than there are connections, so that each gets some
+# More READs at a time than there are connections, so that each connection gets some
 begin_reading() {
 	fio --name=read --filename_format='/mnt/$jobnum/data' --numjobs=$MOUNTS --thread \
 		--rw=randread --bs=4k --size=1m --direct=1 --ioengine=libaio \
@@ -118,12 +117,12 @@ begin_reading() {
 	note_read
 }
 
-# ended STATUS WANTED LOG: a status of fio, when it is interrupted, is 128
+# ended STATUS WANTED LOG: check an exit status. fio's is 128 when it is interrupted.
 ended() {
 	[[ $1 =~ ^($2)$ ]] || { echo "status $1:"; cat "$3"; return 1; }
 }
 
-# How many Replies each connection of the mounts has brought
+# How many Replies each connection of the mounts has had
 replies() {
 	awk '$1 == "device" { here = $5 ~ "^/mnt/[0-9]" }
 	     here && $1 == "xprt:" { print $9 }' /proc/self/mountstats
@@ -133,8 +132,8 @@ note_read() {
 	replies >/tmp/replies
 }
 
-# Each has brought one more since. One process for it all, as each costs the
-# machine what several connections do.
+# Each connection has had another Reply since note_read. This is a single process,
+# because starting one costs the guest as much as several connections do.
 all_read() {
 	awk -v connections=$CONNECTIONS '
 		FNR == NR { was[NR] = $1; next }
@@ -143,7 +142,8 @@ all_read() {
 		END { exit more != connections }' /tmp/replies /proc/self/mountstats
 }
 
-is_traced() {
+# trace_connections 1|0: start or stop tracing connections.
+trace_connections() {
 	local tracing=/sys/kernel/tracing name
 	[ "$1" = 0 ] || : >$tracing/trace
 	for name in state event; do
@@ -151,9 +151,8 @@ is_traced() {
 	done
 }
 
-# Where the time went. What the server closes without having been stopped is what
-# nfsd finds too many.
-tell() {
+# say_causes WHAT: print what took the time.
+say_causes() {
 	local trace=/sys/kernel/tracing/trace
 	say "$1: $(grep -c ' event=REJECTED' $trace) times rejected," \
 		"$(grep -c ' event=UNREACHABLE' $trace) times not reached," \

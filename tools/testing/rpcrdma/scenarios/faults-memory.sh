@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   when memory is refused to the module, it connects later or not at all, and I/O goes on
+# shows:   failed allocations of the module may delay or fail a mount, but no I/O
 # guests:  um-debug/rxe
 # also:    um-debug/siw
 # devices: rxe siw
@@ -7,19 +7,18 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# Only what is allocated below a function of rpcrdma may fail, be it for itself
-# or by the device on its behalf. The kernel says nothing of these failures
-# (verbose=0), but vmalloc() would, with a call trace: it is left out, so that
-# whatever trace does appear is a fault.
+# Only allocations with a function of rpcrdma in their call trace fail: its own, and those
+# of the device on its behalf. The kernel prints nothing about them (verbose=0). vmalloc()
+# would print a call trace, so its allocations do not fail, and any call trace is an error.
 DEBUGFS=/sys/kernel/debug
 
 client() {
 	local kind room refused
 	client_begin
 	for kind in failslab fail_page_alloc; do
-		need "$kind can be aimed at rpcrdma" aim $kind
+		need "configure $kind for rpcrdma" configure $kind
 	done
-	# In octets, and in pages: what it may have before it is refused something
+	# How much is allocated before an allocation fails: in octets, and in pages
 	for room in 0 300 1000 3000 10000 30000 100000 300000 1000000; do
 		connect_with failslab $room
 	done
@@ -28,19 +27,21 @@ client() {
 	done
 	need "mount" nfs_mount 4.2 rdma /mnt
 	for kind in failslab fail_page_alloc; do
-		survives "one in five $kind for 3 s" starve $kind 5
+		survives "one in five $kind for 3 s" fail_for_3s $kind 5
 		refused=$((100000 - $(cat $DEBUGFS/$kind/times)))
-		say "$refused were refused"
-		check "one in five $kind for 3 s: some were refused" [ $refused -gt 0 ]
+		say "$refused allocations failed"
+		check "one in five $kind for 3 s: some allocations failed" [ $refused -gt 0 ]
 	done
 	check "umount" umount /mnt
 }
 
+# put KIND NAME VALUE: set a parameter of the fault injection.
 put() {
 	echo "$3" >"$DEBUGFS/$1/$2"
 }
 
-aim() {
+# configure KIND: have only allocations of rpcrdma fail.
+configure() {
 	local text size reject
 	text=$(cat /sys/module/rpcrdma/sections/.text)
 	size=$(awk '$1 == "rpcrdma" { print $2 }' /proc/modules)
@@ -54,8 +55,8 @@ aim() {
 	[ "$1" = failslab ] || { put "$1" ignore-gfp-highmem N && put "$1" min-order 0; }
 }
 
-# function_range NAME: its addresses, and that of whatever comes next. Read in the
-# small pieces that sort wants, this file takes a minute.
+# function_range NAME: the addresses of a function and of the symbol after it. cat, because
+# sort would read this file in small pieces, which takes a minute.
 function_range() {
 	sort <(cat /proc/kallsyms) | awk -v name="^$1\$" '
 		start && $1 != start { print "0x" start, "0x" $1; found = 1; exit }
@@ -63,37 +64,38 @@ function_range() {
 		END { exit !found }'
 }
 
-# refuse KIND ROOM EVERY TIMES
-refuse() {
+# fail_allocations KIND ROOM EVERY TIMES: after ROOM, fail every so many, so many times.
+fail_allocations() {
 	put "$1" space "$2" && put "$1" interval "$3" && put "$1" times "$4" && put "$1" probability 100
 }
 
-refuse_no_more() {
+stop_failures() {
 	put "$1" probability 0
 }
 
-# What is refused at first is there at the second attempt, by sunrpc or by us.
+# connect_with KIND ROOM: mount while one allocation fails. sunrpc or the module tries
+# again, and the second attempt gets the memory.
 connect_with() {
 	local what="$1 after $2" left
-	check "$what: mount, or be told of it" mount_refused "$1" "$2"
+	check "$what: mount, or fail with ENOMEM" mount_refused "$1" "$2"
 	left=$(cat $DEBUGFS/$1/times)
-	[ "$left" = 0 ] || say "nothing was refused"
-	[ "$left" = 0 ] || [ "$2" != 0 ] || check "$what: something was refused" false
-	mountpoint -q /mnt || need "$what: mount now" nfs_mount 3 rdma /mnt
+	[ "$left" = 0 ] || say "no allocation failed"
+	[ "$left" = 0 ] || [ "$2" != 0 ] || check "$what: an allocation failed" false
+	mountpoint -q /mnt || need "$what: mount again" nfs_mount 3 rdma /mnt
 	check "$what: I/O" use_it
 	check "$what: umount" umount /mnt
 }
 
 mount_refused() {
 	local status
-	refuse "$1" "$2" 1 1
+	fail_allocations "$1" "$2" 1 1
 	if nfs_mount 3 rdma /mnt >/tmp/mount.log 2>&1; then
 		use_it
 	else
 		grep -q "Cannot allocate memory" /tmp/mount.log
 	fi
 	status=$?
-	refuse_no_more "$1"
+	stop_failures "$1"
 	cat /tmp/mount.log
 	return $status
 }
@@ -103,13 +105,14 @@ use_it() {
 		same_sum /tmp/some /mnt/some
 }
 
-# starve KIND EVERY: what the module keeps for later it loses, and has to ask anew.
-starve() {
+# fail_for_3s KIND EVERY: meanwhile the shrinker takes the module's spare memory, so that
+# it must allocate again.
+fail_for_3s() {
 	local n
-	refuse "$1" 0 "$2" 100000
+	fail_allocations "$1" 0 "$2" 100000
 	for n in {1..10}; do
 		echo 2 >/proc/sys/vm/drop_caches
 		sleep 0.3
 	done
-	refuse_no_more "$1"
+	stop_failures "$1"
 }

@@ -5,58 +5,69 @@
 # devices: rxe siw
 # ends:    1 2
 # limit:   90
-# skip:    * rxe 1 *: what rxe sends to itself passes no interface that could lose it
+# skip:    * rxe 1 *: what rxe sends to itself passes no interface that could lose packets
 # skip:    um-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
 # skip:    smp-debug * 2 *: two of the slowest guests take minutes
 # skip:    * siw 2 inbox: siw between two guests hangs or crashes them, with the kernel's own module
+#
+# In one guest, over siw:               In two guests:
+#
+#   server and client                   end 1: server            end 2: client
+#   +--------------------------+        +------------------+     +------------------+
+#   | nfsd, port 20049;  mount |        | nfsd, port 20049 |     | mount at /mnt    |
+#   | siw0 on lab0: 10.17.0.1  |        | rxe0 or siw0     |     | rxe0 or siw0     |
+#   | lo: netem, because siw's |        | 10.17.0.1        |     | 10.17.0.2        |
+#   |     packets pass it      |        | vec0/eth0: netem |-----| vec0/eth0: netem |
+#   +--------------------------+        +------------------+     +------------------+
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# In reorder's terms: these do not wait the millisecond.
-BADLY="delay 1ms loss 1% reorder 5%"
+# The 5 % that are reordered are sent without the delay.
+NETEM="delay 1ms loss 1% reorder 5%"
 
-# Each loss costs rxe of 6.1 more than two seconds.
+# Each lost packet takes rxe of 6.1 more than two seconds.
 SIZE=1M
 [ "$GUEST" != debian-6.1 ] || SIZE=256K
 
-# In one guest siw's packets pass lo.
-bad_dev() {
+# The interface that loses packets
+lossy_dev() {
 	[ "$ENDS" = 2 ] && cable || echo lo
 }
 
-begin_badly() {
-	need "1 % of the packets on $(bad_dev) are lost, 5 % overtake" impair "$(bad_dev)" $BADLY
+begin_losses() {
+	need "lose 1 % and reorder 5 % of the packets on $(lossy_dev)" impair "$(lossy_dev)" $NETEM
 }
 
-end_well() {
-	tc -s qdisc show dev "$(bad_dev)" | sed 's/^/# /'
+end_losses() {
+	tc -s qdisc show dev "$(lossy_dev)" | sed 's/^/# /'
 	check "packets were lost" not no_loss
-	check "the network is as it was" impair_no_more "$(bad_dev)"
+	check "restore the network" impair_no_more "$(lossy_dev)"
 }
 
 no_loss() {
-	tc -s qdisc show dev "$(bad_dev)" | grep -q '(dropped 0,'
+	tc -s qdisc show dev "$(lossy_dev)" | grep -q '(dropped 0,'
 }
 
 server() {
 	server_begin
-	[ "$ENDS" = 1 ] || begin_badly
+	[ "$ENDS" = 1 ] || begin_losses
 }
 
 client() {
 	client_begin
-	begin_badly
+	begin_losses
 	head -c $SIZE /dev/urandom >/tmp/data
 	each_of 3 4.2
-	end_well
+	end_losses
 }
 
+# each_of VERSION...: I/O with each of these NFS versions
 each_of() {
 	local vers
 	for vers; do
 		check "mount v$vers" nfs_mount "$vers" rdma /mnt || continue
 		check "v$vers: write" dd if=/tmp/data of=/mnt/data bs=64k oflag=direct
-		check "v$vers: the data came back" read_back
+		check "v$vers: read and compare" read_back
 		check "v$vers: small files" small_files
 		check "umount v$vers" umount /mnt
 	done
@@ -76,6 +87,6 @@ small_files() {
 }
 
 server_done() {
-	[ "$ENDS" = 1 ] || end_well
+	[ "$ENDS" = 1 ] || end_losses
 	server_end
 }

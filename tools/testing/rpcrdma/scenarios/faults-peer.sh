@@ -1,61 +1,74 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   each of two guests loses its link, its device, its module or its peer, and I/O goes on
+# shows:   I/O continues after either of two guests lost its link, device, module or peer
 # guests:  um
 # also:    debian-6.12
 # devices: rxe
 # ends:    2
 # limit:   150
+#
+#   end 1: server                       end 2: client
+#   +---------------------------+       +---------------------------+
+#   | nfsd, rdma port 20049     |       | mount at /mnt             |
+#   | executes orders   <-------|-------|-- gives orders by files   |
+#   | rxe0                      |       | rxe0                      |
+#   | lab0: 10.17.0.1, a bridge |       | lab0: 10.17.0.2, a bridge |
+#   |   |                       |       |   |                       |
+#   | vec0 (um), eth0 (QEMU) ---|-------|-- vec0, eth0              |
+#   +---------------------------+       +---------------------------+
+#
+# The test takes vec0 or eth0 out of its bridge, or has it lose packets.
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
 server() {
-	need "a bridge" bridge_up
+	need "make a bridge" bridge_up
 	server_begin
 	take_orders &
 	echo $! >/tmp/orders.pid
 }
 
 client() {
-	need "a bridge" bridge_up
+	need "make a bridge" bridge_up
 	client_begin
-	# NFSv3: a server that was started anew does not wait for its clients.
+	# NFSv3, because then a restarted server does not wait for its clients.
 	need "mount" nfs_mount 3 rdma /mnt lookupcache=none
 	reconnects "the client's link goes down and comes up" cable_bounce
 	reconnects "the server's link goes down and comes up" order cable_bounce
 	reconnects "the client's device is deleted and added again" device_bounce
 	reconnects "the server's device is deleted and added again" order device_bounce
 	reconnects "the server's module is unloaded and loaded again" order reload
-	reconnects "it is unloaded with a connection half made" order reload_half_made
+	reconnects "it is unloaded while it accepts a connection" order reload_accepting
 	check "umount" umount /mnt
 	vanish
 }
 
-# The file that is written to as tracepoints are passed
+# What the tracepoints print
 TRACE=/sys/kernel/tracing/trace
 
 reload() {
 	rpc.nfsd 0 && unload && modprobe rpcrdma && server_start
 }
 
-# What the server says is lost: the client gives up its connection and asks for
-# a new one, which the server accepts, and so on. It is lost behind the bridge:
-# while an interface gets another qdisc it refuses packets, which a queue pair of
-# rxe does not survive.
-reload_half_made() {
+# All packets of the server are lost. So the client gives up its connection and requests a
+# new one, which the server begins to accept. The bridge's port loses them and not lab0: an
+# interface refuses packets while its qdisc is replaced, and rxe's queue pair would be in
+# error for ever.
+reload_accepting() {
 	impair "$(cable)" loss 100% && traced wait_for 15 grep -q state=ACCEPTING $TRACE &&
 		reload && impair_no_more "$(cable)"
 }
 
-# The server does not get to know that this client is gone, nor the client that
-# the server is, unless it asks: nobody uses the mount.
+# Client and server lose each other without notice while no process uses the mount. The
+# client must find that by itself.
 vanish() {
 	local before
 	need "mount again" nfs_mount 3 rdma /mnt
 	before=$(unacknowledged)
-	need "the client falls silent" impair "$(netdev)" loss 100%
-	check "it finds the server silent" wait_for 60 more_unacknowledged_than "$before"
-	check "umount -f" wait_for $PATIENCE umount -i -f /mnt
-	# What silences it goes with the bridge.
+	need "lose all packets of the client" impair "$(netdev)" loss 100%
+	check "the client finds that the server does not answer" \
+		wait_for 60 more_unacknowledged_than "$before"
+	check "umount -f" wait_for $RECOVERY umount -i -f /mnt
+	# This also ends the loss of packets, together with the bridge.
 	end
 }
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   kill -9 in the midst of I/O harms nobody else, and the mount is left usable
+# shows:   kill -9 during I/O affects no other process, and the mount can still be used
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# More than anybody is done with before he is killed
+# More than a process can read or write before it is killed
 MIB=$((SLOW ? 16 : 64))
 
 client() {
@@ -19,7 +19,7 @@ client() {
 	done
 }
 
-# Whoever has ended by itself does not count.
+# Processes that had ended by themselves do not count.
 kill_some() {
 	local n killed=0 victim tenth=0.
 	[ "$GUEST" != um ] || tenth=0.0
@@ -33,11 +33,11 @@ kill_some() {
 			[ $? -ne 137 ] || killed=$((killed + 1))
 		done
 	done
-	echo "$killed were killed"
+	echo "$killed processes were killed"
 	rm /mnt/victim && [ $killed -ge 4 ]
 }
 
-# By direct I/O, and by way of the page cache
+# With direct I/O, and through the page cache
 victims() {
 	VICTIMS=
 	dd if=/dev/zero of=/mnt/victim bs=1M count=$MIB oflag=direct conv=notrunc 2>/dev/null &

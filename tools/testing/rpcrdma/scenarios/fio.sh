@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   verified I/O of mixed sizes, several jobs at a time, cached and direct
+# shows:   verified I/O of mixed sizes by several jobs, cached and direct
 # guests:  um um-debug/siw
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
-# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
+# skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 # limit:   90
 
 client() {

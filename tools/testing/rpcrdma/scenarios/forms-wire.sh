@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   each form of a transfer, as tshark sees it on the wire
+# shows:   each form has the chunks and RDMA operations that it should, by tshark
 # guests:  um
 # also:    debian-6.1 debian-6.12
 # devices: rxe
 # ends:    2
 # modules: ours
 # host:    dissect
+#
+#   end 1: server                       end 2: client
+#   +---------------------------+       +-----------------------------+
+#   | nfsd, rdma port 20049     |       | mount at /mnt, NFSv3        |
+#   |                           |       | or the scripted peer        |
+#   | rxe0                      |       | rxe0                        |
+#   | 10.17.0.1, fd17::1        |       | 10.17.0.2, fd17::2          |
+#   | vec0 (um), eth0 (QEMU) ---|-------|--- vec0, eth0: tcpdump      |
+#   +---------------------------+       +-----------------------------+
+#                                         tshark on the host
 
 . "${BASH_SOURCE%/*}/../guest/forms.sh"
 . "${BASH_SOURCE%/*}/../guest/peer.sh"
@@ -23,22 +33,23 @@ client() {
 		capture no_$switch mounted write_chunk
 		tune rdma_$switch 1
 	done
-	need "the peer" peer_up
-	need "a long symbolic link" long_link
+	need "prepare the peer" peer_up
+	need "make a long symbolic link" long_link
 	capture several_write_chunks several_write_chunks
 }
 
-# A capture has to begin with the connection, or tshark makes little of it.
+# Each capture has its own mount, because tshark needs the packets that set up the
+# connection.
 mounted() {
 	check "mount" nfs_mount 3 rdma /mnt
-	check "$1: the data is right" "by_$1"
+	check "$1: the data are correct" "by_$1"
 	check "umount" umount /mnt
 }
 
-# No client of the kernel's ever offers more than one: the scripted peer does.
+# The kernel's clients offer one Write chunk at most, so this uses the scripted peer.
 several_write_chunks() {
 	local xid=0x18181818
-	check "a Write chunk for READ, and one for READLINK: the data is right" \
+	check "a Write chunk for READ, and one for READLINK: the data are correct" \
 		peer "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 8192" "buffer b 4096" \
 		"send $(start $xid $RDMA_MSG) 0 $(write_chunk @a) $(write_chunk @b) 0 0 \
 			$(compound $xid 8 "$(read_file data 8192)" "$(find_file link) $OP_READLINK")" \
@@ -58,10 +69,10 @@ long_link() {
 dissect() {
 	local name
 	for name in $FORMS no_remote_invalidation no_private_data; do
-		flawless $name
+		check_capture $name
 	done
-	# tshark's NFS layer looks for the link itself in the Reply.
-	flawless several_write_chunks --disable-protocol nfs
+	# Without NFS: tshark's NFS layer expects the link's text inline in the Reply.
+	check_capture several_write_chunks --disable-protocol nfs
 	chunks
 	several
 	invalidation
@@ -73,25 +84,25 @@ chunks() {
 	check "inline_both_ways: no chunk, no RDMA operation" \
 		not seen inline_both_ways 'nomsg || reads || writes || reply || rdma_read || rdma_write'
 
-	check "read_chunk: a Call with it, not at Position Zero" \
+	check "read_chunk: a Call with a Read chunk, not at Position Zero" \
 		seen read_chunk 'call && !nomsg && reads && position > 0'
 	check "read_chunk: RDMA Reads" seen read_chunk rdma_read
 	check "read_chunk: no other chunk" \
 		not seen read_chunk 'nomsg || writes || reply || rdma_write'
 
-	check "write_chunk: a Call offers it" seen write_chunk 'call && writes'
-	check "write_chunk: the Reply returns it" seen write_chunk '!call && !nomsg && writes'
+	check "write_chunk: a Call offers a Write chunk" seen write_chunk 'call && writes'
+	check "write_chunk: the Reply returns the Write chunk" seen write_chunk '!call && !nomsg && writes'
 	check "write_chunk: RDMA Writes" seen write_chunk rdma_write
 	check "write_chunk: no other chunk" \
 		not seen write_chunk 'nomsg || reads || reply || rdma_read'
 
-	check "long_call: a Call without anything inline, at Position Zero" \
+	check "long_call: a Call with nothing inline and a Position Zero Read chunk" \
 		seen long_call 'call && nomsg && reads && position == 0'
 	check "long_call: RDMA Reads" seen long_call rdma_read
-	check "long_call: a Reply chunk that is not needed" \
+	check "long_call: the Reply is inline and returns the unused Reply chunk" \
 		seen long_call '!call && !nomsg && reply'
 
-	check "reply_chunk: a Call offers it" seen reply_chunk 'call && reply'
+	check "reply_chunk: a Call offers a Reply chunk" seen reply_chunk 'call && reply'
 	check "reply_chunk: the Reply has nothing inline" seen reply_chunk '!call && nomsg && reply'
 	check "reply_chunk: RDMA Writes" seen reply_chunk rdma_write
 }
@@ -105,7 +116,7 @@ several() {
 		not seen several_write_chunks 'nomsg || reads || reply || rdma_read'
 }
 
-# How many handles
+# How many handles RDMA Writes went to
 written_to() {
 	dissected several_write_chunks -Y 'infiniband.bth.opcode in {6..11}' \
 		-T fields -e infiniband.reth.r_key &&
@@ -116,14 +127,15 @@ invalidation() {
 	local name
 	for name in read_chunk write_chunk long_call reply_chunk; do
 		check "$name: Send with Invalidate" seen $name 'invalidate && !call'
-		check "$name: from the server alone" not seen $name 'invalidate && call'
+		check "$name: only the server sends it" not seen $name 'invalidate && call'
 	done
 	for name in inline_both_ways no_remote_invalidation no_private_data; do
 		check "$name: no Send with Invalidate" not seen $name invalidate
 	done
 }
 
-# The client's is in a ConnectRequest (0x10), the server's in a ConnectReply.
+# The client's private data are in a ConnectRequest (0x10), the server's in a ConnectReply
+# (0x13).
 private_data() {
 	check "both ends send private data" is "0x0010 0x0013" "$(private_data_in write_chunk)"
 	check "no_private_data: the client sends none" is "0x0013" "$(private_data_in no_private_data)"

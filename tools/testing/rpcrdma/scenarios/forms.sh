@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   each form of a transfer is used where it should be, by tracepoints and counters
+# shows:   each operation uses the form that it should, by tracepoints and counters
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -15,45 +15,45 @@ client() {
 	form inline_both_ways "inline" "inline" ""
 	form read_chunk "read" "inline" "read_segments rdma_stat_read"
 	form write_chunk "write" "write" "write_segments placed rdma_stat_write"
-	check "write_chunk: the server invalidates it" invalidated_by server
+	check "write_chunk: the server invalidates the handle" invalidated_by server
 	form long_call "long reply" "inline" \
 		"read_segments reply_segments long_calls invalidations rdma_stat_read"
 	form reply_chunk "reply" "reply" \
 		"reply_segments placed invalidations rdma_stat_write"
 	check "umount" umount /mnt
-	need "inline sizes of 16384 octets" large_sizes
+	need "set inline sizes of 16384 octets" large_sizes
 	check "mount" nfs_mount 3 rdma /mnt
 	form gathered "inline" "inline" ""
-	check "gathered: the client copies little of it" [ "$(copied)" -lt 4096 ]
-	check "gathered: the server lends its pages to the device" \
+	check "gathered: the client copies little of the data" [ "$(copied)" -lt 4096 ]
+	check "gathered: the device sends from the server's pages" \
 		grep 'rpcrdma_reply: .* len=12[0-9][0-9][0-9] written=0 pages=[1-9]' /tmp/trace
 	check "umount" umount /mnt
-	need "1024 octets again" small_sizes
+	need "set inline sizes of 1024 octets again" small_sizes
 	for switch in {rdma_,svc_rdma/}{remote_invalidation,private_data}; do
 		without $switch
 	done
 }
 
-# form OPERATION CALLS REPLIES COUNTERS: the forms other than inline ones, if
-# there are any, and the counters that move, while all others do not
+# form OPERATION CALLS REPLIES COUNTERS: do an operation. Check its forms, see used_forms,
+# and which counters change.
 form() {
 	counters >/tmp/before
-	check "$1: the data is right" traced "by_$1"
+	check "$1: the data are correct" traced "by_$1"
 	counters >/tmp/after
-	travelled "$1" "$2" "$3"
-	check "$1: counters that move: ${4:-none}" is "$4" "$(moved)"
+	used_forms "$1" "$2" "$3"
+	check "$1: counters that change: ${4:-none}" is "$4" "$(changed)"
 }
 
 large_sizes() {
 	tune rdma_max_inline_read 16384 && tune rdma_max_inline_write 16384
 }
 
-# More than either end copies to send it inline
+# 12 KiB: either end gathers page data of this size instead of copying it.
 by_gathered() {
 	write_data 12k && read_data 12k && cmp -n 12288 /tmp/data /tmp/back
 }
 
-# Octets that the client has copied since it mounted
+# Octets that the client has copied since the mount
 copied() {
 	awk '$1 == "xprt:" && $2 == "rdma" { print $18 }' /proc/self/mountstats
 }
@@ -72,22 +72,22 @@ counters() {
 	(cd /proc/sys/sunrpc/svc_rdma && grep . rdma_stat_{read,write,dropped,errors}) | tr : ' '
 }
 
-moved() {
+changed() {
 	paste /tmp/before /tmp/after | awk '$2 != $4 { print $1 }' | xargs
 }
 
-# By the server with its Reply, or by the client afterwards
+# invalidated_by WHOM: the server with its Reply, or the client after it
 invalidated_by() {
 	is "$1" "$(sed -n 's/.*rpcrdma_receive: .*invalidated=1 .*/server/p
 			   s/.*rpcrdma_mr_invalidate: .*/client/p' /tmp/trace | sort -u | xargs)"
 }
 
-# Either end can do without.
+# without TUNABLE: with it off at either end, the server does not invalidate.
 without() {
 	tune "$1" 0
 	check "without $1: mount" nfs_mount 3 rdma /mnt
 	form write_chunk "write" "write" "write_segments placed invalidations rdma_stat_write"
-	check "without $1: the client invalidates it" invalidated_by client
+	check "without $1: the client invalidates the handle" invalidated_by client
 	check "umount" umount /mnt
 	tune "$1" 1
 }

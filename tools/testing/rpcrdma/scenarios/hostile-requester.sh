@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   whatever a requester sends, our server answers as it should, and nobody else notices
+# shows:   our server answers a hostile requester as it should, and other clients are not affected
 # guests:  um um-debug/rxe
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # modules: ours
-# skip:    um-debug siw * *: minutes, for what um shows with siw and um-debug with rxe
+# skip:    um-debug siw * *: takes minutes, and um with siw and um-debug with rxe show the same
 # limit:   210
 
 . /lab/guest/peer.sh
@@ -12,16 +12,16 @@
 XID=0x17171717
 OTHER=0x18181818
 
-# How long a delegation may be kept from somebody who wants to write
+# How long a delegation may keep a writer waiting
 LEASE=$(seconds 10)
 
-# While all this goes on, the kernel's own client has the export mounted.
+# The kernel's own client has the export mounted meanwhile: the "other client".
 client() {
 	client_begin
-	need "the peer" peer_up
+	need "prepare the peer" peer_up
 	need "mount" nfs_mount 4.2 rdma /mnt
 	need "the other client works" other_client
-	well_behaved
+	valid_messages
 	versions
 	broken_headers
 	broken_chunks
@@ -35,7 +35,7 @@ client() {
 	many_writes
 	stalled_reads
 	stalled_writes
-	come_and_go
+	idle_and_brief
 	check "the other client never lost its connection" is 1 "$(connections_made)"
 }
 
@@ -45,62 +45,63 @@ other_client() {
 		drop_caches && same_sum /tmp/data /mnt/other
 }
 
-# hostile WHAT LINE...: a connection on which the script comes true
+# hostile WHAT LINE...: run a script on a new connection.
 hostile() {
 	local what=$1
 	shift
 	check "$what" peer "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 16384" "$@"
 }
 
-# Send something, and see that the connection is still good for a NULL.
+# still_answers WHAT LINE...: run a script, then check that a NULL is answered on the same
+# connection.
 still_answers() {
 	hostile "$@" "send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
 }
 
-# refused WHAT MESSAGE: what it is answered is ERR_CHUNK, RFC 8166 section 4.5.2
+# refused WHAT MESSAGE: the answer is ERR_CHUNK, RFC 8166 section 4.5.2.
 refused() {
 	still_answers "$1: ERR_CHUNK" "send $2" "expect $(err_chunk $XID)"
 }
 
-# dropped WHAT MESSAGE: there is no answer to it
+# dropped WHAT MESSAGE: there is no answer.
 dropped() {
 	still_answers "$1: dropped" "send $2"
 }
 
-# lost WHAT LINE...: the requester loses its connection
-lost() {
+# closes WHAT LINE...: the server closes the connection.
+closes() {
 	hostile "$@" closed
 }
 
 untouched() {
-	check "the other client does not notice" other_client
+	check "the other client is not affected" other_client
 }
 
 counter() {
 	cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1"
 }
 
-# A NULL with chunks: message READ-LIST WRITE-LIST REPLY-CHUNK, each 0 or more
+# with_chunks READ-LIST WRITE-LIST REPLY-CHUNK: a NULL with chunks; an empty one is 0.
 with_chunks() {
 	echo "$(start $XID $RDMA_MSG) $* $(null_call $XID)"
 }
 
-well_behaved() {
-	hostile "NULL is answered, and no more credits granted than are good for a start" \
+valid_messages() {
+	hostile "NULL is answered, with the initial grant of four credits" \
 		"send $(null_message $XID)" \
 		"expect $XID 1 4 $RDMA_MSG $NO_CHUNKS $(accepted $XID)"
-	check "so it is without private data" peer "connect $SERVER4 $PORT" \
+	check "NULL is answered without private data" peer "connect $SERVER4 $PORT" \
 		"send $(null_message $XID)" "expect $(null_reply $XID)"
-	check "with private data that means nothing" peer "private $(repeat 20 ff)" \
+	check "NULL is answered with unknown private data" peer "private $(repeat 20 ff)" \
 		"connect $SERVER4 $PORT" "send $(null_message $XID)" "expect $(null_reply $XID)"
-	hostile "chunks that are offered and not used come back empty" \
+	hostile "chunks that are offered and not used are returned empty" \
 		"send $(with_chunks 0 "$(write_chunk @a+0,4096 @a+4096,4096)" 0 "$(reply_chunk @a)")" \
 		"expect $XID 1 . $RDMA_MSG 0 \
 			$(write_chunk "@a.handle 0 @a.address" "@a.handle 0 . .") 0 \
 			$(reply_chunk "@a.handle 0 @a.address") $(accepted $XID)"
 }
 
-# Section 4.5.1: rdma_vers as it was, ERR_VERS, lowest and highest version
+# Section 4.5.1: the same rdma_vers, ERR_VERS, lowest and highest supported version
 versions() {
 	local version
 	for version in 0 2 0xffffffff; do
@@ -125,7 +126,7 @@ broken_headers() {
 	untouched
 }
 
-# NULL's RPC message has 40 octets.
+# The RPC message of NULL has 40 octets.
 broken_chunks() {
 	local segment="@a+0,1024" huge="@a.handle 0xffffffff 0 0x10000"
 	refused "Read list that ends too early" \
@@ -160,7 +161,7 @@ broken_chunks() {
 	untouched
 }
 
-# Well-formed, but not to be had
+# Chunks that are well-formed, but too large or too small
 unreasonable_chunks() {
 	refused "Read chunk of 3 GiB" "$(with_chunks \
 		"$(read_segment 40 "@a.handle 0xc0000000 0 0x10000")" 0 0 0)"
@@ -169,11 +170,11 @@ unreasonable_chunks() {
 	still_answers "Long Call with another XID: ERR_CHUNK" "fill a 0 $(null_call $OTHER)" \
 		"send $(start $XID $RDMA_NOMSG) $(read_segment 0 @a+0,40) 0 0 0" \
 		"expect $(err_chunk $XID)"
-	still_answers "a Long Call as it should be" "fill a 0 $(null_call $XID)" \
+	still_answers "a correct Long Call" "fill a 0 $(null_call $XID)" \
 		"send $(start $XID $RDMA_NOMSG) $(read_segment 0 @a+0,40) 0 0 0" \
 		"expect $(null_reply $XID)"
 	mkdir -p $LOCAL/long && touch $LOCAL/long/a-rather-long-name-for-a-file-{1..200}
-	check "long Reply, with no chunk to go to: ERR_CHUNK" peer "connect $SERVER4 $PORT" \
+	check "long Reply without a Reply chunk: ERR_CHUNK" peer "connect $SERVER4 $PORT" \
 		"send $(lookup $XID long)" "expect $(found $XID)" \
 		"send $(start $XID $RDMA_MSG) $NO_CHUNKS $(readdir)" \
 		"expect $(err_chunk $XID)" \
@@ -183,7 +184,7 @@ unreasonable_chunks() {
 		"send $(start $XID $RDMA_MSG) 0 0 $(reply_chunk @a+0,64) $(readdir)" \
 		"expect $(err_chunk $XID)" "holds a 0 0xeeeeeeee ..." \
 		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
-	check "Reply chunk large enough: RDMA_NOMSG, and all of it in the chunk" \
+	check "Reply chunk large enough: RDMA_NOMSG, and the Reply is in the chunk" \
 		peer "connect $SERVER4 $PORT" "buffer a 16384" \
 		"send $(lookup $XID long)" "expect $(found $XID)" \
 		"send $(start $XID $RDMA_MSG) 0 0 $(reply_chunk @a) $(readdir)" \
@@ -198,34 +199,34 @@ readdir() {
 	echo "$(nfs_call $XID 3 $READDIRPLUS) $FOUND 0 0 0 0 8192 8192"
 }
 
-# Section 4.5.2: with these headers nothing is wrong, with what comes of them is.
+# Section 4.5.2: the transport headers are correct, the RPC arguments are not.
 broken_arguments() {
 	local errors write at
 	errors=$(counter errors)
 	# File handle, offset, count, FILE_SYNC, and the length of the data
 	write="$(nfs_call $XID 3 $WRITE) $ROOT 0 0 1000 2 1000"
-	# The handle has four octets more than a word.
+	# size() counts four octets for the handle, which has eight.
 	at=$(($(size "$write") + 4))
 
 	garbage "a WRITE without data" "$NO_CHUNKS $write"
 	garbage "a Read chunk shorter than the data" \
 		"$(read_segment $at @a+0,996) $NO_CHUNKS $write"
-	garbage "a Read chunk that belongs a word later" \
+	garbage "a Read chunk that is placed a word too early" \
 		"$(read_segment $((at - 4)) @a+0,1000) $NO_CHUNKS $write"
-	garbage "a READ of nothing; its chunks come back unused" \
+	garbage "a READ without arguments; its chunks are returned unused" \
 		"0 $(write_chunk @a+0,4096 @a+4096,4096) 0 $(reply_chunk @a) $(nfs_call $XID 3 $READ)" \
 		"0 $(write_chunk @a+0,0 @a+4096,0) 0 $(reply_chunk @a+0,0)"
-	check "these are no errors of the transport" is "$errors" "$(counter errors)"
+	check "they are not counted as errors of the transport" is "$errors" "$(counter errors)"
 	untouched
 }
 
-# garbage WHAT MESSAGE [CHUNKS]: what comes behind rdma_proc, and what comes back
+# garbage WHAT MESSAGE [CHUNKS]: the message after rdma_proc, and the chunks of the Reply
 garbage() {
 	still_answers "$1: GARBAGE_ARGS" "send $(start $XID $RDMA_MSG) $2" \
 		"expect $XID 1 . $RDMA_MSG ${3:-$NO_CHUNKS} $(garbage_args $XID)"
 }
 
-# What cannot be answered, or must not be
+# Messages that cannot be answered or must not be
 dropped_messages() {
 	local before
 	before=$(counter dropped)
@@ -238,43 +239,43 @@ dropped_messages() {
 	untouched
 }
 
-# The server has Calls, too, once there is a session.
+# With a session, the server sends Calls as well.
 backward_replies() {
 	local dropped unknown=0xbadbadba reply
 	if [ "$PACE" -gt 500 ]; then
-		skip "backward Replies" "nfsd waits for them for a second, and then it calls again"
+		skip "backward Replies" "this guest is so slow that nfsd repeats its Calls after a second"
 		return
 	fi
-	# No tag; sessionid, number, slot and highest slot as they came, and that again
+	# No tag; sessionid, number, slot and highest slot of the Call, and the slot again
 	reply="$(accepted "<0") 0 0 2 $OP_CB_SEQUENCE 0 <22-28 <28 $OP_CB_RECALL 0"
 	dropped=$(counter dropped)
-	called_back "backward Replies to other Calls, and such that mean nothing" dropped \
+	called_back "backward Replies to unknown Calls, and broken ones" dropped \
 		"send <0 1 8 $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
-		"send <0 1 8 $RDMA_MSG $(read_segment 8 "$NOWHERE") $NO_CHUNKS $reply" \
+		"send <0 1 8 $RDMA_MSG $(read_segment 8 "$UNREGISTERED") $NO_CHUNKS $reply" \
 		"send <0 1 8 $RDMA_ERROR 17 0 0" \
 		"send $unknown 1 0 $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
 		"send $unknown 1 0xffffffff $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
 		"send $unknown 1 8 $RDMA_ERROR $ERR_CHUNK" \
 		"send <0 1 8 $RDMA_MSG $NO_CHUNKS $reply" "send <0 1 8 $RDMA_MSG $NO_CHUNKS $reply" \
 		"$(delegreturn)" \
-		"$(told $XID 3 "$(sequence_done 3)" $OP_PUTFH 0 $OP_DELEGRETURN 0)" \
+		"$(expect_compound $XID 3 "$(sequence_done 3)" $OP_PUTFH 0 $OP_DELEGRETURN 0)" \
 		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
-	check "the three that mean nothing are counted as dropped" \
+	check "the three broken ones are counted as dropped" \
 		is $((dropped + 3)) "$(counter dropped)"
 	bad_backward_reply "RDMA_ERROR" error "$RDMA_ERROR $ERR_CHUNK"
 	bad_backward_reply "an RPC message of two words" short "$RDMA_MSG $NO_CHUNKS <0 1"
-	bad_backward_reply "an RPC message that goes on too long" long \
+	bad_backward_reply "an RPC message that is too long" long \
 		"$RDMA_MSG $NO_CHUNKS $reply $(repeat 1000 0x41414141)"
 	untouched
 }
 
-# bad_backward_reply WHAT FILE REPLY: nfsd may call again, at once or later.
+# bad_backward_reply WHAT FILE REPLY: after it nfsd may repeat its Call, at once or later.
 bad_backward_reply() {
 	called_back "backward Reply: $1" "$2" "send <0 1 8 $3" "$(delegreturn)" "sleep 0.5" disconnect
 }
 
-# called_back WHAT FILE LINE...: a requester that has FILE delegated is called back,
-# since somebody writes to it; these lines return it, in one way or another.
+# called_back WHAT FILE LINE...: FILE is delegated to a requester and recalled, because
+# another process writes to it. The lines answer and return the delegation.
 called_back() {
 	local what=$1 file=$2 writer lines
 	shift 2
@@ -287,12 +288,12 @@ called_back() {
 		"expect . 1 . $RDMA_MSG $NO_CHUNKS . 0 2 $CB_PROGRAM 1 $CB_COMPOUND 0 0 0 0 0 1 . 2 \
 			$OP_CB_SEQUENCE . . . . 1 0 . 0 0 $OP_CB_RECALL ..." "$@"
 	wait $writer
-	check "$what: who wrote did not have to wait for a lease period" is 0 $?
+	check "$what: the writer did not wait for a lease period" is 0 $?
 }
 
-# Of what a CB_RECALL names: its session, file handle and stateid
+# Return the delegation, with the session, file handle and stateid in a CB_RECALL.
 delegreturn() {
-	ask 1 $XID 3 $OP_SEQUENCE "<22-25" 3 0 0 0 $OP_PUTFH "<37+" $OP_DELEGRETURN "<32-35"
+	send_compound 1 $XID 3 $OP_SEQUENCE "<22-25" 3 0 0 0 $OP_PUTFH "<37+" $OP_DELEGRETURN "<32-35"
 }
 
 write_when_delegated() {
@@ -306,39 +307,39 @@ is_delegated() {
 # RFC 8166 section 4.5.3: operational errors are fatal to the connection
 lost_connections() {
 	local overrun="@a.handle 16388 @a.address" XID=0x1a1a1a00
-	lost "RDMA Read of a handle that is none" \
-		"send $(with_chunks "$(read_segment 40 "$NOWHERE")" 0 0 0)"
+	closes "RDMA Read of an unknown handle" \
+		"send $(with_chunks "$(read_segment 40 "$UNREGISTERED")" 0 0 0)"
 	XID=$((XID + 1))
-	lost "RDMA Read beyond the end of a registration" \
+	closes "RDMA Read beyond the end of a registration" \
 		"send $(with_chunks "$(read_segment 40 "$overrun")" 0 0 0)"
 	XID=$((XID + 1))
-	lost "RDMA Write to a handle that is none" "${WRITE_TO_NOWHERE[@]//XID/$XID}"
-	lost "a message longer than the Receives" "send $(repeat 5000 0)"
-	lost "Send with Invalidate of a handle that is none" \
+	closes "RDMA Write to an unknown handle" "${WRITE_TO_UNREGISTERED[@]//XID/$XID}"
+	closes "a message longer than the Receives" "send $(repeat 5000 0)"
+	closes "Send with Invalidate of an unknown handle" \
 		"send !0xdeadbeef $(null_message $XID)"
-	check "Receives that were never posted" peer "patience 60" "receives 0" \
+	check "a requester without Receives" peer "patience 60" "receives 0" \
 		"connect $SERVER4 $PORT" "send $(null_message $XID)" closed
 	untouched
 }
 
-# The same section: a Call that has broken the connection is answered with ERR_CHUNK,
-# the third time that it comes.
+# RFC 8166 section 4.5.3: a Call that has broken two connections is answered with ERR_CHUNK
+# when it is sent for the third time.
 denied_calls() {
 	local XID=0x1b1b1b00
 	if [ "$DEVICE" = siw ]; then
 		skip "Calls that have broken two connections: ERR_CHUNK" \
-			"siw does not tell what the other end has not allowed"
+			"siw does not report which work request the other end refused"
 		return
 	fi
-	refused_at_last "RDMA Read of a handle that is none" \
-		"send $(with_chunks "$(read_segment 40 "$NOWHERE")" 0 0 0)"
+	refused_at_last "RDMA Read of an unknown handle" \
+		"send $(with_chunks "$(read_segment 40 "$UNREGISTERED")" 0 0 0)"
 	XID=$((XID + 1))
-	refused_at_last "RDMA Write to a handle that is none" "${WRITE_TO_NOWHERE[@]//XID/$XID}"
+	refused_at_last "RDMA Write to an unknown handle" "${WRITE_TO_UNREGISTERED[@]//XID/$XID}"
 	untouched
 }
 
-# refused_at_last WHAT LINE...: not the first two times, which cost the connection. If
-# that ends before the device has told why, that time does not count.
+# refused_at_last WHAT LINE...: ERR_CHUNK after at least two connections were broken. One
+# that ends before the device has reported the cause does not count.
 refused_at_last() {
 	check "$1: ERR_CHUNK, after it broke two connections" refused_after_two "${@:2}"
 }
@@ -350,39 +351,39 @@ refused_after_two() {
 			"expect $(err_chunk $XID)" "send $(null_message $OTHER)" \
 			"expect $(null_reply $OTHER)" || break
 	done
-	echo "the ${n}th time"
+	echo "attempt $n"
 	[ "$n" -gt 2 ] && [ "$n" -lt 9 ]
 }
 
-# A READ into a Write chunk that is none, for XID
-WRITE_TO_NOWHERE=("send $(lookup XID other)" "expect $(found XID)"
-	"send $(start XID $RDMA_MSG) 0 $(write_chunk "$NOWHERE") 0 0 \
+# A READ with an unregistered Write chunk. The XID is a placeholder.
+WRITE_TO_UNREGISTERED=("send $(lookup XID other)" "expect $(found XID)"
+	"send $(start XID $RDMA_MSG) 0 $(write_chunk "$UNREGISTERED") 0 0 \
 		$(nfs_call XID 3 $READ) $FOUND 0 0 4096")
 
-# More than twice what the server ever grants. Each time that it has no Receive
-# left costs 0.66 s, which is what the CM has rxe wait then; iWARP does not wait,
-# and the connection ends before anything is answered, or later, or not at all.
+# More than twice as many Calls as the server ever grants. Each time that it has no
+# Receive, rxe waits for 0.66 s, as the CM has configured it. iWARP does not wait: the
+# connection may end before or after the first answer, or not at all.
 too_many_calls() {
 	local granted many first=("expect ...") replies
 	granted=$(cat /proc/sys/sunrpc/svc_rdma/max_requests)
 	many=$((2 * granted + 22))
 	mapfile -t replies < <(for ((n = 0; n < many; n++)); do echo "expect $(null_reply $XID)"; done)
 	if [ "$DEVICE" = siw ]; then
-		skip "$many Calls at a time, answered all the same" \
+		skip "$many Calls at a time, all of them answered" \
 			"iWARP ends a connection that has no Receive"
 		first=()
 	else
-		hostile "$many Calls at a time, answered all the same" \
+		hostile "$many Calls at a time, all of them answered" \
 			"flood $many $(null_message $XID)" "${replies[@]}"
 	fi
-	hostile "$many Calls, and the requester leaves" \
+	hostile "$many Calls, and the requester disconnects" \
 		"flood $many $(null_message $XID)" "${first[@]}" disconnect
-	hostile "$many Calls that need pulling, and the requester leaves" \
+	hostile "$many Calls with a Read chunk, and the requester disconnects" \
 		"flood $many $(with_chunks "$(read_segment 40 @a)" 0 0 0)" disconnect
 	untouched
 }
 
-# Somebody whose packets do not pass lo, as those of siw do
+# A second requester, whose packets do not pass lo as those of siw do
 bystander_up() {
 	modprobe -q rdma_rxe
 	ip link add lab1 type dummy && ip addr add 10.18.0.1/24 dev lab1 && ip link set lab1 up &&
@@ -393,16 +394,17 @@ bystander_down() {
 	rdma link delete rxe1 && ip link delete lab1
 }
 
-# stalled WHAT LENGTH MESSAGE LINE...: more Calls than the server has threads. Three
-# connect and begin with these lines, and when packets take five seconds they send
-# the message four times each.
+# stalled WHAT LENGTH MESSAGE LINE...: slow RDMA operations of more Calls than the server
+# has threads must not block another requester. Three peers connect and execute the lines.
+# Then packets on lo are delayed by five seconds, and each peer sends the message four
+# times.
 stalled() {
 	local what=$1 length=$2 message=$3 before peers=() fds=() fd n
 	if [ "$DEVICE" != siw ]; then
-		skip "$what" "what rxe sends to itself passes no interface that could be slow"
+		skip "$what" "what rxe sends to itself passes no interface that could delay it"
 		return
 	fi
-	need "a requester with another device" bystander_up
+	need "make another device" bystander_up
 	before=$(counter recv)
 	for n in 1 2 3; do
 		mkfifo /tmp/slow.$n
@@ -415,48 +417,48 @@ stalled() {
 		printf '%s\n' "patience 60" "private $PRIVATE" "connect $SERVER4 $PORT" \
 			"buffer a $length" "${@:4}" >&"$fd"
 	done
-	need "three connect" receives $((before + 3))
-	need "lo is slow" tc qdisc add dev lo root netem delay 5s limit 100000
+	need "three peers connect" receives $((before + 3))
+	need "delay the packets on lo" tc qdisc add dev lo root netem delay 5s limit 100000
 	for fd in "${fds[@]}"; do
 		echo "flood 4 $message" >&"$fd"
 	done
-	need "of four Calls each most have arrived" receives $((before + 13))
+	need "most of the twelve Calls have arrived" receives $((before + 13))
 	sleep 1
 	check "$what" peer "patience 8" "connect 10.18.0.1 $PORT" \
 		"send $(null_message $XID)" "expect $(null_reply $XID)"
-	need "lo is quick" tc qdisc del dev lo root
-	# A peer whose script ends leaves, perhaps not in peace.
+	need "end the delay" tc qdisc del dev lo root
+	# The peers end with their scripts. Some may end with an error.
 	for fd in "${fds[@]}"; do
 		exec {fd}>&-
 	done
 	wait "${peers[@]}"
 	rm /tmp/slow.*
-	need "that device is gone" wait_for 10 bystander_down
+	need "remove the other device" wait_for 10 bystander_down
 	untouched
 }
 
-# Each needs more RDMA Reads than a chain has. They take ten seconds each time,
-# there and back.
+# Each Call needs more RDMA Reads than a chain has. Each chain takes ten seconds, five in
+# each direction.
 stalled_reads() {
-	stalled "Calls of 256 segments that take long to read hold no thread" 16384 \
+	stalled "slow RDMA Reads of Calls with 256 segments hold no thread" 16384 \
 		"$(with_chunks "$(repeat 256 "$(read_segment 40 @a+0,16)")" 0 0 0)" \
 		"send $(null_message $OTHER)"
 }
 
-# Each needs more RDMA Writes than a chain has. siw calls them done when TCP has
-# taken them, which has room for those of one.
+# Each Reply needs more RDMA Writes than a chain has. siw completes a Write when TCP has
+# buffered it, so TCP gets a small buffer, for the Writes of one chain.
 stalled_writes() {
 	local sizes
 	sizes=$(cat /proc/sys/net/ipv4/tcp_wmem)
 	echo "4096 16384 65536" >/proc/sys/net/ipv4/tcp_wmem
-	# What is found stays the last message that the peer receives.
-	stalled "Replies of 256 segments that take long to write hold no thread" 65536 \
+	# $FOUND stays valid, because the peer receives nothing after it.
+	stalled "slow RDMA Writes of Replies with 256 segments hold no thread" 65536 \
 		"$(read_into $(repeat 256 @a+0,256)) 65536" \
 		"send $(lookup $XID other)" "expect $(found $XID)"
 	echo "$sizes" >/proc/sys/net/ipv4/tcp_wmem
 }
 
-# More than a chain has, again, and all of them come
+# More RDMA Writes than a chain has, all of them successful
 many_writes() {
 	local segments=() n
 	for ((n = 0; n < 256; n++)); do
@@ -469,13 +471,12 @@ many_writes() {
 		"expect $XID 1 . $RDMA_MSG 0 1 256 ..." "holds a 0 $(octets /tmp/first) ..."
 }
 
-# read_into SEGMENT...: READ of the file that was found, from its beginning; the
-# count follows
+# read_into SEGMENT...: READ of the file $FOUND from its beginning. The count follows.
 read_into() {
 	echo "$(start $XID $RDMA_MSG) 0 $(write_chunk "$@") 0 0 $(nfs_call $XID 3 $READ) $FOUND 0 0"
 }
 
-# receives COUNT: messages, of all clients
+# receives COUNT: wait until the server has received so many messages of all clients.
 receives() {
 	wait_for 20 has_received "$1" || { cat /tmp/slow.*.log; return 1; }
 }
@@ -484,21 +485,22 @@ has_received() {
 	[ "$(counter recv)" -ge "$1" ]
 }
 
-come_and_go() {
+# Idle connections, and many brief ones
+idle_and_brief() {
 	local idle=() lines=() well=0 n
 	for n in 1 2 3; do
 		peer "connect $SERVER4 $PORT" "sleep 5" disconnect &
 		idle+=($!)
 	done
-	check "three connect, and say nothing" other_client
+	check "three peers connect and send nothing" other_client
 	for n in {1..200}; do
 		lines+=("connect $SERVER4 $PORT" disconnect)
 	done
-	check "one connects and leaves 200 times" peer "${lines[@]}"
+	check "a peer connects and disconnects 200 times" peer "${lines[@]}"
 	for n in "${idle[@]}"; do
 		wait "$n" && well=$((well + 1))
 	done
-	check "those that said nothing were let alone" [ $well = 3 ]
+	check "the idle connections were not closed" [ $well = 3 ]
 	check "NULL is still answered" peer "connect $SERVER4 $PORT" \
 		"send $(null_message $XID)" "expect $(null_reply $XID)"
 	untouched

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   whatever a responder sends, our client's tasks end as mount options say, and it unmounts
+# shows:   with a hostile responder, our client's RPCs end as the mount options say, and it unmounts
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # modules: ours
-# skip:    um-debug siw * *: minutes, for what um shows with siw and um-debug with rxe
+# skip:    um-debug siw * *: takes minutes, and um with siw and um-debug with rxe show the same
 # limit:   300
 
 . /lab/guest/peer.sh
 
-# The NFS server is there for mountd, which hands out the file handle; what
-# listens at this port is the peer.
+# The NFS server runs only for mountd, which gives out the file handle. The peer listens at
+# these ports.
 PEER_PORT=20050 OTHER_PORT=20051
 TRACE=/sys/kernel/tracing
-# Tenths of a second, twice, for an answer that is not to come
-QUICKLY=$((2 + PACE / 100))
-# Seconds in which a Call has failed that does not wait for its time-out, which is
-# three times as long, and at most ten minutes
+# Tenths of a second: the timeout of a Call that must get no answer. It expires twice.
+SHORT_TIMEO=$((2 + PACE / 100))
+# Seconds in which a Call must fail that does not wait for its timeout. The timeout is
+# three times as long, and ten minutes at most.
 AT_ONCE=$(seconds 20)
 [ "$AT_ONCE" -le 200 ] || AT_ONCE=200
 
 client() {
 	client_begin
-	need "the peer" peer_up
-	need "events can be traced" trace_start
+	need "prepare the peer" peer_up
+	need "trace events" trace_start
 	mounts_that_fail
 	mounts_that_hang
 	credits
@@ -34,9 +34,9 @@ client() {
 	read_that_hangs
 	reads_that_are_killed
 	late_invalidation
-	credit_that_is_lost
-	handles_that_rest
-	handles_that_come_back
+	lost_credit
+	handles_not_reused
+	handles_reused
 	backward_calls
 	trace_stop
 }
@@ -56,7 +56,7 @@ event_seen() {
 	grep "$1" $TRACE/trace
 }
 
-# from_peer OPTIONS [COMMAND...]: mount; Calls time out twice
+# from_peer OPTIONS [COMMAND...]: mount from the peer. A Call fails at its second timeout.
 from_peer() {
 	local opts=$1
 	shift
@@ -65,24 +65,24 @@ from_peer() {
 		"$SERVER4:$EXPORT" /mnt
 }
 
-# What the client calls, without chunks: PROCEDURE
+# call_to PROCEDURE: a Call of the client without chunks
 call_to() {
 	echo ". 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 3 $1 ..."
 }
 
-# The same for READ, with a Write chunk of one segment: its words are 7 to 10.
+# A READ of the client, with a Write chunk of one segment, which is words 7 to 10.
 READ_CALL=". 1 . $RDMA_MSG 0 1 1 . . . . 0 0 . 0 2 100003 3 $READ ..."
 
-# And for READDIR, with a Reply chunk
+# A READDIR of the client, with a Reply chunk
 READDIR_CALL=". 1 . $RDMA_MSG 0 0 1 ..."
 
-# The answer to the last Call: CREDITS, and the results of the procedure
+# answer_with CREDITS RESULTS: the answer to the last Call
 answer_with() {
 	echo "<0 1 $1 $RDMA_MSG $NO_CHUNKS $(accepted "<0") ${*:2}"
 }
 
-# fails_at_once COMMAND...: it is timeout, and this has nothing to end
-fails_at_once() {
+# fails_in_time COMMAND...: a command run by timeout fails before timeout ends it.
+fails_in_time() {
 	local status
 	"$@"
 	status=$?
@@ -90,29 +90,30 @@ fails_at_once() {
 	[ $status -ne 0 ] && [ $status -ne 124 ]
 }
 
-# The mount's first Call, a NULL, is answered badly: WHAT EVENT MESSAGE MOUNT...
+# answered WHAT EVENT MESSAGE MOUNT...: the mount's first Call, a NULL, gets this answer. It
+# must cause the event, and MOUNT must be true.
 answered() {
 	echo >$TRACE/trace
 	peer_start "listen $SERVER4 $PEER_PORT" "answer $(call_to $NULL) = $3"
-	check "$1: no mount" "${@:4}"
+	check "$1: the mount fails" "${@:4}"
 	peer_stop
 	unmount_all
 	check "$1: event $2" event_seen "$2"
 }
 
-# ignored WHAT EVENT MESSAGE: nothing comes of it but the event; the Call times out
+# ignored WHAT EVENT MESSAGE: the answer causes nothing but the event, and the Call times out.
 ignored() {
-	answered "$@" fails_at_once from_peer soft,timeo=$QUICKLY timeout $((5 * AT_ONCE))
+	answered "$@" fails_in_time from_peer soft,timeo=$SHORT_TIMEO timeout $((5 * AT_ONCE))
 }
 
-# refused WHAT MESSAGE: well-formed, and with the Call's XID, it ends the Call
+# refused WHAT MESSAGE: the answer is well-formed and has the Call's XID: the Call fails.
 refused() {
-	answered "$1" "reply_form: .* received" "$2" fails_at_once from_peer soft timeout $AT_ONCE
+	answered "$1" "reply_form: .* received" "$2" fails_in_time from_peer soft timeout $AT_ONCE
 }
 
 mounts_that_fail() {
 	local wrong="0xdeadbeef" chunk
-	chunk=$(reply_chunk "$NOWHERE")
+	chunk=$(reply_chunk "$UNREGISTERED")
 
 	ignored "a Reply to an unknown XID" dropped_message \
 		"$wrong 1 32 $RDMA_MSG $NO_CHUNKS $(accepted $wrong)"
@@ -124,69 +125,69 @@ mounts_that_fail() {
 	ignored "unknown rdma_proc" reason=PROC "<0 1 32 7 $NO_CHUNKS $(accepted "<0")"
 	ignored "RDMA_MSGP" reason=MSGP "<0 1 32 $RDMA_MSGP 4096 0 $NO_CHUNKS $(accepted "<0")"
 	ignored "RDMA_DONE" reason=DONE "<0 1 32 $RDMA_DONE $NO_CHUNKS"
-	ignored "RDMA_ERROR of no known kind" reason=ERROR "<0 1 32 $RDMA_ERROR 17 0 0"
+	ignored "RDMA_ERROR of an unknown kind" reason=ERROR "<0 1 32 $RDMA_ERROR 17 0 0"
 	ignored "a Write list that ends too early" reason=TRUNCATED \
-		"<0 1 32 $RDMA_MSG 0 1 4 $NOWHERE"
+		"<0 1 32 $RDMA_MSG 0 1 4 $UNREGISTERED"
 	ignored "a Write chunk of 2^32-1 segments" reason=SEGMENT_COUNT \
 		"<0 1 32 $RDMA_MSG 0 1 0xffffffff 0 $(accepted "<0")"
 	ignored "a Read list" reason=READ_IN_REPLY \
-		"<0 1 32 $RDMA_MSG $(read_segment 8 "$NOWHERE") $NO_CHUNKS $(accepted "<0")"
+		"<0 1 32 $RDMA_MSG $(read_segment 8 "$UNREGISTERED") $NO_CHUNKS $(accepted "<0")"
 	ignored "RDMA_NOMSG without a chunk" reason=NO_PAYLOAD "<0 1 32 $RDMA_NOMSG $NO_CHUNKS"
 	ignored "a Call" reason=DIRECTION "<0 1 32 $RDMA_MSG $NO_CHUNKS $(null_call "<0")"
-	# That is the end of the connection, each time anew.
-	ignored "Send with Invalidate of a handle that is none" \
+	# This ends the connection, and that of each repetition.
+	ignored "Send with Invalidate of an unknown handle" \
 		"wc_error: .*status=REM_INV_REQ_ERR" "!0xdeadbeef $(answer_with 32)"
 
 	refused "a Write chunk that was not offered" \
-		"<0 1 32 $RDMA_MSG 0 $(write_chunk "$NOWHERE") 0 0 $(accepted "<0")"
+		"<0 1 32 $RDMA_MSG 0 $(write_chunk "$UNREGISTERED") 0 0 $(accepted "<0")"
 	refused "a Reply chunk that was not offered" \
 		"<0 1 32 $RDMA_MSG 0 0 $chunk $(accepted "<0")"
-	refused "a Long Reply in one" "<0 1 32 $RDMA_NOMSG 0 0 $chunk"
+	refused "a Long Reply in a Reply chunk that was not offered" "<0 1 32 $RDMA_NOMSG 0 0 $chunk"
 	refused "ERR_VERS" "<0 1 32 $RDMA_ERROR $ERR_VERS 2 2"
 	refused "ERR_CHUNK" "<0 1 32 $RDMA_ERROR $ERR_CHUNK"
 	refused "an RPC message of two words" "<0 1 32 $RDMA_MSG $NO_CHUNKS <0 1"
-	refused "an RPC message that goes on too long" \
+	refused "an RPC message that is too long" \
 		"$(answer_with 32 "$(repeat 200 0x41414141)") 1"
 }
 
-# Nobody answers, and the mount is hard: a signal has to end it.
+# The peer does not answer and the mount is hard: a signal must end it.
 mounts_that_hang() {
 	peer_start "listen $SERVER4 $PEER_PORT"
 	check "no answer: kill ends the mount" \
 		killed 'mount|mount.nfs' "call_form: .* sent" from_peer hard
-	check "it leaves nothing behind" wait_for 20 not pgrep -x mount.nfs
+	check "mount.nfs has ended" wait_for 20 not pgrep -x mount.nfs
 	peer_stop
 }
 
-# killed PROGRAMS EVENT COMMAND...: it is waiting after that event, and can be killed
+# killed PROGRAMS EVENT COMMAND...: run a command until the event, then kill its programs.
 killed() {
 	local pid
 	echo >$TRACE/trace
 	"${@:3}" &
 	pid=$!
-	wait_for 20 event_seen "$2" && sleep 1 || echo "nothing of $2"
+	wait_for 20 event_seen "$2" && sleep 1 || echo "there is no event $2"
 	pkill -KILL -x "$1"
 	wait $pid
 	is 137 $?
 }
 
-# A file system with a directory, and a file of 64 KiB in it
+# The peer's file system: a directory with a file of 64 KiB
 
-# fattr3 TYPE SIZE FILEID: type, mode, nlink, uid, gid, size, used, rdev, fsid,
-# fileid, and three times
+# fattr3 TYPE SIZE FILEID: attributes: type, mode, nlink, uid, gid, size, used, rdev, fsid,
+# fileid, atime, mtime, ctime
 fattr3() {
 	echo "$1 0777 1 0 0 0 $2 0 $2 0 0 0 17 0 $3 $(repeat 6 0)"
 }
 DIRECTORY=$(fattr3 2 4096 1)
 FILE=$(fattr3 1 65536 2)
 
-# file_system CREDITS: rules for all that a mount and an open ask
+# file_system CREDITS: rules that answer all Calls of a mount and of opening a file
 file_system() {
 	# NFS3_OK and post_op_attr of the root
 	local ok="0 1 $DIRECTORY"
 	echo "answer $(call_to $NULL) = $(answer_with "$1")"
 	echo "answer $(call_to $GETATTR) = $(answer_with "$1" 0 "$DIRECTORY")"
-	# object, its attributes, none of the directory
+	# the object, its attributes, no attributes of the directory
 	echo "answer $(call_to $LOOKUP) = $(answer_with "$1" 0 8 :f11ef11ef11ef11e 1 "$FILE" 0)"
 	# no attributes; everything is allowed
 	echo "answer $(call_to $ACCESS) = $(answer_with "$1" 0 0 0x3f)"
@@ -198,7 +199,7 @@ file_system() {
 	echo "answer $(call_to $PATHCONF) = $(answer_with "$1" "$ok" 255 255 1 1 0 1)"
 }
 
-# serve_files CREDITS LINE...
+# serve_files CREDITS LINE...: start the peer with these rules and more lines.
 serve_files() {
 	local rules
 	mapfile -t rules < <(file_system "$1")
@@ -210,13 +211,13 @@ credits() {
 	for credits in 0 1 0xffffffff; do
 		serve_files $credits
 		check "grant of $credits: mount" from_peer soft
-		check "grant of $credits: eight look for files at once" eight_look
+		check "grant of $credits: eight LOOKUPs at a time are answered" eight_lookups
 		check "grant of $credits: umount" umount /mnt
 		peer_stop
 	done
 }
 
-eight_look() {
+eight_lookups() {
 	local n pids=()
 	for n in {1..8}; do
 		stat /mnt/file$n >/dev/null &
@@ -227,23 +228,24 @@ eight_look() {
 	done
 }
 
-# Of neither data item is the padding anywhere, RFC 8166 sections 3.4.5 and 3.4.6,
-# and data that are the last of a Call belong where its inline part ends.
+# Padding is neither in a Read chunk nor in a Write chunk, RFC 8166 sections 3.4.5 and
+# 3.4.6. A Read chunk with the last data of a Call is positioned at the end of its inline
+# part.
 odd_lengths() {
 	local out=8189 in=8187 less=5001 rules
 	head -c 8192 /dev/urandom >/tmp/odd
 	mapfile -t rules < <(write_rules $out; read_rule $in $in; read_rule $out $less)
 	serve_files 32 "${rules[@]}"
 	check "odd lengths: mount" from_peer soft
-	check "READ of $in octets: a Write chunk of as many" read_odd $in $in
-	check "READ of $out octets, of which there are $less" read_odd $out $less
-	check "WRITE of $out octets: a Read chunk of as many, where the rest ends" write_odd $out
+	check "READ of $in octets: a Write chunk of that length" read_odd $in $in
+	check "READ of $out octets that returns $less" read_odd $out $less
+	check "WRITE of $out octets: a Read chunk of that length, at the end" write_odd $out
 	check "odd lengths: umount" umount /mnt
 	peer_stop
 }
 
-# write_rules LENGTH: what is inline is longer or shorter by the credential, so
-# there is a rule for each length that it may have.
+# write_rules LENGTH: the inline part of a WRITE has a credential of unknown length, so there
+# is a rule for each length of the inline part.
 write_rules() {
 	local words
 	for ((words = 24; words < 64; words++)); do
@@ -254,7 +256,7 @@ write_rules() {
 	done
 }
 
-# read_rule LENGTH OCTETS: there are so many to be read.
+# read_rule LENGTH OCTETS: a rule that answers a READ of LENGTH with so many octets
 read_rule() {
 	echo "answer . 1 . $RDMA_MSG 0 1 1 . $1 . . 0 0 . 0 2 100003 3 $READ ..." \
 		"= ^ <7-10 $(octets <(head -c "$2" /tmp/odd))" \
@@ -265,30 +267,30 @@ write_odd() {
 	timeout $AT_ONCE dd if=/tmp/odd of=/mnt/file bs="$1" count=1 oflag=direct conv=notrunc,nocreat
 }
 
-# read_odd LENGTH OCTETS
+# read_odd LENGTH OCTETS: READ LENGTH and compare so many octets.
 read_odd() {
 	timeout $AT_ONCE dd if=/mnt/file of=/tmp/back bs="$1" count=1 iflag=direct &&
 		cmp <(head -c "$2" /tmp/odd) /tmp/back
 }
 
-# read_file [COMMAND...]
+# read_file [COMMAND...]: READ 64 KiB, with dd run by a command.
 read_file() {
 	"$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
 }
 
-# Replies that the mount's statistics have found bad
+# How many bad Replies the mount's statistics have
 bad_replies() {
 	awk '$1 == "device" { here = $5 == "/mnt" } here && $1 == "xprt:" { print $22 }' \
 		/proc/self/mountstats
 }
 
-# read_fails WHAT RDMA_PROC CHUNKS RESULTS...: a READ is answered like this, and
-# counted; the mount lives on.
+# read_fails WHAT RDMA_PROC CHUNKS RESULTS...: a READ gets this answer. It fails and is
+# counted, and the mount continues to work.
 read_fails() {
 	serve_files 32 \
 		"answer $READ_CALL = <0 1 32 ${*:2}"
 	check "$1: mount" from_peer soft
-	check "$1: the READ fails, and at once" fails_at_once read_file timeout $AT_ONCE
+	check "$1: the READ fails at once" fails_in_time read_file timeout $AT_ONCE
 	check "$1: it is counted" [ "$(bad_replies)" -gt 0 ]
 	check "$1: other Calls are answered" stat -f /mnt
 	check "$1: umount" umount /mnt
@@ -311,30 +313,31 @@ reads_that_fail() {
 	read_fails "ERR_CHUNK" "$RDMA_ERROR $ERR_CHUNK"
 }
 
-# READ3res: NFS3ERR_IO, no attributes. The Write chunk comes back full: nobody looks.
+# READ3res: NFS3ERR_IO, no attributes. The Write chunk is returned as full, which does not
+# matter.
 error_with_data() {
 	serve_files 32 \
 		"answer $READ_CALL = <0 1 32 $RDMA_MSG 0 1 1 <7-10 0 0 $(accepted "<13") 5 0"
-	check "an error, and data with it: mount" from_peer soft
-	check "an error, and data with it: the READ fails, and at once" \
-		fails_at_once read_file timeout $AT_ONCE
-	check "an error, and data with it: it is the server's error" is 0 "$(bad_replies)"
-	check "an error, and data with it: umount" umount /mnt
+	check "an error with data: mount" from_peer soft
+	check "an error with data: the READ fails at once" \
+		fails_in_time read_file timeout $AT_ONCE
+	check "an error with data: it is not counted as a bad Reply" is 0 "$(bad_replies)"
+	check "an error with data: umount" umount /mnt
 	peer_stop
 }
 
-# A READ that is answered as if all data had been written: there are none, and so
-# none of what was in the pages before.
+# The answer to a READ says that all data were written, but nothing was written. The
+# reader must not see what was in the pages before.
 read_of_nothing() {
 	serve_files 32 "answer $READ_CALL = <0 1 32 $RDMA_MSG 0 1 1 <7-10 0 0 $(accepted "<13") 0 0 <8 0 <8"
-	check "data that never came: mount" from_peer soft
+	check "data that were not written: mount" from_peer soft
 	fill_memory
-	check "data that never came: they are zeros" cmp -n 65536 /mnt/file /dev/zero
-	check "data that never came: umount" umount /mnt
+	check "data that were not written: they are zeros" cmp -n 65536 /mnt/file /dev/zero
+	check "data that were not written: umount" umount /mnt
 	peer_stop
 }
 
-# What is freed last is used first.
+# Fill free memory with ones: the pages that are freed last are used first.
 fill_memory() {
 	head -c 64M /dev/zero | tr '\0' '\377' >/tmp/filled
 	rm /tmp/filled
@@ -352,13 +355,13 @@ read_that_hangs() {
 	kill -KILL $reader
 	wait $reader 2>/dev/null
 	check "kill ends a READ without an answer" is 137 $?
-	# Only with force does that end what the kernel still tries to read.
+	# -f, because readahead may still wait for READs.
 	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
 }
 
-# The Write chunk of the READ that the peer has not answered, in its log: the
-# words after the Write list's "is present" and the number of segments
+# The Write chunk of the READ that the peer has not answered, from its log: the words after
+# the Write list's "is present" and number of segments
 chunk_offered() {
 	awk '/^not answered/ && $10 == "00000001" && $11 == "00000001" && NF > 20 {
 		print "0x" $12, "0x" $13, "0x" $14, "0x" $15; exit }' /tmp/peer.log
@@ -368,22 +371,22 @@ handle_offered() {
 	[ -n "$(chunk_offered)" ]
 }
 
-# A second server, which writes to what was offered to the first. Each connection
-# has a protection domain of its own (RFC 8166 section 8.1.1).
+# A second server writes to memory that was offered to the first one. That must fail,
+# because each connection has a protection domain of its own (RFC 8166 section 8.1.1).
 handle_of_another() {
 	local what="another server writes to that READ's chunk" PEER_PORT=$OTHER_PORT other
 	peer "listen $SERVER4 $PEER_PORT" accept "expect $(call_to $NULL)" \
 		"send ^ $(chunk_offered) $(repeat 4 0x57575757)" closed >/tmp/other.log 2>&1 &
 	other=$!
-	need "$what: it listens" wait_for 10 grep -q listening /tmp/other.log
-	check "$what: the mount fails, and at once" fails_at_once from_peer soft timeout $AT_ONCE
+	need "$what: the other server listens" wait_for 10 grep -q listening /tmp/other.log
+	check "$what: its mount fails at once" fails_in_time from_peer soft timeout $AT_ONCE
 	wait $other
-	check "$what: that costs it the connection" peer_was_well $? /tmp/other.log
-	check "$what: the first one's READ still waits" is 1 "$(connections_made)"
+	check "$what: it loses its connection" peer_succeeded $? /tmp/other.log
+	check "$what: the first server keeps its connection" is 1 "$(connections_made)"
 }
 
-# READs without an answer, and a server that may invalidate their memory: who is
-# killed may have to wait for it, but not in a worker that all RPCs share.
+# READs without an answer, from a server that may invalidate their handles. A killed RPC may
+# have to wait for that, but not in rpciod, which all RPCs share.
 reads_that_are_killed() {
 	local n pids=() longest
 	serve_files 32 "private $PRIVATE_INVALIDATES"
@@ -401,20 +404,20 @@ reads_that_are_killed() {
 	check "the connection ends" wait_for 20 event_seen state=CLOSED
 	echo 0 >$TRACE/events/workqueue/enable
 	longest=$(longest_work rpc_async_schedule)
-	say "rpciod was kept for $longest ms"
-	# The server has a second to answer an RPC that was killed.
+	say "the longest work item of rpciod took $longest ms"
+	# A killed RPC waits for an answer for a second.
 	check "no RPC waits for the server in rpciod" [ "$longest" -lt "$(seconds 500)" ]
 	peer_stop
 }
 
-# The kernel's own server tells nothing of remote invalidation and does it where
-# the client has told that it may. A READDIR is answered so when its process has
-# been killed: the handle is still there, and nothing breaks.
+# The kernel's own server does not announce remote invalidation, and does it if the client
+# allows it. A READDIR is answered like that after its process was killed: the handle must
+# still be valid, or the connection breaks.
 late_invalidation() {
 	local connections victim
 	if [ "$PACE" -gt 300 ]; then
-		skip "a Reply with invalidation that comes late" \
-			"where all takes long nobody is killed just before the answer comes"
+		skip "a late Reply with invalidation" \
+			"this guest is too slow to kill a process just before the answer arrives"
 		return
 	fi
 	serve_files 32 "answer $READDIR_CALL = +0.9 !<8 $(answer_with 32 10006)"
@@ -428,18 +431,18 @@ late_invalidation() {
 	wait $victim 2>/dev/null
 	check "kill ends it" is 137 $?
 	check "other Calls are answered" timeout $AT_ONCE stat -f /mnt
-	check "the Reply came with invalidation" event_seen dropped_message
-	check "that did not cost the connection" is "$connections" "$(connections_made)"
+	check "the late Reply was received" event_seen dropped_message
+	check "the connection was not broken" is "$connections" "$(connections_made)"
 	check "umount" umount /mnt
 	peer_stop
 }
 
-# unanswered N: so many messages were not what any rule is for.
+# unanswered N: whether the peer had no rule for so many messages.
 unanswered() {
 	[ "$(grep -c '^not answered' /tmp/peer.log)" -ge "$1" ]
 }
 
-# longest_work FUNCTION: milliseconds that a work item took which has ended
+# longest_work FUNCTION: the longest time of a work item that has ended, in milliseconds
 longest_work() {
 	sed -n "s/.* \([0-9.]*\): workqueue_execute_\([a-z]*\): work struct \([^:]*\): function $1.*/\1 \2 \3/p" \
 		$TRACE/trace |
@@ -448,40 +451,40 @@ longest_work() {
 		     END { print int(most) }'
 }
 
-# The only credit is that of a Call without a task and without an answer: nobody
-# can send, and no Call is there that could time out.
-credit_that_is_lost() {
+# A killed Call without an answer has the only credit. No Call can be sent, and none is left
+# that could time out.
+lost_credit() {
 	serve_files 1
 	check "mount" from_peer hard
 	check "kill ends a READDIR without an answer" \
 		killed ls "call_form: .* sent .*form=.*reply" ls /mnt
-	# Before a Call times out
+	# The limit is shorter than the timeout of a Call.
 	check "other Calls are answered after a while" timeout $((AT_ONCE * 9 / 4)) stat -f /mnt
 	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
 }
 
-# The task of a READDIR is killed before there is an answer, so the server may use
-# its handles late. READs follow, one by one. A handle comes again when its
-# registration has been used 256 times, of which there are eight.
+# A READDIR is killed before it is answered, so the server may still use its handles. READs
+# follow one by one. A registration has the same handle again after it was used 256 times,
+# and there are eight registrations.
 BIG_FILE=$(fattr3 1 0x10000000 2)
 READS_OF_4K="answer $READ_CALL = <0 1 32 $RDMA_MSG 0 1 1 <7-10 0 0 $(accepted "<13") 0 0 4096 0 4096"
 
-# forsake LINE...: kill a READDIR that the rules do not answer in time, and note
-# its handles, that is all that are used before there are READs.
-forsake() {
+# kill_readdir LINE...: kill a READDIR that the rules do not answer in time. Its handles, all
+# that were used before the READs, go to /tmp/handles.
+kill_readdir() {
 	echo 1 >$TRACE/events/rpcrdma/rpcrdma_mr_map/enable
 	serve_files 32 "$READS_OF_4K" "$@" \
 		"answer $(call_to $LOOKUP) = $(answer_with 32 0 8 :f11ef11ef11ef11e 1 "$BIG_FILE" 0)"
 	check "mount" from_peer hard
 	check "kill ends a READDIR without an answer" \
 		killed ls "call_form: .* sent .*form=.*reply" ls /mnt
-	handles_used >/tmp/forsaken
-	check "it had handles" test -s /tmp/forsaken
+	handles_used >/tmp/handles
+	check "it had handles" test -s /tmp/handles
 	echo >$TRACE/trace
 }
 
-forsake_end() {
+kill_readdir_end() {
 	echo 0 >$TRACE/events/rpcrdma/rpcrdma_mr_map/enable
 	check "umount -f" wait_for 20 umount -f /mnt
 	peer_stop
@@ -491,7 +494,7 @@ handles_used() {
 	sed -n 's/.*rpcrdma_mr_map: .*handle=\(0x[0-9a-f]*\) .*/\1/p' $TRACE/trace
 }
 
-# read_on COUNT: as many READs of 4 KiB
+# read_on COUNT: so many READs of 4 KiB
 read_on() {
 	timeout "$(seconds 120)" dd if=/mnt/file of=/dev/null bs=4k count="$1" iflag=direct &&
 		[ "$(handles_used | wc -l)" -ge "$1" ]
@@ -499,45 +502,46 @@ read_on() {
 
 # Whether a READ has used one of those handles
 used_again() {
-	handles_used | grep -F -f /tmp/forsaken
+	handles_used | grep -F -f /tmp/handles
 }
 
-# The same, whatever its last octet: that changes with each use.
+# Whether a READ has used one of those registrations: each use changes only the last octet
+# of a handle.
 registration_used_again() {
-	sed -i 's/..$//' /tmp/forsaken
+	sed -i 's/..$//' /tmp/handles
 	used_again
 }
 
-handles_that_rest() {
-	forsake
-	check "READs go on" read_on $((SLOW ? 300 : 2100))
-	check "none has a handle that the server may use late" not used_again
-	forsake_end
+handles_not_reused() {
+	kill_readdir
+	check "READs are answered" read_on $((SLOW ? 300 : 2100))
+	check "no READ uses a handle that the server may still use" not used_again
+	kill_readdir_end
 }
 
-# Once the server has answered, nothing keeps other RPCs from what there is.
-handles_that_come_back() {
-	forsake "answer $READDIR_CALL = +$(seconds 8) <0 1 32 $RDMA_ERROR $ERR_CHUNK"
-	check "READs go on" read_on 40
+# After the server's answer, its handles may be used again.
+handles_reused() {
+	kill_readdir "answer $READDIR_CALL = +$(seconds 8) <0 1 32 $RDMA_ERROR $ERR_CHUNK"
+	check "READs are answered" read_on 40
 	check "they use the registrations of a Call that was answered late" registration_used_again
-	forsake_end
+	kill_readdir_end
 }
 
-# NFSv4.1 as far as a session; whoever looks for its root is denied that.
+# NFSv4.1 up to a session. A Call for the root is answered with an error.
 
-# What such a client calls: OPERATIONS OPERATION...
+# call_v41_to COUNT OPERATION...: a Call of such a client
 call_v41_to() {
 	echo ". 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 4 $COMPOUND . .+ . .+ .+ 1 $*"
 }
 
-# The answer to that: STATUS OPERATIONS RESULT...
+# answer_v41_with STATUS COUNT RESULT...: the answer
 answer_v41_with() {
 	answer_with 32 "$1" 0 "${@:2}"
 }
 
 SESSIONID="0x5e551017 0 0 1"
 
-# sequenced NUMBER SLOT: what answers a SEQUENCE
+# sequenced NUMBER SLOT: the result of a SEQUENCE
 sequenced() {
 	echo "$OP_SEQUENCE 0 $SESSIONID $1 $2 3 3 0"
 }
@@ -546,7 +550,7 @@ session_rules() {
 	local fore="0 65536 65536 4096 16 4 0" back="0 4096 4096 0 2 1 0" at
 	echo "answer . 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 4 $NULL ... = $(answer_with 32)"
 	# Client id, sequence number, USE_NON_PNFS, no state protection; server owner,
-	# its scope, no implementation
+	# its scope, no implementation id
 	echo "answer $(call_v41_to 1 $OP_EXCHANGE_ID ...) =" \
 		"$(answer_v41_with 0 1 $OP_EXCHANGE_ID 0 0 17 1 0x10000 0 0 0 /peer /peer 0)"
 	# Sequence number, no flags
@@ -567,17 +571,16 @@ backward_call() {
 	echo "$(start "$1" $RDMA_MSG) $2 $(cb_null "$1")"
 }
 
-# Before its first use of the session is answered, the client is called back: with
-# all that it has to refuse, with what is no RPC message, and last with a NULL as
-# it should be, which has the XID of the Call that waits. When it has answered that,
-# it gets its own answer.
+# The client's first Call in the session is not answered until it has answered backward
+# Calls: those that it must refuse, one that is no RPC message, and at last a correct NULL.
+# The NULL has the same XID as the client's Call.
 backward_calls() {
 	local rules calls what="backward Calls"
 	calls=(
-		"$(backward_call 0xbac00001 "$(read_segment 40 "$NOWHERE") $NO_CHUNKS")"
-		"$(backward_call 0xbac00002 "0 $(write_chunk "$NOWHERE") 0 0")"
-		"$(backward_call 0xbac00003 "0 0 $(reply_chunk "$NOWHERE")")"
-		"$(start 0xbac00004 $RDMA_NOMSG) $(read_segment 0 "$NOWHERE") $NO_CHUNKS"
+		"$(backward_call 0xbac00001 "$(read_segment 40 "$UNREGISTERED") $NO_CHUNKS")"
+		"$(backward_call 0xbac00002 "0 $(write_chunk "$UNREGISTERED") 0 0")"
+		"$(backward_call 0xbac00003 "0 0 $(reply_chunk "$UNREGISTERED")")"
+		"$(start 0xbac00004 $RDMA_NOMSG) $(read_segment 0 "$UNREGISTERED") $NO_CHUNKS"
 		"$(start 0xbac00005 $RDMA_MSG) $NO_CHUNKS $(cb_null 0xdeadbeef)"
 		"$(backward_call 0xbac00006 "$NO_CHUNKS") $(repeat 2100 0)"
 		"$(start 0xbac00007 $RDMA_MSG) $NO_CHUNKS 0xbac00007 0"
@@ -589,11 +592,11 @@ backward_calls() {
 			$(printf '%s ; ' "${calls[@]}") $(backward_call "<0" "$NO_CHUNKS")" \
 		"answer . 1 . $RDMA_MSG $NO_CHUNKS . 1 0 0 0 0 = \
 			$(answer_v41_with 0 2 "$(sequenced 1 0)" $OP_RECLAIM_COMPLETE 0)"
-	check "$what: a NULL is answered, and the mount goes on until it is denied" mount_is_denied
+	check "$what: a NULL is answered, and the mount continues until it is denied" mount_is_denied
 	peer_stop
 	check "$what with chunks, another XID, or too long: ERR_CHUNK" is \
 		"bac00001 bac00002 bac00003 bac00004 bac00005 bac00006" "$(refused_calls)"
-	check "$what: one has a bad header" event_seen reason=XID
+	check "$what: one of them has a bad header" event_seen reason=XID
 }
 
 mount_is_denied() {
@@ -605,7 +608,7 @@ mount_is_denied() {
 	grep -i denied /tmp/why
 }
 
-# The XIDs of ERR_CHUNKs that came, of all that the peer had no answer to
+# The XIDs of the ERR_CHUNKs that the peer received
 refused_calls() {
 	sed -nE 's/^not answered 20 octets (.{8}) 00000001 .{8} 00000004 00000002$/\1/p' \
 		/tmp/peer.log | xargs

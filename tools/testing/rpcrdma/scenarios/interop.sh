@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   our client with the kernel's own server, and the other way round
+# shows:   our client works with the kernel's own server, and its client with our server
 # guests:  um
 # also:    debian-6.1 debian-6.12
 # devices: rxe
 # ends:    2
 # modules: ours+inbox inbox+ours
+#
+#   end 1: server                       end 2: client
+#   +---------------------------+       +---------------------------+
+#   | nfsd, rdma port 20049     |       | mount at /mnt             |
+#   | rpcrdma: ours or inbox    |       | rpcrdma: the other one    |
+#   | rxe0                      |       | rxe0                      |
+#   | 10.17.0.1, fd17::1        |       | 10.17.0.2, fd17::2        |
+#   | vec0 (um), eth0 (QEMU) ---|-------|--- vec0, eth0             |
+#   +---------------------------+       +---------------------------+
 
 client() {
 	local vers

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   sec=krb5, krb5i and krb5p; what is protected has no Read or Write chunk of its own
+# shows:   sec=krb5, krb5i and krb5p work; protected data have no Read or Write chunk of their own
 # guests:  um
 # also:    debian-6.12
 # devices: rxe siw
-# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
+# skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 . "${BASH_SOURCE%/*}/../guest/forms.sh"
 . "${BASH_SOURCE%/*}/../guest/peer.sh"
@@ -13,15 +13,15 @@ SEC=krb5:krb5i:krb5p
 server() {
 	server_begin
 	modprobe -q rpcsec_gss_krb5
-	need "a log" /lab/guest/busybox syslogd -O /lab/out/krb5.log
-	need "a realm, and this host in it" realm_up
-	need "a KDC" krb5kdc
-	need "rpc.svcgssd" rpc.svcgssd
-	# It asks for contexts by TCP, whatever the mount uses.
-	need "rpc.gssd" rpc.gssd -M -p /var/lib/nfs/rpc_pipefs
+	need "start syslogd" /lab/guest/busybox syslogd -O /lab/out/krb5.log
+	need "make a realm with this host in it" realm_up
+	need "start the KDC" krb5kdc
+	need "start rpc.svcgssd" rpc.svcgssd
+	# It makes contexts over TCP, whatever the mount uses.
+	need "start rpc.gssd" rpc.gssd -M -p /var/lib/nfs/rpc_pipefs
 }
 
-# One host is both client and server, with one key.
+# One host is both client and server and has one key.
 realm_up() {
 	local host principal
 	host=$(hostname)
@@ -53,7 +53,7 @@ realm_up() {
 client() {
 	local vers sec
 	client_begin
-	# Its length is not a multiple of four.
+	# A length that is not a multiple of four
 	head -c 4194307 /dev/urandom >/tmp/file
 	for vers in 3 4.2; do
 		for sec in krb5 krb5i krb5p; do
@@ -65,18 +65,19 @@ client() {
 	many_jobs
 }
 
+# use VERSION SEC: copy a file both ways, and check the forms.
 use() {
 	local what="v$1, $2" call=long reply=reply
 	[ "$2" != krb5 ] || call=read reply=write
-	# To make a file takes other forms than to use it.
+	# Made first, because making a file uses other forms.
 	: >$LOCAL/file
 	check "$what: mount" nfs_mount "$1" rdma /mnt "sec=$2" || return
 	check "$what over rdma is what is mounted" mounted_as /mnt "$1" rdma
-	check "$what: that is in force" grep -q " /mnt nfs.*,sec=$2," /proc/mounts
+	check "$what: the mount has sec=$2" grep -q " /mnt nfs.*,sec=$2," /proc/mounts
 	check "$what: copy in" traced copy_in
-	[ "$MODULE" = inbox ] || travelled "$what: copy in" $call inline
+	[ "$MODULE" = inbox ] || used_forms "$what: copy in" $call inline
 	check "$what: copy out" traced copy_out
-	[ "$MODULE" = inbox ] || travelled "$what: copy out" $reply $reply
+	[ "$MODULE" = inbox ] || used_forms "$what: copy out" $reply $reply
 	if [ "$2" != krb5 ]; then
 		check "$what: a long directory" long_directory /mnt/long
 		check "$what: verified I/O, 512 B to 1 MiB" \
@@ -87,15 +88,15 @@ use() {
 		return
 	fi
 	check "$what: umount" traced contexts_end
-	check "$what: that ends a context" grep rpcgss_ctx_destroy: /tmp/trace
+	check "$what: that destroys a context" grep rpcgss_ctx_destroy: /tmp/trace
 	no_chunks "$what: umount" call
 	no_chunks "$what: umount" reply
 }
 
-# RFC 8166 section 8.2.2: what RPCSEC_GSS says for itself, as it makes a context or
-# destroys it, is not to be reduced.
+# RFC 8166 section 8.2.2: the Calls by which RPCSEC_GSS makes and destroys a context must not
+# be reduced.
 
-# no_chunks WHAT call|reply: with NFSv3 there may be none at all by this connection
+# no_chunks WHAT call|reply: all traced Calls or Replies were inline.
 no_chunks() {
 	local way
 	for way in sent received; do
@@ -103,7 +104,7 @@ no_chunks() {
 	done
 }
 
-# A context is destroyed after umount has returned, by the transport's last Calls.
+# The last Calls of a transport destroy the context, after umount has returned.
 contexts_end() {
 	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_ctx_destroy/enable status
 	echo 1 >$event
@@ -117,31 +118,31 @@ no_transport() {
 	not compgen -G '/sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma'
 }
 
-# rpc.gssd makes contexts by TCP, so the peer asks for one, by a token that means
-# nothing: RPCSEC_GSS, version 1, INIT, number 0, no service, no handle, no verifier.
+# rpc.gssd makes contexts over TCP, so the peer tries to make one over RDMA, with a random
+# token: RPCSEC_GSS, version 1, INIT, number 0, no service, no handle, no verifier.
 contexts_begin() {
 	local xid=0x17171717 init
 	init="$xid 0 2 100003 3 $NULL 6 20 1 1 0 1 0 0 0"
-	need "the peer" peer_up
-	context_begins $xid "what begins a context" \
+	need "prepare the peer" peer_up
+	context_begins $xid "a Call that makes a context" \
 		"send $(start $xid $RDMA_MSG) 0 $(write_chunk @b) 0 $(reply_chunk @c) \
 			$init 64 $(repeat 16 $xid)"
 	init="$init 1200 $(repeat 300 $xid)"
-	context_begins $xid "that, with a long token, as a Long Call" "fill a 0 $init" \
+	context_begins $xid "the same with a long token, as a Long Call" "fill a 0 $init" \
 		"send $(start $xid $RDMA_NOMSG) $(read_segment 0 "@a+0,$(size "$init")") \
 			0 $(write_chunk @b) 0 $(reply_chunk @c)"
 }
 
-# context_begins XID WHAT LINE...
+# context_begins XID WHAT LINE...: the answer is inline, and the chunks are returned unused.
 context_begins() {
-	check "$2: is answered inline, no chunk is used" peer "private $PRIVATE" \
+	check "$2: the answer is inline, no chunk is used" peer "private $PRIVATE" \
 		"connect $SERVER4 $PORT" "buffer a 4096" "buffer b 4096" "buffer c 4096" "${@:3}" \
 		"expect $1 1 . $RDMA_MSG 0 $(write_chunk @b+0,0) 0 $(reply_chunk @c+0,0) \
 			$(accepted "$1") ..." "holds b 0 0xeeeeeeee ..." "holds c 0 0xeeeeeeee ..."
 }
 
-# A Call that others overtake by more than the window of RPCSEC_GSS costs the
-# connection: nfsd closes it.
+# When Calls are reordered by more than the window of RPCSEC_GSS, nfsd closes the
+# connection.
 many_jobs() {
 	local before
 	need "64 jobs: mount v3" nfs_mount 3 rdma /mnt sec=krb5i
@@ -167,7 +168,7 @@ copy_out() {
 }
 
 server_done() {
-	check "stop what Kerberos needs" realm_down
+	check "stop the Kerberos daemons" realm_down
 	server_end
 }
 

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   the unit tests, in a kernel
+# shows:   the unit tests pass in a kernel
 # guests:  um um-debug
 # also:    smp-debug
 # modules: kunit
 # limit:   30
 # steps:   unit_tests
 
-# One that is not built would not be missed.
+# All suites, so that one that is not built is noticed.
 SUITES="callback conn credits drops form grant handle mr piece private_data pull reply slot
 	wire_build wire_chunks wire_golden wire_verdict work"
 
 unit_tests() {
 	local suite kunit=/sys/kernel/debug/kunit
 	need "load the module with its unit tests" modprobe rpcrdma
-	check "these are all" is "$(printf 'rpcrdma_%s ' $SUITES)" "$(all_suites)"
+	check "the module has these suites" is "$(printf 'rpcrdma_%s ' $SUITES)" "$(all_suites)"
 	for suite in $SUITES; do
 		cases "rpcrdma_$suite" <"$kunit/rpcrdma_$suite/results"
 	done
@@ -24,8 +24,9 @@ all_suites() {
 	(cd /sys/kernel/debug/kunit && printf '%s ' rpcrdma*)
 }
 
-# KTAP of one suite in, its cases out as "suite: case". A case is indented once;
-# what is indented further belongs to one, and is printed if it explains a failure.
+# cases SUITE: read the KTAP of a suite and print its cases as "suite: case". Cases are
+# indented once. Lines that are indented further belong to a case; those that explain a
+# failure are printed.
 cases() {
 	local suite=$1 line before=$STEPS
 	while IFS= read -r line; do

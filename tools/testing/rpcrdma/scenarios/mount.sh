@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   mount over RDMA with every NFS version, by IPv4 and IPv6, and verified I/O
+# shows:   mount over RDMA with every NFS version, over IPv4 and IPv6, and verified I/O
 # guests:  um um-debug/rxe debian-6.1/1 debian-6.12/1
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
 # ends:    1 2
-# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
-# skip:    smp-debug * 2 *: two of the slowest guests take minutes; smp-debug runs this alone
+# skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
+# skip:    smp-debug * 2 *: two of the slowest guests take minutes; smp-debug runs this in one
 # skip:    um-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
+#
+# In one guest:                       In two guests:
+#
+#   server and client                 end 1: server             end 2: client
+#   +-------------------------+       +-------------------+     +-------------------+
+#   | nfsd, rdma port 20049   |       | nfsd, port 20049  |     | mount at /mnt     |
+#   | mount at /mnt           |       | rxe0 or siw0      |     | rxe0 or siw0      |
+#   | rxe0 or siw0            |       | 10.17.0.1         |     | 10.17.0.2         |
+#   | 10.17.0.1, fd17::1      |       | fd17::1           |     | fd17::2           |
+#   | lab0, a dummy interface |       | vec0 or eth0 -----|-----|-- vec0 or eth0    |
+#   +-------------------------+       +-------------------+     +-------------------+
 
 client() {
 	local vers netid
 	client_begin
 	for netid in rdma rdma6; do
 		for vers in 3 4.0 4.1 4.2; do
-			check "mount v$vers by $netid" nfs_mount $vers $netid /mnt || continue
+			check "mount v$vers over $netid" nfs_mount $vers $netid /mnt || continue
 			check "v$vers over $netid is what is mounted" mounted_as /mnt $vers $netid
 			check "write, read and remove a file" use_a_file /mnt
 			[ "$vers $netid" != "4.2 rdma" ] ||

@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a mount with four connections has each of them send, and closes all
+# shows:   a mount with four connections sends on all of them, and closes all of them
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
-# skip:    * siw * inbox: siw may leave a first message lying, and only ours has a remedy
+# skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 client() {
 	local vers
 	client_begin
 	for vers in 3 4.2; do
 		if [ "$GUEST $vers" = "debian-6.1 4.2" ]; then
-			skip "v4.2: four connections" "NFSv4 of 6.1 has more than one with TCP alone"
+			skip "v4.2: four connections" "in 6.1 NFSv4 has several connections with TCP only"
 			continue
 		fi
 		need "mount v$vers" nfs_mount $vers rdma /mnt nconnect=4
 		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
-		check "v$vers: by four transports" is 4 "$(sends | wc -l)"
+		check "v$vers: the mount has four transports" is 4 "$(sends | wc -l)"
 		share_work "v$vers"
 		check "umount v$vers" umount /mnt
-		check "v$vers: both ends let go of all of them" wait_for 10 none_left
+		check "v$vers: both ends have closed all connections" wait_for 10 none_left
 	done
 }
 
 share_work() {
 	local before
 	before=$(sends)
-	check "$1: verified I/O of four jobs" fio_verify --direct=1 --bsrange=4k-256k --numjobs=4
-	say "Calls sent by each: $(sends | xargs), before that: $(xargs <<<"$before")"
-	check "$1: each sent some of the Calls" is 4 "$(more "$before" "$(sends)")"
-	check "$1: they are four transports to sunrpc" [ "$(transports)" -ge 4 ]
-	check "$1: and four connections, with two ends each" is 8 "$(queue_pairs)"
+	check "$1: verified I/O by four jobs" fio_verify --direct=1 --bsrange=4k-256k --numjobs=4
+	say "Calls sent on each: $(sends | xargs), before the I/O: $(xargs <<<"$before")"
+	check "$1: each transport sent some of the Calls" is 4 "$(more "$before" "$(sends)")"
+	check "$1: sunrpc has at least four transports" [ "$(transports)" -ge 4 ]
+	check "$1: there are four connections, with two queue pairs each" is 8 "$(queue_pairs)"
 }
 
-# How many Calls each transport has sent so far
+# How many Calls each transport has sent
 sends() {
 	awk '$1 == "xprt:" { print $8 }' /proc/self/mountstats
 }
@@ -42,12 +42,12 @@ more() {
 	paste <(echo "$1") <(echo "$2") | awk '$2 > $1 { n++ } END { print n + 0 }'
 }
 
-# From version 4.1 on nfsd has one too, for callbacks.
+# From NFSv4.1 on nfsd has one as well, for callbacks.
 transports() {
 	compgen -G '/sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma' | wc -l
 }
 
-# The CM's own is of another type.
+# The CM's own queue pair is of another type.
 queue_pairs() {
 	rdma resource show qp | grep -c 'type RC'
 }

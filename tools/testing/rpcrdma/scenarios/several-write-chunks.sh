@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   several Write chunks, Read chunks and segments in one Call, byte by byte
+# shows:   Calls with several Write chunks, Read chunks and segments get correct data
 # guests:  um um-debug/rxe
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -14,7 +14,7 @@ UNTOUCHED=0xeeeeeeee
 
 client() {
 	client_begin
-	need "the peer" peer_up
+	need "prepare the peer" peer_up
 	head -c $LONG /dev/urandom >$LOCAL/long
 	head -c $SHORT /dev/urandom >$LOCAL/short
 	ln -s "$(printf '%0*d' $SHORT 17)" $LOCAL/link
@@ -27,7 +27,7 @@ client() {
 	cut_anywhere
 }
 
-# our_peer WHAT LINE...: with 16 KiB inline, and two buffers
+# our_peer WHAT LINE...: run a script with inline thresholds of 16 KiB and two buffers.
 our_peer() {
 	local what=$1
 	shift
@@ -37,7 +37,8 @@ our_peer() {
 
 LINK_READ="$FILE_FOUND $OP_READLINK 0 $SHORT"
 
-# nfsd knows the place of but one READ's data.
+# The second result is a READLINK: nfsd tells the transport
+# the place of one READ's data only.
 two_results() {
 	local call written
 	call=$(compound $XID 8 "$(read_file long 8192)" "$(find_file link) $OP_READLINK")
@@ -52,14 +53,14 @@ two_results() {
 			$(compounded $XID 8 "$(file_read 1 $LONG)" "$LINK_READ")" \
 		"holds a 0 $(octets $LOCAL/long) :eeeeee $UNTOUCHED ..." \
 		"holds b 0 $(octets /tmp/link) :eeee $UNTOUCHED ..."
-	check "the server sees a Call with two Write chunks, and no other" \
+	check "the server receives one Call, with two Write chunks" \
 		is "received RDMA_MSG form=write reads=0 writes=2 segments=3" "$(seen call)"
-	check "its Reply has written to them" \
+	check "the Reply has two Write chunks" \
 		is "sent RDMA_MSG form=write reads=0 writes=2 segments=3" "$(seen reply)"
-	check "all of both results" grep "rpcrdma_reply: .* written=$((LONG + SHORT)) " /tmp/trace
-	check "that counts as one Reply" is $((written + 1)) "$(replies_that_wrote)"
+	check "all of both results was written" grep "rpcrdma_reply: .* written=$((LONG + SHORT)) " /tmp/trace
+	check "it is counted as one Reply" is $((written + 1)) "$(replies_that_wrote)"
 
-	our_peer "an empty Write chunk has its result stay inline" \
+	our_peer "a result stays inline if its Write chunk is empty" \
 		"send $(start $XID $RDMA_MSG) 0 \
 			$(write_chunk) $(write_chunk @b) 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG 0 \
@@ -81,8 +82,8 @@ two_results() {
 		"expect $(err_chunk $XID)" "holds b 0 $UNTOUCHED ..."
 }
 
-# READ_PLUS at the end of a file has no data: what has, the link, is to be in the
-# Write chunk that is not consumed, RFC 8166 section 4.3.2.
+# READ_PLUS at the end of a file has no data and consumes no Write chunk. So the link is in
+# the first Write chunk, RFC 8166 section 4.3.2.
 unconsumed() {
 	local call lines
 	mapfile -t lines < <(session 2 $XID unconsumed 0)
@@ -100,7 +101,7 @@ unconsumed() {
 		"holds a 0 $(octets /tmp/link) :eeee $UNTOUCHED ..." "holds b 0 $UNTOUCHED ..."
 }
 
-# What the server's tracepoints told of each Call, or Reply
+# seen call|reply: what the server's tracepoints print about each Call or Reply
 seen() {
 	sed -n "s/.*rpcrdma_$1_form: .* xid=$XID \(.*\) len=.* \(reads=.*\)/\1 \2/p" /tmp/trace
 }
@@ -110,7 +111,7 @@ replies_that_wrote() {
 }
 
 one_read() {
-	our_peer "a Write chunk that is not used comes back empty" \
+	our_peer "a Write chunk that is not used is returned empty" \
 		"send $(start $XID $RDMA_MSG) 0 $(write_chunk @a) \
 			$(write_chunk @b+0,4096 @b+4096,4096) 0 0 \
 			$(compound $XID 4 "$(read_file long 8192)")" \
@@ -135,22 +136,23 @@ read_in_segments() {
 		"holds a 0 $(octets <(cut_out 2001 1000)) $UNTOUCHED ..."
 }
 
-# cut_out FROM LENGTH: of the long file
+# cut_out FROM LENGTH: a part of the long file
 cut_out() {
 	tail -c +$(($1 + 1)) $LOCAL/long | head -c "$2"
 }
 
-# write_file NAME LENGTH: stateid of zeros, offset, FILE_SYNC4; without the data
+# write_file NAME LENGTH: find a file and WRITE: stateid of zeros, offset, FILE_SYNC4. The
+# data follow.
 write_file() {
 	echo "$(find_file "$1") $OP_WRITE $(repeat 4 0) 0 0 2 $2"
 }
 
-# file_written LENGTH: NFS4_OK, count, FILE_SYNC4, verifier
+# file_written LENGTH: the results: NFS4_OK, count, FILE_SYNC4, verifier
 file_written() {
 	echo "$FILE_FOUND $OP_WRITE 0 $1 2 . ."
 }
 
-# Each COMPOUND has an XID of its own, or it would be taken for a repetition.
+# Each COMPOUND has an XID of its own. Otherwise the server takes it for a repetition.
 two_writes() {
 	write_two "a Read chunk for each" 0 0
 	write_two "with padding in the Read chunks" 3 2
@@ -158,8 +160,8 @@ two_writes() {
 	write_in_steps
 }
 
-# write_two WHAT PAD PAD: octets of padding that the Read chunks have. nfsd finds
-# the data of a second WRITE only where a page begins.
+# write_two WHAT PAD PAD: two WRITEs, with so many octets of padding in the Read chunks. The
+# data of the second one begin at a page: nfsd does not find them elsewhere.
 write_two() {
 	local first second at_first at_second length
 	XID=$((XID + 1))
@@ -186,7 +188,7 @@ write_two() {
 	check "the server has the second" cmp $LOCAL/short $LOCAL/short.copy
 }
 
-# write_call NAME LENGTH: a new $XID, the $call up to its data, and where these are
+# write_call NAME LENGTH: sets $XID, $call without its data, and $at, the data's position
 write_call() {
 	XID=$((XID + 1))
 	call=$(compound $XID 4 "$(write_file "$1" "$2")")
@@ -198,15 +200,15 @@ long_write() {
 	local call at
 	write_call short.copy $SHORT
 
-	our_peer "a Long Call, and a Read chunk that belongs at its end" \
+	our_peer "a Long Call, and a Read chunk at its end" \
 		"fill a 0 $(octets $LOCAL/short)" "fill b 0 $call" \
 		"send $(start $XID $RDMA_NOMSG) $(read_segment 0 "@b+0,$at") \
 			$(read_segment $at "@a+0,$SHORT") 0 0 0" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(compounded $XID 4 "$(file_written $SHORT)")"
-	check "the server has it" cmp $LOCAL/short $LOCAL/short.copy
+	check "the server has the data" cmp $LOCAL/short $LOCAL/short.copy
 }
 
-# More RDMA Reads than one chain of work requests has
+# More RDMA Reads than a chain of work requests has
 write_in_steps() {
 	local call at n segments=()
 	write_call long.copy $LONG
@@ -219,19 +221,18 @@ write_in_steps() {
 		"send $(start $XID $RDMA_MSG) ${segments[*]} 0 0 0 $call" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS \
 			$(compounded $XID 4 "$(file_written $LONG)")"
-	check "the server has it" cmp $LOCAL/long $LOCAL/long.copy
-	check "it took more than one step to read it" [ "$(steps | wc -l)" -gt 1 ]
-	check "with padding, these are all of it" is $((LONG + 3)) $(($(steps | paste -sd +)))
+	check "the server has the data" cmp $LOCAL/long $LOCAL/long.copy
+	check "it read them in more than one step" [ "$(steps | wc -l)" -gt 1 ]
+	check "the steps have all of the data and the padding" is $((LONG + 3)) $(($(steps | paste -sd +)))
 }
 
 # A requester may reduce whole data items that are DDP-eligible, and nothing else (RFC
-# 8166 sections 3.4.4 and 6.1). One that cuts its Calls elsewhere is understood all
-# the same, see "What nfsd gets" in design.rst. The RPC server and nfsd expect some
-# things where byte streams have them.
+# 8166 sections 3.4.4 and 6.1). The server also executes Calls that are cut elsewhere, see
+# "What nfsd gets" in design.rst.
 cut_anywhere() {
-	write_cut "more than its Read chunk has, the rest is inline" 0 1000
-	write_cut "data that begin inline, and go on in the Read chunk" 1000 $LONG
-	write_cut "data before, in and behind the Read chunk" 1000 1004
+	write_cut "data that begin in the Read chunk and end inline" 0 1000
+	write_cut "data that begin inline and end in the Read chunk" 1000 $LONG
+	write_cut "data before, in and after the Read chunk" 1000 1004
 	symlink_cut
 	our_peer "a credential in a Read chunk" "fill a 0 $(repeat 5 0)" \
 		"send $(start $XID $RDMA_MSG) $(read_segment 32 @a+0,20) 0 0 0 \
@@ -239,7 +240,7 @@ cut_anywhere() {
 		"expect $(null_reply $XID)"
 }
 
-# write_cut WHAT FROM TO: these octets of the data are in the Read chunk.
+# write_cut WHAT FROM TO: WRITE with these octets of the data in the Read chunk
 write_cut() {
 	local call at
 	write_call long.copy $LONG
@@ -249,10 +250,10 @@ write_cut() {
 			$(read_segment $((at + $2)) "@a+$2,$(($3 - $2))") 0 0 0 \
 			$call $(inline_octets 0 "$2") $(inline_octets "$3" $LONG)" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(compounded $XID 4 "$(file_written $LONG)")"
-	check "the server has that, and nothing else" cmp $LOCAL/long $LOCAL/long.copy
+	check "the server has the data, and no others" cmp $LOCAL/long $LOCAL/long.copy
 }
 
-# inline_octets FROM TO: of the long file, padded if that is its end
+# inline_octets FROM TO: a part of the long file, with padding if it is the last one
 inline_octets() {
 	local pad=
 	[ "$1" != "$2" ] || return 0
@@ -260,24 +261,24 @@ inline_octets() {
 	echo "$(octets <(cut_out "$1" $(($2 - $1)))) $pad"
 }
 
-# A SYMLINK's text begins inline, has four octets in the chunk, and goes on inline.
+# The text of a SYMLINK begins inline, has four octets in the chunk, and ends inline.
 symlink_cut() {
 	local call at
 	XID=$((XID + 1))
 	call="$(nfs_call $XID 3 $SYMLINK) $ROOT /cut $(repeat 6 0) $SHORT"
-	# The handle has four octets more than a word.
+	# size() counts four octets for the handle, which has eight.
 	at=$(($(size "$call") + 4 + 1000))
 
-	our_peer "SYMLINK with a text that is in three pieces" \
+	our_peer "SYMLINK with a text in three parts" \
 		"fill a 0 $(octets <(tail -c +1001 /tmp/link | head -c 4))" \
 		"send $(start $XID $RDMA_MSG) $(read_segment $at @a+0,4) 0 0 0 \
 			$call $(octets <(head -c 1000 /tmp/link)) \
 			$(octets <(tail -c +1005 /tmp/link)) $SHORT_PAD" \
 		"expect $XID 1 . $RDMA_MSG $NO_CHUNKS $(accepted $XID) 0 ..."
-	check "the server has it" is "$(cat /tmp/link)" "$(readlink $LOCAL/cut)"
+	check "the server has the link" is "$(cat /tmp/link)" "$(readlink $LOCAL/cut)"
 }
 
-# Octets of each
+# The octets of each step
 steps() {
 	sed -n "s/.*rpcrdma_pull: .* xid=$(printf '0x%08x' $XID) octets=\([0-9]*\) .*/\1/p" /tmp/trace
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   loaded, used and unloaded again and again, the module leaves no memory behind
+# shows:   the module leaks no memory when it is loaded, used and unloaded many times
 # guests:  um-debug/rxe
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -10,8 +10,8 @@
 
 TIMES=20
 
-# Caches fluctuate with everything else that happens. What leaks grows with the
-# number of cycles, so growth that does not reach that number is no leak.
+# Other parts of the kernel use the caches as well. A leak grows with the number of cycles,
+# so growth by fewer objects is no leak.
 cycles() {
 	local n
 	need "network" net_up
@@ -21,13 +21,13 @@ cycles() {
 	for n in 1 2 3; do
 		need "warm up, $n of 3" cycle
 	done
-	# kvfree_rcu() collects for five seconds what it is to free.
+	# kvfree_rcu() may free objects up to five seconds later.
 	sleep 5
 	slab_counts >/tmp/slabs.before
 	for ((n = 1; n <= TIMES; n++)); do
 		need "cycle $n of $TIMES" cycle
 	done
-	check "no cache of kmalloc() or ours grows, nor what cannot be reclaimed" \
+	check "neither kmalloc's and our caches nor unreclaimable memory grow" \
 		wait_for 10 nothing_has_grown
 	sed 's/^/# grown: /' /tmp/slabs.grown
 	check "the caches were counted" grep -q '^kmalloc-' /tmp/slabs.after
@@ -35,7 +35,7 @@ cycles() {
 	check "remove the $DEVICE device" rdma_down
 }
 
-# Other caches than these belong to others.
+# The module uses no other caches than these.
 nothing_has_grown() {
 	slab_counts >/tmp/slabs.after
 	grown $TIMES /tmp/slabs.before /tmp/slabs.after >/tmp/slabs.grown

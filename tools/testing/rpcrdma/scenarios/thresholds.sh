@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   ends of any two inline sizes, and such as tell none, agree and lose nothing
+# shows:   two ends with any inline sizes, or without private data, agree and transfer correct data
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -12,40 +12,43 @@ client() {
 	local mine theirs
 	client_begin
 	head -c 262144 /dev/urandom >/tmp/data
-	need "a directory for long Replies" make_long_directory $LOCAL/long
+	need "make a directory for long Replies" make_long_directory $LOCAL/long
 	for mine in $SIZES; do
 		for theirs in $SIZES; do
 			pair $mine $theirs
 		done
 	done
 	reconnections
-	check "no Receive was missing" no_rnr
+	check "no Send found the other end without a Receive" no_rnr
 }
 
+# pair CLIENT SERVER: mount with these inline sizes.
 pair() {
 	local who="client $1, server $2" octets client_inv server_inv
 	ends "$1" "$2"
 
 	check "$who: verified I/O" traced use_it
-	check "$who: $octets octets are agreed" is \
+	check "$who: both ends agree on $octets octets" is \
 		"2 inline=$octets/$octets remote_inv=$client_inv/$server_inv" "$(agreed)"
-	check "$who: Sends come near to that, and none is longer" sends_up_to $octets
+	check "$who: the longest Send is near to that and not longer" sends_up_to $octets
 	check "$who: one connection and no error" untroubled
 	check "$who: umount" umount /mnt
 }
 
-# ends CLIENT SERVER: for connections to come; sets what they are to agree on
+# ends CLIENT SERVER: set the inline sizes for new connections, and the variables $octets,
+# $client_inv and $server_inv to what they must agree on.
 ends() {
-	tell "$1" rdma_private_data rdma_max_inline_read rdma_max_inline_write
-	tell "$2" svc_rdma/private_data svc_rdma/max_req_size
+	set_end "$1" rdma_private_data rdma_max_inline_read rdma_max_inline_write
+	set_end "$2" svc_rdma/private_data svc_rdma/max_req_size
 	octets=$(smaller "${1/none/1024}" "${2/none/1024}")
 	client_inv=1 server_inv=1
 	[ "$1" != none ] || client_inv=0
 	[ "$2" != none ] || server_inv=0
 }
 
-# tell OCTETS SWITCH SIZES...: who tells nothing may have any size in mind.
-tell() {
+# set_end OCTETS SWITCH SIZES...: set the tunables of one end. With "none" it sends no
+# private data, so its own inline size must not matter.
+set_end() {
 	local on=1 octets=$1 size
 	[ "$octets" != none ] || { on=0; octets=65536; }
 	tune "$2" $on
@@ -58,7 +61,7 @@ smaller() {
 	echo $(($1 < $2 ? $1 : $2))
 }
 
-# One size fits each threshold and not the one before.
+# Each threshold has a size that fits it and not the threshold before it.
 use_it() {
 	local octets
 	nfs_mount 3 rdma /mnt || return
@@ -75,7 +78,7 @@ there_and_back() {
 		cmp -n "$1" /tmp/data /tmp/back
 }
 
-# How many ends agreed on what
+# What the ends have agreed on, each value with the number of ends
 agreed() {
 	sed -n 's/.*rpcrdma_conn_agreed: .*\(inline=.*\) credits.*/\1/p' /tmp/trace | sort | uniq -c | xargs
 }
@@ -90,7 +93,7 @@ sends_up_to() {
 	done
 }
 
-# Other connections may still be ending.
+# Only events of this connection count: earlier connections may still be closing.
 untroubled() {
 	is 1 "$(connections_made)" &&
 		awk '{ match($0, /conn=[0-9]+ /); conn = substr($0, RSTART, RLENGTH) }
@@ -99,18 +102,18 @@ untroubled() {
 		     END { exit bad }' /tmp/trace
 }
 
-# siw has no such counter: there it would have ended the connection.
+# siw has no such counter: a Send without a Receive ends its connection.
 no_rnr() {
 	[ "$DEVICE" = siw ] ||
 		is 0 "$(cat "/sys/class/infiniband/${DEVICE}0/ports/1/hw_counters/"*rnr* | sort -u | xargs)"
 }
 
-# A mount outlives its connections. What was to go inline may need a chunk when it
-# is sent anew, and what had a chunk may do without.
+# A mount reconnects with other thresholds. A Call that was prepared as inline may need a
+# chunk when it is sent again, or the other way round.
 reconnections() {
 	local client server octets client_inv server_inv io
 	ends 65536 65536
-	need "a mount to live on" nfs_mount 3 rdma /mnt
+	need "mount" nfs_mount 3 rdma /mnt
 	need "it has one transport" wait_for 10 one_transport
 	: >/tmp/io.on
 	io >/tmp/io.log 2>&1 &
@@ -126,15 +129,16 @@ reconnections() {
 	END
 	rm /tmp/io.on
 	wait $io
-	check "all that was written and read meanwhile is right" io_was_well $?
+	check "the data of all I/O meanwhile are correct" io_was_well $?
 	check "umount" umount /mnt
 }
 
+# reconnection CLIENT SERVER: reconnect with these inline sizes.
 reconnection() {
-	local who="a live mount, now client $1, server $2" octets client_inv server_inv
+	local who="reconnection, client $1, server $2" octets client_inv server_inv
 	ends "$1" "$2"
-	need "$who: it connects anew, and is used" traced reconnect
-	check "$who: $octets octets are agreed" is \
+	need "$who: reconnect during I/O" traced reconnect
+	check "$who: both ends agree on $octets octets" is \
 		"inline=$octets/$octets remote_inv=$client_inv/$server_inv" "$(agreed | cut -d ' ' -f 2-)"
 	check "$who: no Send is longer" no_send_beyond $octets
 }
@@ -149,19 +153,21 @@ io_was_well() {
 	[ "$1" = 0 ] || { cat /tmp/io.log; return 1; }
 }
 
-# There is more I/O than a trace has room for: its end counts.
+# Reconnect and wait for 100 Calls, because the trace is too short for all I/O and must have
+# the end of it.
 reconnect() {
 	local before calls
 	before=$(connections_made)
-	wait_for 20 give_up && wait_for 20 more_connections "$before" || return
+	wait_for 20 drop_connection && wait_for 20 more_connections "$before" || return
 	calls=$(calls_sent)
 	wait_for 20 more_calls $((calls + 100))
 }
 
-# sunrpc gives up the connection of a transport that is told an address, be it the
-# same. It waits for its turn, and not all whom it waits for wake it: try again.
-give_up() {
-	timeout -s KILL "$(seconds 1)" bash -c 'echo "$1" >"$2"' give_up $SERVER4 "$(transports)/dstaddr"
+# sunrpc closes the connection of a transport when an address is written to its dstaddr,
+# even if it is the same. The write waits for the transport's lock and may miss its wakeup,
+# so it has a timeout and is repeated.
+drop_connection() {
+	timeout -s KILL "$(seconds 1)" bash -c 'echo "$1" >"$2"' drop_connection $SERVER4 "$(transports)/dstaddr"
 }
 
 transports() {
@@ -184,7 +190,7 @@ calls_sent() {
 	awk '$1 == "xprt:" && $2 == "rdma" { n += $8 } END { print n + 0 }' /proc/self/mountstats
 }
 
-# Of those by connections that were made meanwhile
+# no_send_beyond OCTETS: for Sends on connections that were made meanwhile
 no_send_beyond() {
 	awk -v most="$1" '
 		{ match($0, /conn=[0-9]+ /); conn = substr($0, RSTART, RLENGTH) }

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   who gives up while connecting to nobody leaves nothing behind, and kept nobody waiting
+# shows:   a mount that is killed while it connects leaks nothing and blocks no worker of sunrpc
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
-# skip:    * siw * *: siw waits for TCP to connect, for two minutes, with the kernel's own module too
+# skip:    * siw * *: siw waits two minutes for TCP to connect, with the kernel's own module as well
 # limit:   90
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-# Nobody answers on a dummy interface. An attempt may take as long as the
-# module lets it: 30 s.
+# The address is in a dummy interface's network and does not exist. The module ends an
+# attempt to connect after 30 s.
 client() {
 	client_begin
-	check "mounting from nobody is killed" traced killed_connecting
-	check "it had sent its request" is "CONNECTING RESOLVING" "$(states)"
-	check "no worker of sunrpc's waited with it" [ -e /tmp/xprtiod.free ]
-	check "the server stops" rpc.nfsd 0
-	check "the module goes" wait_for 40 modprobe -r rpcrdma
+	check "kill a mount from an address that does not answer" traced killed_connecting
+	check "it had sent a connection request" is "CONNECTING RESOLVING" "$(states)"
+	check "no worker of sunrpc waited for it" [ -e /tmp/xprtiod.free ]
+	check "stop the server" rpc.nfsd 0
+	check "unload the module" wait_for 40 modprobe -r rpcrdma
 	need "load it again" modprobe rpcrdma
 }
 
@@ -37,7 +37,7 @@ killed_connecting() {
 	is 137 $?
 }
 
-# The workers' names have a plus sign while they are at work.
+# The name of a worker has a plus sign while it runs a work item.
 xprtiod_is_free() {
 	not grep -qs '^Name:.*+xprtiod' /proc/[0-9]*/status
 }

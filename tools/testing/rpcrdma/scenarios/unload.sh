@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   the module stays while somebody uses it, and goes whenever nobody does
+# shows:   the module cannot be unloaded while it is used, and can be when it is not
 # guests:  um um-debug/rxe
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
@@ -8,27 +8,27 @@
 
 client() {
 	client_begin
-	check "a listener keeps it" not modprobe -r rpcrdma
-	check "without the listener it goes" stop_and_unload
+	check "a listener prevents unloading" not modprobe -r rpcrdma
+	check "unload after the listener is closed" stop_and_unload
 	need "listen again" load_and_listen
 
 	need "mount" nfs_mount 4.2 rdma /mnt
-	check "a connection keeps it" not modprobe -r rpcrdma
+	check "a connection prevents unloading" not modprobe -r rpcrdma
 	check "umount" umount /mnt
-	check "after a mount it goes" stop_and_unload
+	check "unload after umount" stop_and_unload
 	need "listen again" load_and_listen
 
 	need "mount" nfs_mount 3 rdma /mnt
-	need "the server stops" rpc.nfsd 0
-	check "a mount keeps it" not modprobe -r rpcrdma
-	check "umount -f" wait_for $PATIENCE umount -f /mnt
-	check "after a dead mount it goes" unload
+	need "stop the server" rpc.nfsd 0
+	check "a mount prevents unloading" not modprobe -r rpcrdma
+	check "umount -f" wait_for $RECOVERY umount -f /mnt
+	check "unload after umount -f" unload
 	need "listen again" load_and_listen
 
 	need "mount" nfs_mount 3 rdma /mnt
-	check "the last I/O is hardly over when it goes" hurry
+	check "unload directly after I/O" unload_after_io
 	need "listen again" load_and_listen
-	device_first
+	unload_without_device
 }
 
 stop_and_unload() {
@@ -39,17 +39,17 @@ load_and_listen() {
 	modprobe rpcrdma && server_start
 }
 
-hurry() {
+unload_after_io() {
 	dd if=/dev/zero of=/mnt/data bs=1M count=8 oflag=direct && umount /mnt && stop_and_unload
 }
 
-# What is left of connections goes with their device.
-device_first() {
+# Removing the device ends its connections.
+unload_without_device() {
 	need "mount" nfs_mount 3 rdma /mnt
-	check "the device goes" rdma link delete "${DEVICE}0"
-	check "a mount without a device keeps it" not modprobe -r rpcrdma
-	check "umount -f" wait_for $PATIENCE umount -f /mnt
-	check "without a device it goes" stop_and_unload
-	need "the device comes back" rdma_up
+	check "delete the device" rdma link delete "${DEVICE}0"
+	check "a mount without a device prevents unloading" not modprobe -r rpcrdma
+	check "umount -f" wait_for $RECOVERY umount -f /mnt
+	check "unload without a device" stop_and_unload
+	need "add the device again" rdma_up
 	need "listen again" load_and_listen
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a scenario that lacks what it is to run does not pass
+# shows:   a scenario without the function that it names does not pass
 # guests:  um
 # modules: inbox
 # steps:   absent

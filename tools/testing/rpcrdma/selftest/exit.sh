@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a scenario that just ends badly does not count as passed
+# shows:   a scenario that exits with an error and no results does not pass
 # guests:  um
 # modules: inbox
 # steps:   plant

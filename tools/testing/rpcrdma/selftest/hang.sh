@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a guest whose only CPU is gone fails a scenario in its time limit
+# shows:   a guest whose only CPU hangs fails a scenario when the time limit ends
 # guests:  um
 # modules: inbox
 # limit:   8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a kernel warning fails a scenario that is itself content
+# shows:   a kernel warning fails a scenario whose steps all pass
 # guests:  um
 # modules: inbox
 # steps:   plant

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The cache of guests in the home directory, which all checkouts share."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from .host import CACHE, hold, say, step
+
+
+@contextlib.contextmanager
+def locked(name: str, quiet: bool = False) -> Iterator[None]:
+    """Hold the lock of one kind of entry. Other runs may use the cache at the same time."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f".{name}.lock", "w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not quiet:
+                say(f"# {name}: waiting for another run that builds it ...")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def cached(kind: str, key: str, build: Callable[[Path], None], parent: Path = CACHE) -> Path:
+    """
+    The directory of a cache entry; build(directory) makes it if it does not exist.
+    An entry is complete or absent. It is kept while a process uses it. After that
+    the entry that replaces it removes it.
+    """
+    directory = parent / f"{kind}-{key}"
+    with locked(kind):
+        complete = directory / ".complete"
+        if not complete.exists():
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True)
+            with step(f"{kind} {key}"):
+                build(directory)
+            complete.touch()
+        stamp = open(complete, encoding="ascii")   # pylint: disable=consider-using-with
+        fcntl.flock(stamp, fcntl.LOCK_SH)
+        hold(stamp)
+        for old in unused_entries(kind, parent, but=directory):
+            shutil.rmtree(old)
+    return directory
+
+
+def unused_entries(kind: str, parent: Path, but: Path) -> Iterator[Path]:
+    """The entries of a kind that no process uses, except one. The caller has the kind's lock."""
+    for path in parent.glob(f"{kind}-[0-9]*"):
+        stamp = path / ".complete"
+        if path == but:
+            continue
+        if not stamp.exists():      # its build was interrupted
+            yield path
+            continue
+        with open(stamp, encoding="ascii") as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield path
+
+
+def size() -> int:
+    """Disk space that the cache uses, in MB; hard links to one file count once."""
+    blocks = {}
+    for folder, _, files in os.walk(CACHE):
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):    # another run has removed it
+                status = os.lstat(Path(folder) / name)
+                blocks[status.st_ino] = status.st_blocks
+    return sum(blocks.values()) * 512 // 10**6

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""A guest's console: what a kernel prints when something is wrong with it."""
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+REPORT_LINES = 60       # printed with a failure; the log has all of the console
+
+KERNEL_ERROR = re.compile(
+    r"\bBUG\b|\bWARNING: (?!.*\bGuest personality\b)|\bOops\b|KASAN:|UBSAN:|ODEBUG:"
+    r"|: [0-9a-f]{4} \[#\d+\]|PANIC: double fault"
+    r"|general protection fault|Kernel panic|Call Trace:|Unable to handle"
+    r"|possible (?:circular|recursive) locking|inconsistent lock state|suspicious RCU"
+    r"|held lock freed|lock held when returning|invalid wait context"
+    r"|INFO: (?:task|rcu|trying to register)|soft lockup|hung[_ ]task"
+    r"|scheduling while atomic|sleeping function called"
+    r"|refcount_t:|list_(?:add|del) corruption"
+    r"|kmemleak: (?:[1-9]\d* new|Memory pool empty|Kernel memory leak detector disabled)"
+    r"|Segmentation fault|segfault at|Out of memory:"
+    r"|unregister_netdevice: waiting for")
+
+
+class GuestFailure(Exception):
+    """A guest failed: its kernel printed an error, it did not answer in time, or it ended."""
+
+    def __init__(self, what: str, printed: Sequence[str] = ()) -> None:
+        super().__init__(what)
+        self.printed = printed      # the lines after the one that is in the message
+
+
+def whole_lines(path: Path, start: int) -> bytes:
+    """A log from an offset up to the last newline: the line after it is still being printed."""
+    with open(path, "rb") as stream:
+        stream.seek(start)
+        octets = stream.read()
+    return octets[:octets.rfind(b"\n") + 1]
+
+
+def check_log(path: Path, start: int = 0, whose: str = "") -> int:
+    """
+    Raise GuestFailure if a log has a kernel error from an offset on. Returns how many
+    octets were checked.
+    """
+    octets = whole_lines(path, start)
+    for match in re.finditer(rb".*\n", octets):
+        if KERNEL_ERROR.search(match[0].decode(errors="replace")):
+            time.sleep(1)       # for the kernel to print the rest
+            report = whole_lines(path, start + match.start())
+            lines = report.decode(errors="replace").splitlines()
+            cut = ["..."] if len(lines) > REPORT_LINES else []
+            raise GuestFailure(f"{path.name}{whose}: {lines[0].strip()}",
+                               lines[1:REPORT_LINES] + cut)
+    return len(octets)
+
+
+def last_lines(path: Path, count: int = 40) -> list[str]:
+    """The end of a log."""
+    lines = path.read_text(errors="replace").splitlines()
+    return [line.rstrip() for line in lines[-count:]]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""What guests run in: User-Mode Linux, or QEMU with KVM or TCG."""
+
+import collections
+import os
+import re
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+from . import host, kernels, root
+from .kernels import Kernel
+
+MEMORY_MIB = 3072
+CPUS = {"um": 1, "qemu": 2}
+
+
+# User-Mode Linux
+
+_guests_on = collections.Counter[int]()     # how many guests are pinned to each CPU
+_guests_on_lock = threading.Lock()          # protects it
+
+
+def take_cpu() -> int:
+    """
+    The CPU that a User-Mode Linux guest is to be pinned to. It is two processes, kernel
+    and program, that run in turn; they switch twice as fast on one CPU as between two.
+    """
+    with _guests_on_lock:
+        cpu = min(os.sched_getaffinity(0), key=lambda number: _guests_on[number])
+        _guests_on[cpu] += 1
+    return cpu
+
+
+def give_cpu(cpu: int) -> None:
+    """Return what take_cpu() returned."""
+    with _guests_on_lock:
+        _guests_on[cpu] -= 1
+
+
+def memory_folder() -> str:
+    """Where User-Mode Linux makes the file that is a guest's memory."""
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        if os.environ.get(name):
+            return os.environ[name]
+    mounts = Path("/proc/mounts").read_text("utf-8")
+    return "/dev/shm" if re.search(r" /dev/shm tmpfs ", mounts) else "/tmp"
+
+
+@host.once
+def require_memory_folder() -> None:
+    """
+    Raise LabError if the memory folder is too small or is mounted noexec. Where the
+    folder is full, a guest dies of SIGBUS without any message.
+    """
+    folder = memory_folder()
+    try:
+        status = os.statvfs(folder)
+    except OSError as error:
+        raise host.LabError(f"User-Mode Linux has no folder for its memory: {error}; "
+                            "set TMPDIR to one that exists") from error
+    free = status.f_bavail * status.f_frsize >> 20
+    if free < MEMORY_MIB or status.f_flag & os.ST_NOEXEC:
+        raise host.LabError(
+            f"User-Mode Linux keeps its memory in {folder}, which "
+            + ("is mounted noexec" if status.f_flag & os.ST_NOEXEC else f"has {free} MiB free")
+            + f": set TMPDIR to a folder that is not noexec, with {MEMORY_MIB} MiB for each "
+              "guest that runs at the same time, preferably a tmpfs")
+
+
+# QEMU
+
+def tcg(kernel: Kernel) -> list[str]:
+    """
+    QEMU 7.2's TCG translates code without a lock against a CPU that changes the code.
+    Stock kernels change theirs all the time, so one thread runs both CPUs in turn. The
+    lab's own kernels hardly do, so each CPU has a thread, with which races are found.
+    """
+    threads = "single" if kernel.name in kernels.STOCK else "multi"
+    return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
+
+
+def qemu(kernel: Kernel, directory: Path, share: Path, plugin: str | None = None) -> list[str]:
+    """QEMU's command line but for the kernel's command line, serial lines and network."""
+    machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
+               else [*(kvm() or tcg(kernel)), "-smp", str(CPUS["qemu"])])
+    return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB}M",
+            "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
+            "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, directory)),
+            # No locking: nothing writes to it, and User-Mode Linux locks what it reads.
+            "-drive", f"file={root.image()},if=virtio,format=raw,readonly=on,file.locking=off",
+            "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
+            "-device", "virtio-rng-pci"]
+
+
+@host.once
+def kvm() -> list[str] | None:
+    """QEMU's options for KVM, or None if no guest boots with it."""
+    why = why_not_kvm()
+    if not why:
+        host.say("# QEMU uses KVM")
+        return ["-accel", "kvm", "-cpu", "host"]
+    host.say(f"# QEMU uses TCG, which is slow: {why}")
+    return None
+
+
+def why_not_kvm() -> str | None:
+    """
+    Boot a stock kernel with KVM up to the first line of an init of its own. Returns
+    None if that takes less than 10 s, else the reason why KVM is not used.
+    """
+    try:
+        with open("/dev/kvm", "r+b", buffering=0):
+            pass
+    except OSError as error:        # such as: this user is not in the group kvm
+        return str(error)
+    kernel = kernels.kernel("debian-6.12")
+    with tempfile.TemporaryDirectory(dir=host.CACHE) as scratch:
+        argv = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-smp", "2", "-m", "512M",
+                "-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio",
+                "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, Path(scratch))),
+                "-append", "console=ttyS0 quiet panic=-1 rdinit=/bin/busybox -- echo KVM BOOTS"]
+        try:
+            out = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, timeout=10, check=False,
+                                 preexec_fn=host.die_with_parent).stdout
+        except subprocess.TimeoutExpired as late:
+            out = late.stdout or b""
+    return None if b"KVM BOOTS" in out else "no guest boots with KVM on this machine"

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Running scenarios: boot their guests, run their steps, report the results."""
+
+import collections
+import dataclasses
+import functools
+import math
+import os
+import shutil
+import subprocess
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import ParamSpec
+
+from . import host, kernels, root, scenario, tasks
+from .console import GuestFailure
+from .guest import Guest, Link
+from .host import LAB, LOGS, LabError
+from .ktap import Report, Reporter, Test
+from .results import Outcome, Results, Times
+from .scenario import Job, Scenario, SessionKey, Step
+from .tasks import Task
+
+P = ParamSpec("P")
+
+# Seconds that the jobs of one boot may take together if they are several. Guests that
+# boot quickly get short boots, because these spread better over the CPUs.
+BOOT_LIMIT = {"um": 45, kernels.COVERAGE: 45, "um-debug": 120}
+LONG_BOOT = 300
+
+
+@dataclasses.dataclass
+class Run:
+    """What the tasks of one run share."""
+    report: Report
+    times: Times
+    results: Results | None = None      # of a run that can be continued
+    # Keeps the counts of lines that a guest left in a folder; returns a name for them.
+    keep_counts: Callable[[Path, bool], str] | None = None
+
+    def keep(self, outcomes: Sequence[Outcome], ran_with: str, counts: str = "") -> None:
+        """
+        Keep the results of tests that shared a boot, unless one of them failed: which
+        of them leaked memory or killed the guest is not known then.
+        """
+        if self.results:
+            failed = any(outcome.failed for outcome in outcomes)
+            self.results.keep(outcomes, failed, ran_with, counts)
+
+
+_boots = collections.Counter[str]()
+_boots_lock = threading.Lock()      # protects it
+
+
+def next_boot(name: str) -> Path:
+    """A new folder for each boot. The first one of a run removes those of earlier runs."""
+    with _boots_lock:
+        if not _boots[name]:
+            for old in LOGS.glob(f"{name}-[0-9]*"):
+                shutil.rmtree(old)
+        _boots[name] += 1
+        return LOGS / f"{name}-{_boots[name]}"
+
+
+class Session:
+    """The guests that some jobs share. They boot when they are first needed."""
+
+    def __init__(self, key: SessionKey) -> None:
+        self.name, self.ends, self.module, _ = key
+        self.guests: list[Guest] = []
+
+    def boot(self, test: Test) -> None:
+        """Boot one guest or two."""
+        links: Sequence[Link | None] = [None]
+        if self.ends == 2:
+            links = Link.pair(self.name.startswith("um"))
+        for end, link in enumerate(links, 1):
+            name = "-".join([self.name, self.module] + ([f"end{end}"] if self.ends == 2 else []))
+            guest = Guest(self.name, next_boot(name), scenario.module_of(self.module, end),
+                          link, end)
+            self.guests.append(guest)
+            seconds = guest.boot()
+            test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
+        test.restart()
+
+    def kill(self) -> None:
+        """End the guests."""
+        for guest in self.guests:
+            guest.kill()
+        self.guests = []
+
+    def run(self, job: Job, test: Test) -> None:
+        """Run one job. If it fails the guests are killed, so that the next job gets new ones."""
+        before = test.bad
+        try:
+            if not self.guests:
+                self.boot(test)
+            for guest in self.guests:
+                guest.measure_pace()
+                test.line("# this guest is now "
+                          f"{guest.pace:.1f} times as slow as um on a quick machine")
+            done = all(self.step(job, test, step) for step in job.steps())
+            if done and job.scenario.host:
+                self.host_step(job, job.scenario.host, test)
+        except (GuestFailure, LabError, OSError, subprocess.SubprocessError) as failure:
+            fail(test, failure)
+        if test.bad > before:
+            self.show_consoles(test)
+            self.kill()
+
+    def step(self, job: Job, test: Test, step: Step) -> bool:
+        """Run one step. Returns whether it passed."""
+        guest = self.guests[step.end - 1]
+        variables: dict[str, str | int] = {
+            "MODULE": scenario.module_of(job.module, step.end), "DEVICE": job.device,
+            "ENDS": job.ends, "END": step.end, "GUEST": scenario.guest_name(self.name),
+            "PACE": min(math.ceil(100 * guest.pace), 400),
+            "SLOW": int(self.name == "smp-debug")}
+        before = test.bad
+        status = guest.run(variables, job.scenario.name, step.function,
+                           math.ceil(job.scenario.limit * guest.pace), test.line)
+        if status and test.bad == before:
+            test.fail(f"{step.function} ended with status {status}")
+        for other in self.guests:
+            other.check_console()
+        return test.bad == before
+
+    def host_step(self, job: Job, function: str, test: Test) -> None:
+        """Run a scenario's function on the host, with what the guests left in lab/out."""
+        outs = {f"OUT{guest.end}": str(guest.out) for guest in self.guests}
+        script = f". {LAB}/guest/lib.sh; . {job.scenario.path}; {function}; finish"
+        done = host.attempt("bash", "-c", script, env=dict(os.environ, **outs), timeout=600)
+        before = test.bad
+        for line in done.stdout.splitlines():
+            test.line(line)
+        if done.returncode and test.bad == before:
+            test.fail(f"{function} ended with status {done.returncode}")
+
+    def check_boot(self, report: Reporter) -> None:
+        """
+        Check what is only known after all jobs: leaked memory, and which lines ran.
+        This counts as a test only if it fails. Otherwise the number of tests would
+        depend on how jobs were divided into boots.
+        """
+        for name in ("leaks", "coverage"):
+            last = Scenario.load(LAB / f"guest/{name}.sh")
+            if self.guests and self.name in last.guests:
+                job = Job(last, self.name, "none", self.ends, self.module)
+                with report.test(job.name, only_failure=True) as test:
+                    self.run(job, test)
+
+    def check_consoles(self, report: Reporter) -> None:
+        """Check for errors in work that continues after the last scenario."""
+        time.sleep(1)
+        for guest in self.guests:
+            try:
+                guest.check_console()
+            except GuestFailure as failure:
+                with report.test(f"console [{self.name} {self.module}]") as test:
+                    fail(test, failure)
+                    self.show_consoles(test)
+
+    def show_consoles(self, test: Test) -> None:
+        """Print the end of each console, and the path of its log."""
+        for guest in self.guests:
+            if guest.console.exists():      # else it failed earlier
+                test.line(f"# last lines of {guest.console}:")
+                for line in guest.last_lines():
+                    test.line(f"#   {line}")
+
+
+def fail(test: Test, failure: Exception) -> None:
+    """Report an exception as a failed step."""
+    first, *rest = (str(failure) or repr(failure)).splitlines()
+    printed = failure.printed if isinstance(failure, GuestFailure) else ()
+    test.fail(first, *rest, *printed)
+
+
+def guarded(report: Reporter, name: str, function: Callable[P, object], *args: P.args,
+            **kwargs: P.kwargs) -> None:
+    """Call a function, and report an exception as a failed test, so that the run continues."""
+    try:
+        function(*args, **kwargs)
+    except (LabError, OSError, subprocess.SubprocessError) as error:
+        with report.test(name) as test:
+            fail(test, error)
+    except Exception as error:      # pylint: disable=broad-exception-caught
+        with report.test(name) as test:
+            test.fail(repr(error), *traceback.format_exc().splitlines())
+
+
+def run_session(key: SessionKey, jobs: Sequence[Job], run: Run) -> None:
+    """Run jobs in one boot; after a failure the rest gets another one."""
+    session = Session(key)
+    report = run.report.branch()
+    try:
+        for job in jobs:
+            why = job.scenario.why_skipped(job)
+            if why:
+                report.skip(job.name, why)
+                continue
+            with report.test(job.name) as test:
+                session.run(job, test)
+        run.times.keep({outcome.name: outcome.seconds for outcome in report.outcomes
+                        if not outcome.failed})
+        session.check_boot(report)
+        session.check_consoles(report)
+        counts = ""
+        if session.name == kernels.COVERAGE and run.keep_counts:
+            for guest in session.guests:
+                counts = run.keep_counts(guest.out, jobs[0].daily)
+    finally:
+        session.kill()
+    run.keep(report.outcomes, jobs[0].ran_with, counts)
+
+
+# Tasks
+
+def divide(jobs: Sequence[Job], times: Times, seconds: float) -> list[list[Job]]:
+    """Divide jobs into boots that take about so many seconds each."""
+    total = sum(job.about(times) for job in jobs)
+    count = max(1, min(len(jobs), math.ceil(total / seconds)))
+    boots: list[list[Job]] = [[] for _ in range(count)]
+    lengths = [0.0] * count
+    for job in sorted(jobs, key=lambda job: -job.about(times)):
+        shortest = lengths.index(min(lengths))
+        lengths[shortest] += job.about(times)
+        boots[shortest].append(job)
+    return boots
+
+
+def build_task(run: Run, name: str, missing: bool, build: Callable[[], object], guess: float,
+               alone: str = "") -> Task:
+    """A task that builds part of a guest. If it is not missing, that takes no time."""
+
+    def timed() -> None:
+        start = time.monotonic()
+        build()
+        if missing:
+            run.times.keep({name: time.monotonic() - start})
+
+    return Task(name, functools.partial(guarded, run.report, name, timed),
+                run.times.about(name, guess) if missing else 0, alone=alone)
+
+
+def guest_tasks(names: Iterable[str], run: Run) -> list[Task]:
+    """Tasks that build what guests need. Each kernel build uses all CPUs, so it is alone."""
+    found = [build_task(run, "guests' root", root.missing(), root.image, 60)]
+    for name in dict.fromkeys(scenario.guest_name(name) for name in names):
+        found.append(build_task(run, f"kernel {name}", kernels.missing(name),
+                                functools.partial(kernels.kernel, name),
+                                30 if name in kernels.STOCK else 300, "kernel"))
+    return found
+
+
+def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
+    """Tasks that run jobs. Each task is one boot."""
+    sessions: dict[SessionKey, list[Job]] = {}
+    for job in jobs:
+        sessions.setdefault(job.session, []).append(job)
+    found = []
+    for key, group in sessions.items():
+        name = key.guest
+        for boot in divide(group, run.times, BOOT_LIMIT.get(name, LONG_BOOT)):
+            found.append(Task(
+                name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
+                sum(job.about(run.times) for job in boot if not job.scenario.why_skipped(job)),
+                ("guests' root", f"kernel {scenario.guest_name(name)}"),
+                # Each CPU of this guest has a thread. On a host with two CPUs, two such
+                # guests take longer side by side than one after the other: a CPU that
+                # waits for a lock waits for one that does not run.
+                alone=name if name == "smp-debug" else ""))
+    return found
+
+
+def run_jobs(jobs: Sequence[Job], run: Run,
+             tell: Callable[[str], object] = host.say) -> dict[str, float]:
+    """Run jobs with the tasks that they need. Returns the seconds of each group."""
+    names = [job.guest for job in jobs]
+    return tasks.run(guest_tasks(names, run) + session_tasks(jobs, run), tell)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The part of a check that reads the sources: style, documentation comments, licences, types."""
+
+import os
+import re
+import sys
+
+from . import kernels
+from .host import BUILD, LAB, TOP, attempt, run
+from .ktap import Reporter
+from .steps import C_FOLDERS, MODULE_FOLDERS, check_step, sources
+
+# Kernel headers of the module that this one replaces.
+FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|xprtrdma"
+                       r"|rpc_rdma_cid)|trace/events/rpcrdma)\.h")
+
+# Complaints of checkpatch that do not apply: trace headers have a layout of their own in
+# all of the kernel, the overlay exists to tell kernel versions apart, libFuzzer names its
+# entry point, and the KUnit shim has KUnit's names.
+EXEMPT = {
+    "net/sunrpc/xprtrdma/trace.h": {"PARENTHESIS_ALIGNMENT", "OPEN_ENDED_LINE", "COMPLEX_MACRO",
+                                    "TRAILING_SEMICOLON", "MACRO_ARG_REUSE"},
+    "include/": {"LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "COMPLEX_MACRO", "MACRO_ARG_REUSE",
+                 "MACRO_ARG_PRECEDENCE", "SPACING"},
+    "tools/testing/rpcrdma/wire/fuzz.c": {"CAMELCASE"},
+    "tools/testing/rpcrdma/wire/kunit/test.h": {"MACRO_ARG_REUSE", "MACRO_ARG_PRECEDENCE",
+                                                "PREFER_DEFINED_ATTRIBUTE_MACRO"},
+}
+
+
+def checkpatch() -> list[str]:
+    """What checkpatch says about all C files, but for EXEMPT."""
+    tree = kernels.source()
+    done = attempt("perl", tree / "scripts/checkpatch.pl", f"--root={tree}", "--strict",
+                   "--terse", "--no-summary", "--show-types", "-f",
+                   *sources(C_FOLDERS, "*.[ch]"), cwd=BUILD)
+    lines = [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()]
+    return [line for line in lines if ": " in line and not exempt(line)]
+
+
+def exempt(line: str) -> bool:
+    """Whether a complaint is one of EXEMPT."""
+    return any(line.startswith(path) and any(f"{kind}:" in line for kind in kinds)
+               for path, kinds in EXEMPT.items())
+
+
+def kernel_doc() -> list[str]:
+    """What kernel-doc says about the module's documentation comments."""
+    script = kernels.source() / "scripts/kernel-doc"
+    out = run("perl", script, "-none", "-Wall", *sources(MODULE_FOLDERS, "*.[ch]"))
+    return [line.replace(f"{TOP}/", "") for line in out.splitlines()
+            if "warning:" in line or "error:" in line]
+
+
+def spdx() -> list[str]:
+    """Files that do not name their licence in their first lines; data need not."""
+    wanted = sources(("net", "include", "tools", "scripts", "Documentation", ".ci"), "*")
+    wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "README.md",
+                                       "COPYING", ".clang-format", ".gitignore")]
+    return [f"{path.relative_to(TOP)}: no SPDX line" for path in wanted
+            if path.parent.name != "corpus"
+            and "SPDX-License-Identifier" not in path.read_text(errors="replace")[:200]]
+
+
+def project_rules() -> list[str]:
+    """Violations of rules that only this project has."""
+    complaints = []
+    for path in sources(MODULE_FOLDERS, "*.[ch]"):
+        name = path.relative_to(TOP)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if FORBIDDEN.search(line):
+                complaints.append(f"{name}:{number}: a header of the kernel's own transport")
+            if name.parts[0] == "net" and re.search(r"LINUX_VERSION_CODE|KERNEL_VERSION\(", line):
+                complaints.append(f"{name}:{number}: kernel versions belong in include/")
+    match = re.search(r'^PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text(), re.M)
+    version = match[1] if match else "no PACKAGE_VERSION"
+    if f'MODULE_VERSION("{version}")' not in (TOP / "net/sunrpc/xprtrdma/main.c").read_text():
+        complaints.append(f"dkms.conf: {version} is not the MODULE_VERSION of main.c")
+    return complaints
+
+
+def citations() -> list[str]:
+    """Sections that the files cite and an RFC does not have."""
+    return run(TOP / "scripts/check-citations").splitlines()
+
+
+def type_hints() -> list[str]:
+    """What mypy says about the Python files."""
+    done = attempt(sys.executable, "-m", "mypy", "--config-file", LAB / "mypy.ini",
+                   "--cache-dir", BUILD / "mypy", "--no-error-summary",
+                   LAB / "rpcrdma_lab", TOP / "scripts/check-citations", cwd=LAB)
+    return done.stdout.splitlines() or ["mypy failed"] * bool(done.returncode)
+
+
+def running_kernel() -> list[str]:
+    """What `make -n uninstall` prints, unless it is about the running kernel."""
+    out = run("make", "-C", TOP, "-n", "uninstall")
+    return [] if f"/lib/modules/{os.uname().release}/updates" in out else out.splitlines()
+
+
+def style(report: Reporter) -> None:
+    """Check the sources without running them."""
+    BUILD.mkdir(exist_ok=True)
+    with report.test("style") as test:
+        check_step(test, "checkpatch.pl --strict", checkpatch)
+        check_step(test, "kernel-doc", kernel_doc)
+        check_step(test, "every file names its licence", spdx)
+        check_step(test, "the project's own rules", project_rules)
+        check_step(test, "every section of an RFC that is cited exists", citations)
+        check_step(test, "mypy --strict", type_hints)
+        check_step(test, "make finds the running kernel by itself", running_kernel)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""
+Tasks that run side by side, and what is printed about them meanwhile.
+
+Each task has a thread of its own, because a guest is killed when the thread that
+booted it ends. As many run as the machine has CPUs. One more is started whenever CPUs
+are idle, since most guests wait most of the time.
+"""
+
+import collections
+import dataclasses
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import emulator, guest, host
+
+# How often the scheduler looks for idle CPUs, and how often it prints its progress
+LOOK_SECONDS = 1
+TELL_SECONDS = 30
+# CPUs that must be idle for one more task
+IDLE_CPUS = 0.4
+MOST_TASKS = 8
+
+
+@dataclasses.dataclass(eq=False)
+class Task:
+    """One task of a run."""
+    group: str                  # a guest or a part of the check: its time counts there
+    call: Callable[[], object]
+    seconds: float              # what it took the last time, or a guess
+    needs: tuple[str, ...] = ()     # groups that must be done first
+    alone: str = ""             # of the tasks with the same word one runs at a time
+    start: float = 0.0
+
+
+class IdleCpus:
+    """Measures how many of the machine's CPUs are idle."""
+
+    def __init__(self) -> None:
+        self.since, self.ticks = time.monotonic(), self.idle_ticks()
+
+    @staticmethod
+    def idle_ticks() -> int:
+        """The time that our CPUs have been idle or have waited for a disk."""
+        lines = [line.split() for line in Path("/proc/stat").read_text("ascii").splitlines()]
+        ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        return sum(int(fields[4]) + int(fields[5]) for fields in lines if fields[0] in ours)
+
+    def count(self) -> float:
+        """The average since the last call; 0 if that was too short ago to tell."""
+        seconds = time.monotonic() - self.since
+        if seconds < LOOK_SECONDS / 2:
+            return 0
+        before, self.ticks, self.since = self.ticks, self.idle_ticks(), self.since + seconds
+        return (self.ticks - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
+def most_tasks() -> int:
+    """
+    How many tasks memory allows. Few guests use a third of what they may have, but a
+    guest that gets no memory dies.
+    """
+    memory = Path("/proc/meminfo").read_text("ascii")
+    match = re.search(r"MemAvailable: +(\d+) kB", memory)
+    assert match
+    available = int(match[1]) // 1024
+    status = os.statvfs(emulator.memory_folder())
+    room = status.f_bavail * status.f_frsize >> 20
+    return max(1, min(MOST_TASKS, available // emulator.MEMORY_MIB,
+                      2 * room // emulator.MEMORY_MIB))
+
+
+class Scheduler:
+    """Runs each task once. A process that a task starts must end with the task's thread."""
+
+    def __init__(self, tasks: Sequence[Task], most: int,
+                 tell: Callable[[str], object] = host.say) -> None:
+        # Tasks that take no time are first: others wait for them.
+        self.waiting = sorted(tasks, key=lambda task: (task.seconds > 0,
+                                                       -self.urgency(task, tasks)))
+        self.running: list[Task] = []
+        self.count = len(tasks)
+        self.most = most
+        self.tell = tell
+        self.failure: BaseException | None = None
+        self.changed = threading.Condition()    # protects all of the above
+        self.begun = time.monotonic()
+        self.total = sum(task.seconds for task in tasks)
+        self.spent: dict[str, float] = collections.defaultdict(float)   # seconds, by group
+
+    @staticmethod
+    def urgency(task: Task, tasks: Sequence[Task]) -> float:
+        """Its own time and that of all tasks that wait for it."""
+        return task.seconds + sum(other.seconds for other in tasks if task.group in other.needs)
+
+    def run(self) -> None:
+        """Run all tasks. Raises the exception of the first one that fails."""
+        idle = IdleCpus()
+        told = self.begun
+        with self.changed:
+            while self.waiting or self.running:
+                self.start(idle.count())
+                self.changed.wait(LOOK_SECONDS)
+                if time.monotonic() - told >= TELL_SECONDS:
+                    told = time.monotonic()
+                    self.tell(self.progress())
+                if self.failure:
+                    raise self.failure
+
+    def start(self, idle: float) -> None:
+        """Start as many tasks as there are CPUs, and one more if CPUs are idle."""
+        extra = idle >= IDLE_CPUS
+        while len(self.running) < self.most:
+            if len(self.running) >= host.jobs() and not extra:
+                return
+            extra = extra and len(self.running) < host.jobs()
+            task = next((task for task in self.waiting if self.ready(task)), None)
+            if not task:
+                return
+            self.waiting.remove(task)
+            self.running.append(task)
+            task.start = time.monotonic()
+            threading.Thread(target=self.do, args=(task,), daemon=True).start()
+
+    def ready(self, task: Task) -> bool:
+        """Whether a task may start: what it needs is done, and no other excludes it."""
+        unfinished = {other.group for other in self.waiting + self.running}
+        excluded = {other.alone for other in self.running if other.alone}
+        return not unfinished.intersection(task.needs) and task.alone not in excluded
+
+    def do(self, task: Task) -> None:
+        """The thread of a task."""
+        failure = None
+        try:
+            task.call()
+        except BaseException as error:      # pylint: disable=broad-exception-caught
+            failure = error
+        with self.changed:
+            self.failure = self.failure or failure
+            self.running.remove(task)
+            self.spent[task.group] += time.monotonic() - task.start
+            self.changed.notify()
+
+    def progress(self) -> str:
+        """What is left, and about how long that takes at the speed so far."""
+        now = time.monotonic()
+        left: dict[str, float] = collections.defaultdict(float)
+        for task in self.waiting:
+            left[task.group] += task.seconds
+        for task in self.running:
+            left[task.group] += max(task.seconds - (now - task.start), 0)
+        seconds = now - self.begun
+        remaining = sum(left.values())
+        done = self.total - remaining
+        longest = sorted(left.items(), key=lambda item: item[1], reverse=True)
+        groups = ", ".join(f"{group} {time_left:.0f} s" for group, time_left in longest
+                           if time_left >= 0.5)
+        finished = self.count - len(self.waiting) - len(self.running)
+        more = f", about {host.clock(seconds * remaining / done)} to go" if done > 0 else ""
+        return (f"# {host.clock(seconds)}: {finished} of {self.count} tasks done{more}. "
+                f"Left, by the times of earlier runs or a guess: {groups or 'nothing'}")
+
+
+def run(tasks: Sequence[Task], tell: Callable[[str], object] = host.say) -> dict[str, float]:
+    """
+    Run all tasks; if one raises an exception, all guests are killed. Returns the seconds
+    of each group.
+    """
+    try:
+        scheduler = Scheduler(tasks, most_tasks(), tell)
+        scheduler.run()
+    except BaseException:
+        guest.kill_all()
+        raise
+    return scheduler.spent

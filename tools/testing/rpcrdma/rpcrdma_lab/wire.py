@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The wire format in user space: unit tests with sanitizers, and the fuzzer."""
+
+import re
+import subprocess
+
+from . import host
+from .host import BUILD, LAB
+from .ktap import Reporter
+from .steps import check_step
+
+MAKE = ("make", "-C", str(LAB / "wire"), f"O={BUILD / 'wire'}")
+FUZZ_SECONDS = 20
+
+
+def fuzz(seconds: int) -> bool:
+    """`make fuzz`: print what libFuzzer prints. Returns whether it found nothing."""
+    return not subprocess.run([*MAKE, "fuzz", f"SECONDS={seconds}"], stdin=subprocess.DEVNULL,
+                              check=False, preexec_fn=host.terminate_with_parent).returncode
+
+
+def short_fuzz() -> list[str]:
+    """Fuzz for FUZZ_SECONDS. Raises LabError if that finds something."""
+    host.run(*MAKE, "fuzz", f"SECONDS={FUZZ_SECONDS}")
+    return []
+
+
+def wire(report: Reporter) -> None:
+    """The unit tests, then a short run of the fuzzer."""
+    with report.test("wire [user space, ASan, UBSan]") as test:
+        done = host.attempt(*MAKE, "test")
+        before = test.bad
+        for line in done.stdout.splitlines():
+            # The results of cases are indented; those of suites are not, and not counted.
+            if re.match(r"\s+(not )?ok ", line) or "EXPECTATION" in line or "ERROR" in line:
+                test.line(line)
+        if done.returncode and test.bad == before:
+            test.fail("the test program", *done.stdout.splitlines()[-30:])
+    with report.test("wire [fuzz]") as test:
+        check_step(test, f"{FUZZ_SECONDS} s from the committed corpus", short_fuzz)
