@@ -56,6 +56,9 @@ bench: ## compare our module with the kernel's own; ROUNDS=3; T=pattern: some jo
 fuzz: ## fuzz the wire format; FUZZ_SECONDS=600
 	@$(LAB) fuzz $(FUZZ_SECONDS)
 
+drawings: ## make Documentation/drawings/*.svg again; needs graphviz
+	@scripts/draw
+
 clean: ## remove what was built here, and keep the cache of guests
 	rm -rf build
 	[ ! -e $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
@@ -63,4 +66,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers install uninstall demo check coverage scenarios shell bench fuzz clean help
+.PHONY: modules headers install uninstall demo check coverage scenarios shell bench fuzz drawings clean help
