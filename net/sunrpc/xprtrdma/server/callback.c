@@ -78,7 +78,8 @@ static bool callback_is_stuck(struct rpcrdma_callback *callback)
 		return false;
 	spin_lock(&xprt->transport_lock);
 	stuck = callback->in_flight >= callback->granted &&
-		time_after(jiffies, callback->last_call + RPCRDMA_PATIENCE);
+		time_after(jiffies,
+			   callback->last_call + RPCRDMA_STALL_TIMEOUT);
 	spin_unlock(&xprt->transport_lock);
 	return stuck;
 }

@@ -418,7 +418,7 @@ static enum rpcrdma_verdict decode(struct rpcrdma_request *request)
 	verdict = rpcrdma_wire_decode(msg, request->recv->data,
 				      request->recv->len, RPCRDMA_RESPONDER,
 				      backward);
-	if (backward && msg->direction == RPCRDMA_UNTOLD &&
+	if (backward && msg->direction == RPCRDMA_DIRECTION_UNKNOWN &&
 	    rpcrdma_callback_waits(request->service, msg->xid))
 		return RPCRDMA_DROP;
 	return verdict;

@@ -56,7 +56,7 @@ static struct rpcrdma_service_listener *to_listener(struct svc_xprt *xprt)
 bool rpcrdma_service_wait(struct rpcrdma_service *service, int returns)
 {
 	struct rpcrdma_conn *conn = service->conn;
-	unsigned long limit = jiffies + RPCRDMA_PATIENCE;
+	unsigned long limit = jiffies + RPCRDMA_STALL_TIMEOUT;
 
 	while (rpcrdma_conn_established(conn) &&
 	       atomic_read(&service->returns) == returns) {
@@ -299,7 +299,7 @@ static int service_accept(struct rpcrdma_service *service)
 		.params.recv_size	= size,
 		.params.remote_inv	=
 			READ_ONCE(rpcrdma_server_remote_invalidation),
-		.silent			= !READ_ONCE(rpcrdma_server_private_data),
+		.omit_private_data	= !READ_ONCE(rpcrdma_server_private_data),
 		.credits		= READ_ONCE(rpcrdma_max_requests),
 		.backward_credits	= READ_ONCE(rpcrdma_max_bc_requests),
 		.send_pages		= SEND_PAGES(size),
