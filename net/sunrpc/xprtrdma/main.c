@@ -19,7 +19,7 @@ static int __init rpcrdma_init(void)
 	err = rpcrdma_server_init();
 	if (err)
 		goto err_conn;
-	err = rpcrdma_client_init();
+	err = xprt_rdma_init();
 	if (err)
 		goto err_server;
 	return 0;
@@ -33,7 +33,7 @@ err_conn:
 
 static void __exit rpcrdma_exit(void)
 {
-	rpcrdma_client_exit();
+	xprt_rdma_exit();
 	rpcrdma_server_exit();
 	rpcrdma_conn_exit();
 }
