@@ -16,7 +16,7 @@ static int __init rpcrdma_init(void)
 	err = rpcrdma_conn_init();
 	if (err)
 		return err;
-	err = rpcrdma_server_init();
+	err = svcrdma_init();
 	if (err)
 		goto err_conn;
 	err = xprt_rdma_init();
@@ -25,7 +25,7 @@ static int __init rpcrdma_init(void)
 	return 0;
 
 err_server:
-	rpcrdma_server_exit();
+	svcrdma_exit();
 err_conn:
 	rpcrdma_conn_exit();
 	return err;
@@ -34,7 +34,7 @@ err_conn:
 static void __exit rpcrdma_exit(void)
 {
 	xprt_rdma_exit();
-	rpcrdma_server_exit();
+	svcrdma_exit();
 	rpcrdma_conn_exit();
 }
 
