@@ -16,16 +16,16 @@ static int __init rpcrdma_init(void)
 	err = rpcrdma_conn_init();
 	if (err)
 		return err;
-	err = rpcrdma_server_init();
+	err = svcrdma_init();
 	if (err)
 		goto err_conn;
-	err = rpcrdma_client_init();
+	err = xprt_rdma_init();
 	if (err)
 		goto err_server;
 	return 0;
 
 err_server:
-	rpcrdma_server_exit();
+	svcrdma_exit();
 err_conn:
 	rpcrdma_conn_exit();
 	return err;
@@ -33,8 +33,8 @@ err_conn:
 
 static void __exit rpcrdma_exit(void)
 {
-	rpcrdma_client_exit();
-	rpcrdma_server_exit();
+	xprt_rdma_exit();
+	svcrdma_exit();
 	rpcrdma_conn_exit();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Tracepoints of all rooms: what a connection does, how each Call and Reply
+ * Tracepoints of all layers: what a connection does, how each Call and Reply
  * travels, and what went wrong. Strings are arrays of fixed size, so that the
  * same text builds on kernels that disagree about __assign_str().
  */

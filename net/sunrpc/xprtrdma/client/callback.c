@@ -11,7 +11,7 @@
 #include "client_private.h"
 
 /**
- * rpcrdma_backward_refuse - answer a backward Call that cannot be taken
+ * xprt_rdma_backward_refuse - answer a backward Call that cannot be taken
  * @conn: where it arrived, which may not be established yet
  * @msg: its header, which this makes unusable
  * @error: what the server is told
@@ -21,16 +21,16 @@
  *
  * Context: ->received.
  */
-void rpcrdma_backward_refuse(struct rpcrdma_conn *conn,
-			     struct rpcrdma_message *msg,
-			     enum rpcrdma_errcode error)
+void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn,
+			       struct rpcrdma_message *msg,
+			       enum rpcrdma_errcode error)
 {
 	struct rpcrdma_send *send = rpcrdma_send_get(conn);
 	int ret = -ENOBUFS;
 
 	if (!send)
 		goto close;
-	rpcrdma_wire_make_error(msg, error, RPCRDMA_BACKWARD_CREDITS);
+	rpcrdma_wire_make_error(msg, error, XPRT_RDMA_BACKWARD_CREDITS);
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto put;
@@ -49,34 +49,36 @@ close:
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
 
 /**
- * struct rpcrdma_backward - a backward Call and its Reply
+ * struct xprt_rdma_backward - a backward Call and its Reply
  * @rqst: the rpc_rqst, which has to be first
  * @list: in client->backward_idle
- * @link: where the Call arrived; a reference, while in use
+ * @ep: where the Call arrived; a reference, while in use
  * @call: a page with the Call, copied as its receive buffer has to be reposted
  * @reply: a page for the Reply, of a size that svc expects
  *
  * The client has as many as the server may have outstanding, from bc_setup to
  * bc_destroy. One that is in use then is freed when svc gives it back.
  */
-struct rpcrdma_backward {
+struct xprt_rdma_backward {
 	struct rpc_rqst rqst;
 	struct list_head list;
-	struct rpcrdma_link *link;
+	struct xprt_rdma_endpoint *ep;
 	void *call;
 	void *reply;
 };
 
-static void backward_destroy(struct rpcrdma_backward *backward)
+static void xprt_rdma_backward_release(struct xprt_rdma_backward *backward)
 {
 	free_page((unsigned long)backward->call);
 	free_page((unsigned long)backward->reply);
 	kfree(backward);
 }
 
-static struct rpcrdma_backward *backward_create(struct rpc_xprt *xprt)
+static struct xprt_rdma_backward *
+xprt_rdma_backward_create(struct rpc_xprt *xprt)
 {
-	struct rpcrdma_backward *backward = kzalloc(sizeof(*backward), GFP_KERNEL);
+	struct xprt_rdma_backward *backward = kzalloc(sizeof(*backward),
+						      GFP_KERNEL);
 
 	if (!backward)
 		return NULL;
@@ -85,19 +87,19 @@ static struct rpcrdma_backward *backward_create(struct rpc_xprt *xprt)
 	backward->rqst.rq_xprt = xprt;
 	if (backward->call && backward->reply)
 		return backward;
-	backward_destroy(backward);
+	xprt_rdma_backward_release(backward);
 	return NULL;
 }
 
 /* Returns false if there are enough of them already. */
-static bool backward_add(struct rpcrdma_client *client,
-			 struct rpcrdma_backward *backward)
+static bool xprt_rdma_backward_add(struct xprt_rdma_client *client,
+				   struct xprt_rdma_backward *backward)
 {
 	bool wanted;
 
 	spin_lock(&client->backward_lock);
 	/* The next Call may be here before whoever sent a Reply gives its own back. */
-	wanted = client->backward_count < 2 * RPCRDMA_BACKWARD_CREDITS;
+	wanted = client->backward_count < 2 * XPRT_RDMA_BACKWARD_CREDITS;
 	if (wanted) {
 		list_add(&backward->list, &client->backward_idle);
 		client->backward_count++;
@@ -107,7 +109,7 @@ static bool backward_add(struct rpcrdma_client *client,
 }
 
 /**
- * rpcrdma_backward_setup - the rpc_xprt_ops's bc_setup
+ * xprt_rdma_backward_setup - the rpc_xprt_ops's bc_setup
  * @xprt: the transport
  * @min_reqs: Calls that the caller expects at a time
  *
@@ -116,22 +118,22 @@ static bool backward_add(struct rpcrdma_client *client,
  *
  * Return: 0 or -ENOMEM.
  */
-int rpcrdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
+int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 {
-	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
-	struct rpcrdma_backward *backward;
+	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
+	struct xprt_rdma_backward *backward;
 
 	spin_lock(&client->backward_lock);
 	client->backward_users += min_reqs;
 	spin_unlock(&client->backward_lock);
 	do {
-		backward = backward_create(xprt);
+		backward = xprt_rdma_backward_create(xprt);
 		if (!backward) {
-			rpcrdma_backward_destroy(xprt, min_reqs);
+			xprt_rdma_backward_destroy(xprt, min_reqs);
 			return -ENOMEM;
 		}
-	} while (backward_add(client, backward));
-	backward_destroy(backward);
+	} while (xprt_rdma_backward_add(client, backward));
+	xprt_rdma_backward_release(backward);
 
 	if (!client->wants_backward) {
 		client->wants_backward = true;
@@ -142,38 +144,38 @@ int rpcrdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 }
 
 /**
- * rpcrdma_backward_destroy - the rpc_xprt_ops's bc_destroy
+ * xprt_rdma_backward_destroy - the rpc_xprt_ops's bc_destroy
  * @xprt: the transport
  * @max_reqs: Calls that the caller expected, or more
  *
  * Calls that the service has not begun with are dropped with the last user. It
  * outlives that, as long as it has any, but might end without a look at them.
  */
-void rpcrdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
+void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 {
-	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
-	struct rpcrdma_backward *backward, *next;
+	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
+	struct xprt_rdma_backward *backward, *next;
 	bool with_service = false;
-	LIST_HEAD(surplus);
+	LIST_HEAD(unused);
 
 	spin_lock(&client->backward_lock);
 	client->backward_users -= min(max_reqs, client->backward_users);
 	if (!client->backward_users) {
 		list_for_each_entry(backward, &client->backward_idle, list)
 			client->backward_count--;
-		list_splice_init(&client->backward_idle, &surplus);
+		list_splice_init(&client->backward_idle, &unused);
 		with_service = client->backward_count;
 	}
 	spin_unlock(&client->backward_lock);
 
-	list_for_each_entry_safe(backward, next, &surplus, list)
-		backward_destroy(backward);
+	list_for_each_entry_safe(backward, next, &unused, list)
+		xprt_rdma_backward_release(backward);
 	if (with_service)
 		rpcrdma_compat_take_back_bc(xprt);
 }
 
 /**
- * rpcrdma_backward_maxpayload - the rpc_xprt_ops's bc_maxpayload
+ * xprt_rdma_backward_maxpayload - the rpc_xprt_ops's bc_maxpayload
  * @xprt: the transport
  *
  * NFS asks when it makes a session, by a connection that there is already. The next
@@ -182,29 +184,29 @@ void rpcrdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
  *
  * Return: octets of the longest backward Call or Reply.
  */
-size_t rpcrdma_backward_maxpayload(struct rpc_xprt *xprt)
+size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt)
 {
-	return READ_ONCE(rpcrdma_client_of(xprt)->backward_payload);
+	return READ_ONCE(xprt_rdma_client_of(xprt)->backward_payload);
 }
 
 /**
- * rpcrdma_backward_slots - the rpc_xprt_ops's bc_num_slots
+ * xprt_rdma_backward_slots - the rpc_xprt_ops's bc_num_slots
  * @xprt: the transport
  *
  * Return: backward Calls that the server may have slots for.
  */
-unsigned int rpcrdma_backward_slots(struct rpc_xprt *xprt)
+unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt)
 {
-	return RPCRDMA_BACKWARD_SLOTS;
+	return XPRT_RDMA_BACKWARD_SLOTS;
 }
 
-static void backward_put(struct rpcrdma_client *client,
-			 struct rpcrdma_backward *backward)
+static void xprt_rdma_backward_put(struct xprt_rdma_client *client,
+				   struct xprt_rdma_backward *backward)
 {
 	bool keep;
 
-	rpcrdma_link_put(backward->link);
-	backward->link = NULL;
+	xprt_rdma_ep_put(backward->ep);
+	backward->ep = NULL;
 	clear_bit_unlock(RPC_BC_PA_IN_USE, &backward->rqst.rq_bc_pa_state);
 
 	spin_lock(&client->backward_lock);
@@ -215,47 +217,49 @@ static void backward_put(struct rpcrdma_client *client,
 		client->backward_count--;
 	spin_unlock(&client->backward_lock);
 	if (!keep)
-		backward_destroy(backward);
+		xprt_rdma_backward_release(backward);
 }
 
 /**
- * rpcrdma_backward_free - the rpc_xprt_ops's bc_free_rqst
+ * xprt_rdma_backward_free - the rpc_xprt_ops's bc_free_rqst
  * @rqst: a backward Call that is done with
  */
-void rpcrdma_backward_free(struct rpc_rqst *rqst)
+void xprt_rdma_backward_free(struct rpc_rqst *rqst)
 {
-	struct rpcrdma_backward *backward =
-		container_of(rqst, struct rpcrdma_backward, rqst);
+	struct xprt_rdma_backward *backward =
+		container_of(rqst, struct xprt_rdma_backward, rqst);
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	backward_put(rpcrdma_client_of(xprt), backward);
+	xprt_rdma_backward_put(xprt_rdma_client_of(xprt), backward);
 	/* This may be the last reference, and the end of all of it. */
 	xprt_put(xprt);
 }
 
-static struct rpcrdma_backward *backward_take(struct rpcrdma_client *client)
+static struct xprt_rdma_backward *
+xprt_rdma_backward_take(struct xprt_rdma_client *client)
 {
-	struct rpcrdma_backward *backward;
+	struct xprt_rdma_backward *backward;
 
 	spin_lock(&client->backward_lock);
 	backward = list_first_entry_or_null(&client->backward_idle,
-					    struct rpcrdma_backward, list);
+					    struct xprt_rdma_backward, list);
 	if (backward)
 		list_del(&backward->list);
 	spin_unlock(&client->backward_lock);
 	return backward;
 }
 
-static void backward_init(struct rpcrdma_backward *backward,
-			  struct rpcrdma_link *link, const void *payload)
+static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
+				    struct xprt_rdma_endpoint *ep,
+				    const void *payload)
 {
-	const struct rpcrdma_message *msg = &link->reply;
+	const struct rpcrdma_message *msg = &ep->reply;
 	struct rpc_rqst *rqst = &backward->rqst;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	memcpy(backward->call, payload, msg->payload_len);
-	rpcrdma_link_get(link);
-	backward->link = link;
+	xprt_rdma_ep_get(ep);
+	backward->ep = ep;
 
 	memset(rqst, 0, sizeof(*rqst));
 	rqst->rq_xprt = xprt;
@@ -272,8 +276,8 @@ static void backward_init(struct rpcrdma_backward *backward,
  * Once bc_destroy has returned, the service may go away. No reference to the
  * transport may be dropped here: its end would wait for ->received to return.
  */
-static bool backward_enqueue(struct rpcrdma_client *client,
-			     struct rpcrdma_backward *backward)
+static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
+				       struct xprt_rdma_backward *backward)
 {
 	bool taken;
 
@@ -285,8 +289,8 @@ static bool backward_enqueue(struct rpcrdma_client *client,
 }
 
 /**
- * rpcrdma_backward_received - take a backward Call
- * @link: where it arrived; @link->reply is its header
+ * xprt_rdma_backward_received - take a backward Call
+ * @ep: where it arrived; @ep->reply is its header
  * @recv: the message
  *
  * More Calls than there are credits are dropped, and those that nobody is
@@ -295,35 +299,35 @@ static bool backward_enqueue(struct rpcrdma_client *client,
  *
  * Context: ->received.
  */
-void rpcrdma_backward_received(struct rpcrdma_link *link,
-			       struct rpcrdma_recv *recv)
+void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep,
+				 struct rpcrdma_recv *recv)
 {
-	struct rpcrdma_message *msg = &link->reply;
+	struct rpcrdma_message *msg = &ep->reply;
 	struct rpcrdma_conn *conn = recv->conn;
-	struct rpcrdma_backward *backward;
+	struct xprt_rdma_backward *backward;
 
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
 	if (msg->proc != RPCRDMA_MSG || msg->num_segments ||
 	    msg->payload_len > PAGE_SIZE) {
 		rpcrdma_recv_put(recv);
-		rpcrdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
+		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
 		return;
 	}
-	backward = backward_take(link->client);
+	backward = xprt_rdma_backward_take(ep->client);
 	if (!backward) {
 		trace_rpcrdma_dropped_message(conn, msg->xid, recv->len);
 		rpcrdma_recv_put(recv);
 		return;
 	}
-	backward_init(backward, link, recv->data + msg->header_len);
+	xprt_rdma_backward_init(backward, ep, recv->data + msg->header_len);
 	rpcrdma_recv_put(recv);
-	if (!backward_enqueue(link->client, backward))
-		backward_put(link->client, backward);
+	if (!xprt_rdma_backward_enqueue(ep->client, backward))
+		xprt_rdma_backward_put(ep->client, backward);
 }
 
 /**
- * rpcrdma_backward_reply - send the Reply to a backward Call
- * @link: the connection as it is now
+ * xprt_rdma_backward_reply - send the Reply to a backward Call
+ * @ep: the connection as it is now
  * @rqst: the backward Call
  *
  * A Reply whose Call came by another connection is dropped.
@@ -332,35 +336,36 @@ void rpcrdma_backward_received(struct rpcrdma_link *link,
  * Return: 0, -EAGAIN or -ENOTCONN; else it cannot be sent, as it is too long for the
  * server.
  */
-int rpcrdma_backward_reply(struct rpcrdma_link *link, struct rpc_rqst *rqst)
+int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
+			     struct rpc_rqst *rqst)
 {
-	struct rpcrdma_backward *backward =
-		container_of(rqst, struct rpcrdma_backward, rqst);
-	struct rpcrdma_message *msg = &link->call;
+	struct xprt_rdma_backward *backward =
+		container_of(rqst, struct xprt_rdma_backward, rqst);
+	struct rpcrdma_message *msg = &ep->call;
 	struct rpcrdma_send *send;
 	int ret;
 
-	if (backward->link != link)
+	if (backward->ep != ep)
 		return 0;
-	send = rpcrdma_send_get(link->conn);
+	send = rpcrdma_send_get(ep->conn);
 	if (!send)
 		return -EAGAIN;
 
 	rpcrdma_wire_init_call(msg, rqst->rq_xid, 1);
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, RPCRDMA_BACKWARD_CREDITS);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, XPRT_RDMA_BACKWARD_CREDITS);
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto put;
 	if (ret + rqst->rq_snd_buf.len >
-	    min(send->size, link->conn->agreement.call_threshold)) {
+	    min(send->size, ep->conn->agreement.call_threshold)) {
 		ret = -EMSGSIZE;
 		goto put;
 	}
-	rpcrdma_copy_octets(send->data + ret, &rqst->rq_snd_buf);
+	xprt_rdma_copy_octets(send->data + ret, &rqst->rq_snd_buf);
 	send->len = ret + rqst->rq_snd_buf.len;
 	send->work.done = rpcrdma_send_done;
 	rqst->rq_xtime = ktime_get();
-	trace_rpcrdma_reply_form(link->conn, msg, send->len, true);
+	trace_rpcrdma_reply_form(ep->conn, msg, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, false);
 	if (!ret)
 		return 0;
@@ -371,13 +376,14 @@ put:
 
 #else /* CONFIG_SUNRPC_BACKCHANNEL */
 
-void rpcrdma_backward_received(struct rpcrdma_link *link,
-			       struct rpcrdma_recv *recv)
+void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep,
+				 struct rpcrdma_recv *recv)
 {
 	rpcrdma_recv_put(recv);
 }
 
-int rpcrdma_backward_reply(struct rpcrdma_link *link, struct rpc_rqst *rqst)
+int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
+			     struct rpc_rqst *rqst)
 {
 	return 0;
 }

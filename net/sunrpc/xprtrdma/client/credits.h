@@ -4,8 +4,8 @@
  * window cannot stand for them: it forgets a Call when its task is killed,
  * while the server still owes the Reply, and it outlives a connection.
  */
-#ifndef RPCRDMA_CLIENT_CREDITS_H
-#define RPCRDMA_CLIENT_CREDITS_H
+#ifndef XPRT_RDMA_CREDITS_H
+#define XPRT_RDMA_CREDITS_H
 
 #include <linux/atomic.h>
 #include <linux/minmax.h>
@@ -13,41 +13,41 @@
 #include "../wire/message.h"
 
 /**
- * struct rpcrdma_credits - how many Calls may be outstanding
+ * struct xprt_rdma_credits - how many Calls may be outstanding
  * @in_flight: Calls sent and Replies not received
- * @unclaimed: those of @in_flight whose tasks are gone
+ * @orphaned: those of @in_flight whose tasks are gone
  * @posted: Replies that there are Receives for
  * @granted: the server's last word, at least one
  * @answered: there was one
  *
- * Part of a link. @in_flight and @posted grow with XPRT_LOCKED held; the others
- * change in ->received, and @unclaimed whenever a task goes.
+ * Part of an endpoint. @in_flight and @posted grow with XPRT_LOCKED held; the
+ * others change in ->received, and @orphaned whenever a task goes.
  */
-struct rpcrdma_credits {
+struct xprt_rdma_credits {
 	atomic_t in_flight;
-	atomic_t unclaimed;
+	atomic_t orphaned;
 	u32 posted;
 	u32 granted;
 	bool answered;
 };
 
 /**
- * rpcrdma_credits_init - before the first Reply
+ * xprt_rdma_credits_init - before the first Reply
  * @credits: the credits of a new connection
  * @posted: Replies that it has Receives for
  */
-static inline void rpcrdma_credits_init(struct rpcrdma_credits *credits,
-					u32 posted)
+static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits,
+					  u32 posted)
 {
 	atomic_set(&credits->in_flight, 0);
-	atomic_set(&credits->unclaimed, 0);
+	atomic_set(&credits->orphaned, 0);
 	credits->posted = posted;
 	credits->granted = 1;
 	credits->answered = false;
 }
 
 /**
- * rpcrdma_credits_limit - how many Calls may be outstanding
+ * xprt_rdma_credits_limit - how many Calls may be outstanding
  * @credits: the credits
  *
  * There has to be a Receive for the Reply to each of them (RFC 8166 section
@@ -55,13 +55,14 @@ static inline void rpcrdma_credits_init(struct rpcrdma_credits *credits,
  *
  * Return: as many, at least one.
  */
-static inline u32 rpcrdma_credits_limit(const struct rpcrdma_credits *credits)
+static inline u32
+xprt_rdma_credits_limit(const struct xprt_rdma_credits *credits)
 {
 	return min(READ_ONCE(credits->granted), READ_ONCE(credits->posted));
 }
 
 /**
- * rpcrdma_credits_slots - how many RPCs may be on their way
+ * xprt_rdma_credits_slots - how many RPCs may be on their way
  * @credits: the credits
  *
  * One more than there are Receives for, if the server grants that: more are
@@ -69,14 +70,15 @@ static inline u32 rpcrdma_credits_limit(const struct rpcrdma_credits *credits)
  *
  * Return: as many, at least one.
  */
-static inline u32 rpcrdma_credits_slots(const struct rpcrdma_credits *credits)
+static inline u32
+xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
 {
 	return min(READ_ONCE(credits->granted),
 		   READ_ONCE(credits->posted) + 1);
 }
 
 /**
- * rpcrdma_credits_left - whether one more Call may be sent
+ * xprt_rdma_credits_left - whether one more Call may be sent
  * @credits: the credits
  * @requested: what the Calls ask for
  *
@@ -85,84 +87,85 @@ static inline u32 rpcrdma_credits_slots(const struct rpcrdma_credits *credits)
  *
  * Return: true if one may.
  */
-static inline bool rpcrdma_credits_left(struct rpcrdma_credits *credits,
-					u32 requested)
+static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits,
+					  u32 requested)
 {
-	u32 limit = min(rpcrdma_credits_limit(credits), requested);
+	u32 limit = min(xprt_rdma_credits_limit(credits), requested);
 
 	return (u32)atomic_read(&credits->in_flight) < limit;
 }
 
 /**
- * rpcrdma_credits_to_post - how many Receives to have if they are what is short
+ * xprt_rdma_credits_to_post - how many Receives to have if they are what is short
  * @credits: the credits
  * @requested: what the Calls ask for
  *
  * Return: Replies to have Receives for; no more than there are now if it is the
  * grant that is used up.
  */
-static inline u32 rpcrdma_credits_to_post(const struct rpcrdma_credits *credits,
-					  u32 requested)
+static inline u32
+xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits,
+			  u32 requested)
 {
 	return min3(READ_ONCE(credits->granted), requested,
 		    2 * credits->posted);
 }
 
 /**
- * rpcrdma_credits_posted - there are more Receives
+ * xprt_rdma_credits_posted - there are more Receives
  * @credits: the credits
  * @posted: Replies that these are for
  */
-static inline void rpcrdma_credits_posted(struct rpcrdma_credits *credits,
-					  u32 posted)
+static inline void xprt_rdma_credits_posted(struct xprt_rdma_credits *credits,
+					    u32 posted)
 {
 	WRITE_ONCE(credits->posted, posted);
 }
 
 /**
- * rpcrdma_credits_take - a Call is being sent
+ * xprt_rdma_credits_take - a Call is being sent
  * @credits: the credits
  */
-static inline void rpcrdma_credits_take(struct rpcrdma_credits *credits)
+static inline void xprt_rdma_credits_take(struct xprt_rdma_credits *credits)
 {
 	atomic_inc(&credits->in_flight);
 }
 
 /**
- * rpcrdma_credits_give - a Reply has arrived, or a Call was not sent
+ * xprt_rdma_credits_give - a Reply has arrived, or a Call was not sent
  * @credits: the credits
  *
  * Replies that nobody asked for give nothing.
  */
-static inline void rpcrdma_credits_give(struct rpcrdma_credits *credits)
+static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
 {
 	atomic_dec_if_positive(&credits->in_flight);
 }
 
 /**
- * rpcrdma_credits_forsake - the task of a Call is gone before the Reply
+ * xprt_rdma_credits_orphan - the task of a Call is gone before the Reply
  * @credits: the credits
  *
  * The server still owes the Reply, so the Call keeps its credit.
  */
-static inline void rpcrdma_credits_forsake(struct rpcrdma_credits *credits)
+static inline void xprt_rdma_credits_orphan(struct xprt_rdma_credits *credits)
 {
-	atomic_inc(&credits->unclaimed);
+	atomic_inc(&credits->orphaned);
 }
 
 /**
- * rpcrdma_credits_settle - a Reply has arrived that no task waits for
+ * xprt_rdma_credits_conclude - a Reply has arrived that no task waits for
  * @credits: the credits
  *
- * It may come just before rpcrdma_credits_forsake().
+ * It may come just before xprt_rdma_credits_orphan().
  */
-static inline void rpcrdma_credits_settle(struct rpcrdma_credits *credits)
+static inline void xprt_rdma_credits_conclude(struct xprt_rdma_credits *credits)
 {
-	atomic_dec(&credits->unclaimed);
+	atomic_dec(&credits->orphaned);
 }
 
 /**
- * rpcrdma_credits_wedged - whether Calls without a task have all credits
+ * xprt_rdma_credits_wedged - whether Calls without a task have all credits
  * @credits: the credits
  * @requested: what the Calls ask for
  *
@@ -173,17 +176,17 @@ static inline void rpcrdma_credits_settle(struct rpcrdma_credits *credits)
  *
  * Return: true if nobody can send until a Reply comes that may never come.
  */
-static inline bool rpcrdma_credits_wedged(const struct rpcrdma_credits *credits,
-					  u32 requested)
+static inline bool
+xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits, u32 requested)
 {
 	int limit = min(READ_ONCE(credits->granted), requested);
 
 	return atomic_read(&credits->in_flight) >= limit &&
-	       atomic_read(&credits->unclaimed) >= limit;
+	       atomic_read(&credits->orphaned) >= limit;
 }
 
 /**
- * rpcrdma_credits_overdue - whether a Call is taken for one that was dropped
+ * xprt_rdma_credits_overdue - whether a Call is taken for one that was dropped
  * @credits: the credits of the connection it was sent by
  * @waited: since it was sent, in jiffies
  * @minor: the first time-out of its task, in jiffies
@@ -199,14 +202,14 @@ static inline bool rpcrdma_credits_wedged(const struct rpcrdma_credits *credits,
  * Return: true if another connection is to take it.
  */
 static inline bool
-rpcrdma_credits_overdue(const struct rpcrdma_credits *credits,
-			unsigned long waited, unsigned long minor, bool major)
+xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
+			  unsigned long waited, unsigned long minor, bool major)
 {
 	return waited >= minor && (major || !READ_ONCE(credits->answered));
 }
 
 /**
- * rpcrdma_credits_freed_by - whether a message that is dropped gives one back
+ * xprt_rdma_credits_freed_by - whether a message that is dropped gives one back
  * @msg: the message, for which the decoder's verdict was RPCRDMA_DROP
  * @backward: whether backward Calls are expected
  *
@@ -220,8 +223,8 @@ rpcrdma_credits_overdue(const struct rpcrdma_credits *credits,
  *
  * Return: true if it does; not for what never answers a Call.
  */
-static inline bool rpcrdma_credits_freed_by(const struct rpcrdma_message *msg,
-					    bool backward)
+static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg,
+					      bool backward)
 {
 	if (msg->reason == RPCRDMA_BAD_DIRECTION ||
 	    msg->reason == RPCRDMA_BAD_DONE)
@@ -230,14 +233,14 @@ static inline bool rpcrdma_credits_freed_by(const struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_credits_grant - take notice of what a Reply grants
+ * xprt_rdma_credits_grant - take notice of what a Reply grants
  * @credits: the credits
  * @granted: rdma_credit; zero, which no server may send, counts as one
  *
  * Return: whether this is news.
  */
-static inline bool rpcrdma_credits_grant(struct rpcrdma_credits *credits,
-					 u32 granted)
+static inline bool xprt_rdma_credits_grant(struct xprt_rdma_credits *credits,
+					   u32 granted)
 {
 	granted = max(granted, 1U);
 	if (credits->answered && granted == credits->granted)
@@ -247,4 +250,4 @@ static inline bool rpcrdma_credits_grant(struct rpcrdma_credits *credits,
 	return true;
 }
 
-#endif /* RPCRDMA_CLIENT_CREDITS_H */
+#endif /* XPRT_RDMA_CREDITS_H */

@@ -8,13 +8,13 @@
 #include "form.h"
 
 /* What chunks add to a smallest header, RFC 8166 section 4.1.2 */
-#define READ_SEGMENT_LEN	24
-#define WRITE_CHUNK_LEN		8
-#define REPLY_CHUNK_LEN		4
-#define SEGMENT_LEN		16
+#define XPRT_RDMA_READ_SEGMENT_LEN	24
+#define XPRT_RDMA_WRITE_CHUNK_LEN	8
+#define XPRT_RDMA_REPLY_CHUNK_LEN	4
+#define XPRT_RDMA_SEGMENT_LEN		16
 
 /**
- * rpcrdma_form_segments - how many segments a row of pages needs
+ * xprt_rdma_form_segments - how many segments a row of pages needs
  * @offset: octets into the first page, less than a page
  * @len: octets, over as many pages as that takes
  * @max_pages: that one segment can have
@@ -23,85 +23,88 @@
  * Context: any.
  * Return: segments.
  */
-u32 rpcrdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages,
-			  bool bounced)
+u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
+			    unsigned int max_pages, bool bounced)
 {
-	u32 pieces = 0;
+	u32 segments = 0;
 
 	if (bounced && len && offset) {
 		len -= min_t(u32, len, PAGE_SIZE - offset);
 		offset = 0;
-		pieces++;
+		segments++;
 	}
 	if (!len)
-		return pieces;
+		return segments;
 	if (bounced && offset_in_page(len)) {
 		len -= offset_in_page(len);
-		pieces++;
+		segments++;
 	}
-	return pieces + DIV_ROUND_UP(DIV_ROUND_UP(offset + len, PAGE_SIZE),
-				     max_pages);
+	return segments + DIV_ROUND_UP(DIV_ROUND_UP(offset + len, PAGE_SIZE),
+				       max_pages);
 }
 
-static u64 round_up_to_xdr(u32 octets)
+static u64 xprt_rdma_form_round_up(u32 octets)
 {
 	return ((u64)octets + 3) & ~3ULL;
 }
 
-static u64 write_chunk_len(const struct rpcrdma_sizes *sizes)
+static u64 xprt_rdma_form_write_chunk_len(const struct xprt_rdma_sizes *sizes)
 {
-	return WRITE_CHUNK_LEN + (u64)sizes->write_segments * SEGMENT_LEN;
+	return XPRT_RDMA_WRITE_CHUNK_LEN +
+	       (u64)sizes->write_segments * XPRT_RDMA_SEGMENT_LEN;
 }
 
-static u64 reply_chunk_len(const struct rpcrdma_sizes *sizes)
+static u64 xprt_rdma_form_reply_chunk_len(const struct xprt_rdma_sizes *sizes)
 {
-	return REPLY_CHUNK_LEN + (u64)sizes->reply_segments * SEGMENT_LEN;
+	return XPRT_RDMA_REPLY_CHUNK_LEN +
+	       (u64)sizes->reply_segments * XPRT_RDMA_SEGMENT_LEN;
 }
 
 /*
  * A Reply that fits is received inline, whatever it carries: copying what is
  * smaller than a threshold costs less than a registration.
  */
-static bool reply_fits(const struct rpcrdma_sizes *sizes)
+static bool xprt_rdma_form_reply_fits(const struct xprt_rdma_sizes *sizes)
 {
 	return (u64)RPCRDMA_HEADER_MIN + sizes->reply_max <=
 	       sizes->reply_threshold;
 }
 
 /* The Write chunk takes room in the Reply, too, where it is returned. */
-static enum rpcrdma_reply_form choose_reply(const struct rpcrdma_sizes *sizes)
+static enum xprt_rdma_reply_form
+xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 {
 	u64 beside_data;
 
-	if (reply_fits(sizes))
-		return RPCRDMA_REPLY_INLINE;
+	if (xprt_rdma_form_reply_fits(sizes))
+		return XPRT_RDMA_REPLY_INLINE;
 	if (!sizes->reply_ddp)
-		return RPCRDMA_REPLY_CHUNK;
+		return XPRT_RDMA_REPLY_CHUNK;
 
 	beside_data = sizes->reply_max - sizes->reply_pages;
-	if (RPCRDMA_HEADER_MIN + write_chunk_len(sizes) + beside_data <=
-	    sizes->reply_threshold)
-		return RPCRDMA_REPLY_WRITE_CHUNK;
-	return RPCRDMA_REPLY_CHUNK;
+	if (RPCRDMA_HEADER_MIN + xprt_rdma_form_write_chunk_len(sizes) +
+	    beside_data <= sizes->reply_threshold)
+		return XPRT_RDMA_REPLY_WRITE_CHUNK;
+	return XPRT_RDMA_REPLY_CHUNK;
 }
 
 /**
- * rpcrdma_form_inline - whether an RPC travels without chunks
+ * xprt_rdma_form_inline - whether an RPC travels without chunks
  * @form: set, if so
  * @sizes: what it depends on; nothing need be known of segments
  *
  * Context: any.
  * Return: true if both ends can send inline.
  */
-bool rpcrdma_form_inline(struct rpcrdma_form *form,
-			 const struct rpcrdma_sizes *sizes)
+bool xprt_rdma_form_inline(struct xprt_rdma_form *form,
+			   const struct xprt_rdma_sizes *sizes)
 {
-	if (!reply_fits(sizes) ||
+	if (!xprt_rdma_form_reply_fits(sizes) ||
 	    (u64)RPCRDMA_HEADER_MIN + sizes->call_len > sizes->call_threshold)
 		return false;
-	*form = (struct rpcrdma_form){
-		.call = RPCRDMA_CALL_INLINE,
-		.reply = RPCRDMA_REPLY_INLINE,
+	*form = (struct xprt_rdma_form){
+		.call = XPRT_RDMA_CALL_INLINE,
+		.reply = XPRT_RDMA_REPLY_INLINE,
 		.header_len = RPCRDMA_HEADER_MIN,
 		.inline_len = sizes->call_len,
 	};
@@ -109,7 +112,7 @@ bool rpcrdma_form_inline(struct rpcrdma_form *form,
 }
 
 /**
- * rpcrdma_form_choose - decide how an RPC travels
+ * xprt_rdma_form_choose - decide how an RPC travels
  * @form: set
  * @sizes: what it depends on
  *
@@ -121,37 +124,39 @@ bool rpcrdma_form_inline(struct rpcrdma_form *form,
  * Return: 0, or -EMSGSIZE if the transport header alone is too long, or more
  * segments are needed than a message can have.
  */
-int rpcrdma_form_choose(struct rpcrdma_form *form,
-			const struct rpcrdma_sizes *sizes)
+int xprt_rdma_form_choose(struct xprt_rdma_form *form,
+			  const struct xprt_rdma_sizes *sizes)
 {
 	u64 header = RPCRDMA_HEADER_MIN, body = sizes->call_len;
 	u64 segments = 0;
 
-	form->reply = choose_reply(sizes);
-	if (form->reply == RPCRDMA_REPLY_WRITE_CHUNK) {
-		header += write_chunk_len(sizes);
+	form->reply = xprt_rdma_form_choose_reply(sizes);
+	if (form->reply == XPRT_RDMA_REPLY_WRITE_CHUNK) {
+		header += xprt_rdma_form_write_chunk_len(sizes);
 		segments += sizes->write_segments;
-	} else if (form->reply == RPCRDMA_REPLY_CHUNK) {
-		header += reply_chunk_len(sizes);
+	} else if (form->reply == XPRT_RDMA_REPLY_CHUNK) {
+		header += xprt_rdma_form_reply_chunk_len(sizes);
 		segments += sizes->reply_segments;
 	}
 
-	form->call = RPCRDMA_CALL_INLINE;
+	form->call = XPRT_RDMA_CALL_INLINE;
 	if (header + body > sizes->call_threshold && sizes->call_ddp) {
-		u64 reads = (u64)sizes->read_segments * READ_SEGMENT_LEN;
-		u64 rest = body - round_up_to_xdr(sizes->call_pages);
+		u64 reads =
+			(u64)sizes->read_segments * XPRT_RDMA_READ_SEGMENT_LEN;
+		u64 rest = body - xprt_rdma_form_round_up(sizes->call_pages);
 
 		if (header + reads + rest <= sizes->call_threshold) {
-			form->call = RPCRDMA_CALL_READ_CHUNK;
+			form->call = XPRT_RDMA_CALL_READ_CHUNK;
 			segments += sizes->read_segments;
 			header += reads;
 			body = rest;
 		}
 	}
 	if (header + body > sizes->call_threshold) {
-		form->call = RPCRDMA_CALL_LONG;
+		form->call = XPRT_RDMA_CALL_LONG;
 		segments += sizes->long_segments;
-		header += (u64)sizes->long_segments * READ_SEGMENT_LEN;
+		header += (u64)sizes->long_segments *
+			  XPRT_RDMA_READ_SEGMENT_LEN;
 		body = 0;
 	}
 
@@ -163,7 +168,7 @@ int rpcrdma_form_choose(struct rpcrdma_form *form,
 }
 
 /**
- * rpcrdma_form_backward - how long backward Calls and their Replies may be
+ * xprt_rdma_form_backward - how long backward Calls and their Replies may be
  * @agreement: the thresholds of a connection; those that are not agreed on yet are
  *	RPCRDMA_INLINE_MIN
  * @room: octets that there are buffers for
@@ -173,7 +178,7 @@ int rpcrdma_form_choose(struct rpcrdma_form *form,
  * Context: any.
  * Return: octets of RPC message.
  */
-u32 rpcrdma_form_backward(const struct rpcrdma_agreement *agreement, u32 room)
+u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement, u32 room)
 {
 	u32 threshold = agreement->call_threshold;
 

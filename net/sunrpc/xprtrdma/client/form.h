@@ -3,25 +3,25 @@
  * How a Call and its Reply travel: a decision that depends on sizes, flags and
  * thresholds alone, so it takes nothing else.
  */
-#ifndef RPCRDMA_CLIENT_FORM_H
-#define RPCRDMA_CLIENT_FORM_H
+#ifndef XPRT_RDMA_FORM_H
+#define XPRT_RDMA_FORM_H
 
 #include "../wire/message.h"
 
-enum rpcrdma_call_form {
-	RPCRDMA_CALL_INLINE,
-	RPCRDMA_CALL_READ_CHUNK,	/* the pages; the rest is inline */
-	RPCRDMA_CALL_LONG,		/* Position Zero Read chunk */
+enum xprt_rdma_call_form {
+	XPRT_RDMA_CALL_INLINE,
+	XPRT_RDMA_CALL_READ_CHUNK,	/* the pages; the rest is inline */
+	XPRT_RDMA_CALL_LONG,		/* Position Zero Read chunk */
 };
 
-enum rpcrdma_reply_form {
-	RPCRDMA_REPLY_INLINE,
-	RPCRDMA_REPLY_WRITE_CHUNK,	/* for the pages; the rest is inline */
-	RPCRDMA_REPLY_CHUNK,
+enum xprt_rdma_reply_form {
+	XPRT_RDMA_REPLY_INLINE,
+	XPRT_RDMA_REPLY_WRITE_CHUNK,	/* for the pages; the rest is inline */
+	XPRT_RDMA_REPLY_CHUNK,
 };
 
 /**
- * struct rpcrdma_sizes - what the form of an RPC depends on
+ * struct xprt_rdma_sizes - what the form of an RPC depends on
  * @call_len: octets of the Call: head, pages and tail
  * @call_pages: octets in its pages, without padding
  * @call_ddp: these are one DDP-eligible data item
@@ -35,7 +35,7 @@ enum rpcrdma_reply_form {
  * @write_segments: segments of a Write chunk for the Reply's pages
  * @reply_segments: segments of a Reply chunk
  */
-struct rpcrdma_sizes {
+struct xprt_rdma_sizes {
 	u32 call_len;
 	u32 call_pages;
 	bool call_ddp;
@@ -51,25 +51,26 @@ struct rpcrdma_sizes {
 };
 
 /**
- * struct rpcrdma_form - how an RPC travels
+ * struct xprt_rdma_form - how an RPC travels
  * @call: the Call
  * @reply: what is offered for the Reply
  * @header_len: octets of the Call's transport header
  * @inline_len: octets of Payload stream that follow it
  */
-struct rpcrdma_form {
-	enum rpcrdma_call_form call;
-	enum rpcrdma_reply_form reply;
+struct xprt_rdma_form {
+	enum xprt_rdma_call_form call;
+	enum xprt_rdma_reply_form reply;
 	u32 header_len;
 	u32 inline_len;
 };
 
-u32 rpcrdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages,
-			  bool bounced);
-bool rpcrdma_form_inline(struct rpcrdma_form *form,
-			 const struct rpcrdma_sizes *sizes);
-int rpcrdma_form_choose(struct rpcrdma_form *form,
-			const struct rpcrdma_sizes *sizes);
-u32 rpcrdma_form_backward(const struct rpcrdma_agreement *agreement, u32 room);
+u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
+			    unsigned int max_pages, bool bounced);
+bool xprt_rdma_form_inline(struct xprt_rdma_form *form,
+			   const struct xprt_rdma_sizes *sizes);
+int xprt_rdma_form_choose(struct xprt_rdma_form *form,
+			  const struct xprt_rdma_sizes *sizes);
+u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement,
+			    u32 room);
 
-#endif /* RPCRDMA_CLIENT_FORM_H */
+#endif /* XPRT_RDMA_FORM_H */

@@ -3,9 +3,9 @@
  * Match a Reply with its Call, take the memory back from the server, put the
  * Reply where its task expects it, and complete the RPC.
  *
- *	rpcrdma_reply_received()	the header: what did the server do?
- *	  rpcrdma_reply_proceed()	its Send is done: invalidate the rest
- *	    finish()			nobody else can touch the memory
+ *	xprt_rdma_reply_received()	the header: what did the server do?
+ *	  xprt_rdma_reply_proceed()	its Send is done: invalidate the rest
+ *	    xprt_rdma_reply_finish()	nobody else can touch the memory
  *
  * The request is pinned from the first to the last step.
  */
@@ -14,10 +14,10 @@
 
 #include "../trace.h"
 #include "client_private.h"
-#include "piece.h"
+#include "page_frag.h"
 
 /* Enough of a Reply that says that the server denied the Call: RPC_MISMATCH */
-#define DENIAL_LEN	16
+#define XPRT_RDMA_DENIAL_LEN	16
 
 /* Complete the RPC */
 
@@ -25,19 +25,19 @@
  * A task asleep can be told why it fails. One that is still on its way to bed
  * would lose that, so it finds a Reply that sunrpc takes for final.
  */
-static void fail_locked(struct rpc_rqst *rqst, int error)
+static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 {
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
 	struct rpc_task *task = rqst->rq_task;
 	__be32 *p = head->iov_base;
 	int len = sizeof(*p);
 
-	if (head->iov_len >= DENIAL_LEN) {
+	if (head->iov_len >= XPRT_RDMA_DENIAL_LEN) {
 		*p++ = rqst->rq_xid;
 		*p++ = rpc_reply;
 		*p++ = cpu_to_be32(RPC_MSG_DENIED);
 		*p++ = cpu_to_be32(RPC_MISMATCH);
-		len = DENIAL_LEN;
+		len = XPRT_RDMA_DENIAL_LEN;
 	}
 	if (RPC_IS_QUEUED(task))
 		task->tk_status = error;
@@ -45,58 +45,59 @@ static void fail_locked(struct rpc_rqst *rqst, int error)
 }
 
 /**
- * rpcrdma_rpc_fail - end an RPC that cannot be sent
+ * xprt_rdma_rpc_fail - end an RPC that cannot be sent
  * @rqst: pinned, and not on the wire
  * @error: negative errno
  */
-void rpcrdma_rpc_fail(struct rpc_rqst *rqst, int error)
+void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error)
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	spin_lock(&xprt->queue_lock);
-	fail_locked(rqst, error);
+	xprt_rdma_rpc_fail_locked(rqst, error);
 	spin_unlock(&xprt->queue_lock);
 }
 
-static void release_reply(struct rpcrdma_request *request)
+static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
 {
-	struct rpcrdma_link *link = request->link;
+	struct xprt_rdma_endpoint *ep = request->ep;
 
 	rpcrdma_recv_put(request->recv);
 	request->recv = NULL;
-	rpcrdma_link_credit_back(link);
+	xprt_rdma_ep_credit_back(ep);
 }
 
-static void complete_rpc(struct rpcrdma_request *request, int copied)
+static void xprt_rdma_reply_complete(struct xprt_rdma_request *request,
+				     int copied)
 {
-	struct rpcrdma_link *link = request->link;
+	struct xprt_rdma_endpoint *ep = request->ep;
 	struct rpc_rqst *rqst = &request->rqst;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	spin_lock(&xprt->queue_lock);
-	/* client_timer() sees both this and that there is a Reply, or neither. */
-	request->link = NULL;
+	/* xprt_rdma_client_timer() sees this and the Reply, or neither. */
+	request->ep = NULL;
 	if (copied < 0) {
-		fail_locked(rqst, copied);
+		xprt_rdma_rpc_fail_locked(rqst, copied);
 	} else {
 		xprt_update_rtt(rqst->rq_task);
 		xprt_complete_rqst(rqst->rq_task, copied);
 	}
 	xprt_unpin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
-	rpcrdma_link_put(link);
+	xprt_rdma_ep_put(ep);
 }
 
 /*
  * The connection breaks, and the server may yet reach the memory. The task is
  * to send its Call anew once it is closed.
  */
-static void give_up(struct rpcrdma_request *request)
+static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 {
 	struct rpc_rqst *rqst = &request->rqst;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	release_reply(request);
+	xprt_rdma_reply_release(request);
 	request->replied = false;
 	spin_lock(&xprt->queue_lock);
 	xprt_unpin_rqst(rqst);
@@ -105,8 +106,8 @@ static void give_up(struct rpcrdma_request *request)
 
 /* Place the Reply */
 
-static const void *scatter_kvec(const struct kvec *to, const void *from,
-				u32 *len)
+static const void *xprt_rdma_reply_scatter_kvec(const struct kvec *to,
+						const void *from, u32 *len)
 {
 	u32 part = min_t(size_t, *len, to->iov_len);
 
@@ -115,8 +116,8 @@ static const void *scatter_kvec(const struct kvec *to, const void *from,
 	return from + part;
 }
 
-static int scatter_piece(void *context, struct page *page, unsigned int offset,
-			 unsigned int len)
+static int xprt_rdma_reply_scatter_frag(void *context, struct page *page,
+					unsigned int offset, unsigned int len)
 {
 	const void **from = context;
 
@@ -126,7 +127,8 @@ static int scatter_piece(void *context, struct page *page, unsigned int offset,
 }
 
 /* All of it is inline, even if the server could have used a chunk. */
-static int place_inline(struct rpcrdma_request *request, u32 len)
+static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request,
+					u32 len)
 {
 	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
 	const void *from = request->payload;
@@ -134,15 +136,16 @@ static int place_inline(struct rpcrdma_request *request, u32 len)
 
 	if (len > buf->buflen)
 		return -EIO;
-	from = scatter_kvec(&buf->head[0], from, &left);
+	from = xprt_rdma_reply_scatter_kvec(&buf->head[0], from, &left);
 	part = min(left, buf->page_len);
-	rpcrdma_page_pieces(buf, part, scatter_piece, &from);
+	xprt_rdma_page_frags_in_pages(buf, part, xprt_rdma_reply_scatter_frag,
+				      &from);
 	left -= part;
-	scatter_kvec(&buf->tail[0], from, &left);
+	xprt_rdma_reply_scatter_kvec(&buf->tail[0], from, &left);
 	return left ? -EIO : len;
 }
 
-static void set_head(struct xdr_buf *buf, u32 len)
+static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
 {
 	buf->head[0].iov_len = len;
 	buf->tail[0].iov_base = buf->head[0].iov_base + len;
@@ -153,7 +156,8 @@ static void set_head(struct xdr_buf *buf, u32 len)
  * The data item is in the pages. It is the last of the Reply, so what is inline
  * belongs into the head, the end of which sunrpc could only estimate before.
  */
-static int place_around_data(struct rpcrdma_request *request, u32 len)
+static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request,
+					     u32 len)
 {
 	struct rpc_rqst *rqst = &request->rqst;
 
@@ -161,13 +165,13 @@ static int place_around_data(struct rpcrdma_request *request, u32 len)
 	    rqst->rq_rcv_buf.head[0].iov_base != rqst->rq_rbuffer)
 		return -EIO;
 	memcpy(rqst->rq_rbuffer, request->payload, len);
-	set_head(&rqst->rq_rcv_buf, len);
-	set_head(&rqst->rq_private_buf, len);
+	xprt_rdma_reply_set_head(&rqst->rq_rcv_buf, len);
+	xprt_rdma_reply_set_head(&rqst->rq_private_buf, len);
 	return len + xdr_align_size(request->written);
 }
 
 /* The Reply chunk was made of head, pages and tail: all of it is in place. */
-static int check_long_reply(const struct rpcrdma_request *request)
+static int xprt_rdma_reply_check_long(const struct xprt_rdma_request *request)
 {
 	const struct kvec *head = &request->rqst.rq_rcv_buf.head[0];
 	const __be32 *p = head->iov_base;
@@ -178,9 +182,9 @@ static int check_long_reply(const struct rpcrdma_request *request)
 	return request->written;
 }
 
-static int place_reply(struct rpcrdma_request *request)
+static int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 {
-	struct rpcrdma_client_stats *stats = &request->link->client->stats;
+	struct xprt_rdma_client_stats *stats = &request->ep->client->stats;
 	u32 len = request->payload_len & ~3U;
 
 	if (request->error)
@@ -188,38 +192,39 @@ static int place_reply(struct rpcrdma_request *request)
 	stats->placed += request->written;
 	stats->fixup += len;
 	if (!request->payload)
-		return check_long_reply(request);
-	return request->written ? place_around_data(request, len) :
-				  place_inline(request, len);
+		return xprt_rdma_reply_check_long(request);
+	if (request->written)
+		return xprt_rdma_reply_place_around_data(request, len);
+	return xprt_rdma_reply_place_inline(request, len);
 }
 
-static void finish(struct rpcrdma_request *request)
+static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 {
-	int copied = place_reply(request);
+	int copied = xprt_rdma_reply_place(request);
 
 	if (copied < 0)
-		request->link->client->stats.bad_replies++;
-	release_reply(request);
-	complete_rpc(request, copied);
+		request->ep->client->stats.bad_replies++;
+	xprt_rdma_reply_release(request);
+	xprt_rdma_reply_complete(request, copied);
 }
 
 /* Take back the memory */
 
-static void reply_invalidated(struct rpcrdma_work *work, int status)
+static void xprt_rdma_reply_invalidated(struct rpcrdma_work *work, int status)
 {
-	struct rpcrdma_request *request =
-		container_of(work, struct rpcrdma_request, invalidation.work);
+	struct xprt_rdma_request *request =
+		container_of(work, struct xprt_rdma_request, invalidation.work);
 
 	if (status) {
-		give_up(request);
+		xprt_rdma_reply_give_up(request);
 		return;
 	}
-	rpcrdma_request_put_mrs(request);
-	finish(request);
+	xprt_rdma_request_put_mrs(request);
+	xprt_rdma_reply_finish(request);
 }
 
 /**
- * rpcrdma_reply_proceed - go on with a Reply when the Send of its Call is done
+ * xprt_rdma_reply_proceed - go on with a Reply when the Send of its Call is done
  * @request: the request, replied to
  *
  * RFC 8166 section 4.4.1: the RPC is complete only when the server cannot reach
@@ -227,19 +232,21 @@ static void reply_invalidated(struct rpcrdma_work *work, int status)
  *
  * Context: ->received or ->done.
  */
-void rpcrdma_reply_proceed(struct rpcrdma_request *request)
+void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 {
 	if (list_empty(&request->invalidation.mrs))
-		finish(request);
-	else if (rpcrdma_request_invalidate(request, reply_invalidated))
-		give_up(request);
+		xprt_rdma_reply_finish(request);
+	else if (xprt_rdma_request_invalidate(request,
+					      xprt_rdma_reply_invalidated))
+		xprt_rdma_reply_give_up(request);
 }
 
 /*
  * RFC 8797 section 4.1 has the server choose among the handles of this RPC.
  * Any other that it invalidates breaks some other RPC, or the protocol.
  */
-static bool take_invalidated(struct rpcrdma_request *request, u32 handle)
+static bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request,
+					     u32 handle)
 {
 	struct rpcrdma_mr *mr;
 
@@ -255,29 +262,32 @@ static bool take_invalidated(struct rpcrdma_request *request, u32 handle)
 
 /*
  * Once the request invalidates its registrations itself, they are left alone.
- * Caller holds owed_lock.
+ * Caller holds awaiting_lock.
  */
-static void settle(struct rpcrdma_request *request,
-		   const struct rpcrdma_stray *stray)
+static void
+xprt_rdma_reply_answered(struct xprt_rdma_request *request,
+			 const struct xprt_rdma_unmatched_reply *unmatched)
 {
-	request->settled = true;
-	if (!test_bit(RPCRDMA_OWED, &request->state))
+	request->answered = true;
+	if (!test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state))
 		return;
-	if (stray->invalidated && !take_invalidated(request, stray->handle))
-		rpcrdma_conn_close(request->link->conn, -EPROTO);
-	clear_and_wake_up_bit(RPCRDMA_OWED, &request->state);
+	if (unmatched->invalidated &&
+	    !xprt_rdma_reply_take_invalidated(request, unmatched->handle))
+		rpcrdma_conn_close(request->ep->conn, -EPROTO);
+	clear_and_wake_up_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 }
 
 /*
  * The server is done with the Call of a task that is gone: other RPCs may have
- * its handles. Caller holds owed_lock. Return: whether there are any.
+ * its handles. Caller holds awaiting_lock. Return: whether there are any.
  */
-static bool free_forsaken(struct rpcrdma_link *link, __be32 xid)
+static bool xprt_rdma_reply_free_orphaned_mrs(struct xprt_rdma_endpoint *ep,
+					      __be32 xid)
 {
 	struct rpcrdma_mr *mr, *next;
 	bool found = false;
 
-	list_for_each_entry_safe(mr, next, &link->forsaken, list) {
+	list_for_each_entry_safe(mr, next, &ep->orphaned_mrs, list) {
 		if (mr->tag != (__force u32)xid)
 			continue;
 		list_del(&mr->list);
@@ -289,67 +299,68 @@ static bool free_forsaken(struct rpcrdma_link *link, __be32 xid)
 
 /*
  * A task that was killed is still to be told what its Reply has invalidated:
- * see rpcrdma_request_retire(). If it is on its way there, its request keeps
+ * see xprt_rdma_request_retire(). If it is on its way there, its request keeps
  * that until it asks.
  */
-static void settle_owed(struct rpcrdma_link *link,
-			const struct rpcrdma_recv *recv, __be32 xid)
+static void xprt_rdma_reply_unmatched(struct xprt_rdma_endpoint *ep,
+				      const struct rpcrdma_recv *recv,
+				      __be32 xid)
 {
-	const struct rpcrdma_stray stray = {
+	const struct xprt_rdma_unmatched_reply unmatched = {
 		.xid = xid,
 		.invalidated = recv->invalidated,
 		.handle = recv->inv_handle,
 		.arrived = ktime_get(),
 	};
-	struct rpcrdma_request *request;
+	struct xprt_rdma_request *request;
 
-	spin_lock(&link->owed_lock);
-	list_for_each_entry(request, &link->owed, list) {
+	spin_lock(&ep->awaiting_lock);
+	list_for_each_entry(request, &ep->awaiting_reply, list) {
 		if (request->rqst.rq_xid != xid)
 			continue;
-		settle(request, &stray);
+		xprt_rdma_reply_answered(request, &unmatched);
 		goto out;
 	}
-	if (!free_forsaken(link, xid))
-		rpcrdma_slots_note_stray(link->client, link, &stray);
+	if (!xprt_rdma_reply_free_orphaned_mrs(ep, xid))
+		xprt_rdma_slots_note_unmatched(ep->client, ep, &unmatched);
 out:
-	spin_unlock(&link->owed_lock);
+	spin_unlock(&ep->awaiting_lock);
 }
 
 /**
- * rpcrdma_reply_find_stray - end RPCRDMA_OWED if the Reply has come already
+ * xprt_rdma_reply_find_unmatched - wait no longer if the Reply has come already
  * @request: on the wire, but no longer found by its XID
  *
  * What came before the Call was sent has nothing to do with its handles.
  *
- * Context: the link's owed_lock is held.
+ * Context: the endpoint's awaiting_lock is held.
  */
-void rpcrdma_reply_find_stray(struct rpcrdma_request *request)
+void xprt_rdma_reply_find_unmatched(struct xprt_rdma_request *request)
 {
-	const struct rpcrdma_stray *stray = &request->stray;
+	const struct xprt_rdma_unmatched_reply *unmatched = &request->unmatched;
 
-	lockdep_assert_held(&request->link->owed_lock);
+	lockdep_assert_held(&request->ep->awaiting_lock);
 
-	if (stray->xid == request->rqst.rq_xid &&
-	    ktime_after(stray->arrived, request->rqst.rq_xtime))
-		settle(request, stray);
+	if (unmatched->xid == request->rqst.rq_xid &&
+	    ktime_after(unmatched->arrived, request->rqst.rq_xtime))
+		xprt_rdma_reply_answered(request, unmatched);
 }
 
 /* Match the Reply */
 
-static struct rpcrdma_request *match(struct rpcrdma_link *link, __be32 xid)
+static struct xprt_rdma_request *
+xprt_rdma_reply_match(struct xprt_rdma_endpoint *ep, __be32 xid)
 {
-	struct rpc_xprt *xprt = &link->client->xprt;
-	struct rpcrdma_request *request = NULL;
+	struct rpc_xprt *xprt = &ep->client->xprt;
+	struct xprt_rdma_request *request = NULL;
 	struct rpc_rqst *rqst;
 
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, xid);
 	if (rqst) {
-		request = rpcrdma_request_of(rqst);
-		/* Pairs with the release in post_call(). */
-		if (smp_load_acquire(&request->link) == link &&
-		    !request->replied)
+		request = xprt_rdma_request_of(rqst);
+		/* Pairs with the release in xprt_rdma_call_post(). */
+		if (smp_load_acquire(&request->ep) == ep && !request->replied)
 			xprt_pin_rqst(rqst);
 		else
 			request = NULL;
@@ -358,9 +369,9 @@ static struct rpcrdma_request *match(struct rpcrdma_link *link, __be32 xid)
 	if (!request)
 		return NULL;
 
-	wait_on_bit(&request->state, RPCRDMA_POSTING, TASK_UNINTERRUPTIBLE);
+	wait_on_bit(&request->state, XPRT_RDMA_POSTING, TASK_UNINTERRUPTIBLE);
 	/* Not the next attempt to post it, which may have begun meanwhile */
-	if (request->link == link && smp_load_acquire(&request->posted)) {
+	if (request->ep == ep && smp_load_acquire(&request->posted)) {
 		request->replied = true;
 		return request;
 	}
@@ -374,9 +385,10 @@ static struct rpcrdma_request *match(struct rpcrdma_link *link, __be32 xid)
  * What comes back must be what was offered, filled without holes from its
  * first segment on (RFC 8166 section 3.4.6).
  */
-static bool chunk_was_offered(const struct rpcrdma_request *request,
-			      const struct rpcrdma_message *msg,
-			      const struct rpcrdma_chunk *chunk)
+static bool
+xprt_rdma_reply_chunk_was_offered(const struct xprt_rdma_request *request,
+				  const struct rpcrdma_message *msg,
+				  const struct rpcrdma_chunk *chunk)
 {
 	const struct rpcrdma_segment *segment;
 	struct rpcrdma_mr *mr = request->reply_mr;
@@ -397,32 +409,36 @@ static bool chunk_was_offered(const struct rpcrdma_request *request,
 	return true;
 }
 
-static bool chunks_were_offered(const struct rpcrdma_request *request,
-				const struct rpcrdma_message *msg)
+static bool
+xprt_rdma_reply_chunks_were_offered(const struct xprt_rdma_request *request,
+				    const struct rpcrdma_message *msg)
 {
 	if (msg->num_writes) {
 		if (msg->num_writes > 1 ||
-		    request->form.reply != RPCRDMA_REPLY_WRITE_CHUNK ||
-		    !chunk_was_offered(request, msg, &msg->write[0]))
+		    request->form.reply != XPRT_RDMA_REPLY_WRITE_CHUNK ||
+		    !xprt_rdma_reply_chunk_was_offered(request, msg,
+						       &msg->write[0]))
 			return false;
 	}
 	if (msg->has_reply_chunk) {
-		if (request->form.reply != RPCRDMA_REPLY_CHUNK ||
-		    !chunk_was_offered(request, msg, &msg->reply_chunk))
+		if (request->form.reply != XPRT_RDMA_REPLY_CHUNK ||
+		    !xprt_rdma_reply_chunk_was_offered(request, msg,
+						       &msg->reply_chunk))
 			return false;
 	}
 	return true;
 }
 
 /* Note what the header says. Return: 0 or what the RPC is to fail with. */
-static int digest(struct rpcrdma_request *request,
-		  const struct rpcrdma_message *msg,
-		  const struct rpcrdma_recv *recv)
+static int xprt_rdma_reply_parse(struct xprt_rdma_request *request,
+				 const struct rpcrdma_message *msg,
+				 const struct rpcrdma_recv *recv)
 {
 	request->payload = NULL;
 	request->payload_len = 0;
 	request->written = 0;
-	if (msg->proc == RPCRDMA_ERROR || !chunks_were_offered(request, msg))
+	if (msg->proc == RPCRDMA_ERROR ||
+	    !xprt_rdma_reply_chunks_were_offered(request, msg))
 		return -EIO;
 
 	if (msg->proc == RPCRDMA_NOMSG) {
@@ -439,42 +455,41 @@ static int digest(struct rpcrdma_request *request,
 }
 
 /**
- * rpcrdma_reply_received - take a Reply, or an RDMA_ERROR
- * @link: where it arrived; @link->reply is its header
+ * xprt_rdma_reply_received - take a Reply, or an RDMA_ERROR
+ * @ep: where it arrived; @ep->reply is its header
  * @recv: the message
  *
  * Context: ->received.
  */
-void rpcrdma_reply_received(struct rpcrdma_link *link,
-			    struct rpcrdma_recv *recv)
+void xprt_rdma_reply_received(struct xprt_rdma_endpoint *ep,
+			      struct rpcrdma_recv *recv)
 {
-	struct rpcrdma_message *msg = &link->reply;
-	struct rpcrdma_request *request;
+	struct rpcrdma_message *msg = &ep->reply;
+	struct xprt_rdma_request *request;
 
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
-	rpcrdma_link_granted(link, min(msg->credits,
-				       recv->conn->config.credits));
-	request = match(link, msg->xid);
+	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->config.credits));
+	request = xprt_rdma_reply_match(ep, msg->xid);
 	if (!request) {
 		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
-		settle_owed(link, recv, msg->xid);
-		rpcrdma_credits_settle(&link->credits);
+		xprt_rdma_reply_unmatched(ep, recv, msg->xid);
+		xprt_rdma_credits_conclude(&ep->credits);
 		rpcrdma_recv_put(recv);
-		rpcrdma_link_credit_back(link);
+		xprt_rdma_ep_credit_back(ep);
 		return;
 	}
 
 	request->recv = recv;
-	request->error = digest(request, msg, recv);
+	request->error = xprt_rdma_reply_parse(request, msg, recv);
 	if (recv->invalidated &&
-	    !take_invalidated(request, recv->inv_handle)) {
-		rpcrdma_conn_close(link->conn, -EPROTO);
-		give_up(request);
+	    !xprt_rdma_reply_take_invalidated(request, recv->inv_handle)) {
+		rpcrdma_conn_close(ep->conn, -EPROTO);
+		xprt_rdma_reply_give_up(request);
 		return;
 	}
-	if (test_bit(RPCRDMA_GATHERING, &request->state)) {
-		link->client->stats.waits_for_send++;
+	if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
+		ep->client->stats.waits_for_send++;
 		return;
 	}
-	rpcrdma_reply_proceed(request);
+	xprt_rdma_reply_proceed(request);
 }

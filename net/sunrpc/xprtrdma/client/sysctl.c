@@ -10,31 +10,31 @@
 
 #include "client_private.h"
 
-#define DEFAULT_SLOTS		128
-#define DEFAULT_INLINE		16384
+#define XPRT_RDMA_DEFAULT_SLOTS		128
+#define XPRT_RDMA_DEFAULT_INLINE	16384
 
-unsigned int rpcrdma_slot_table_entries = DEFAULT_SLOTS;
-unsigned int rpcrdma_max_inline_read = DEFAULT_INLINE;
-unsigned int rpcrdma_max_inline_write = DEFAULT_INLINE;
-unsigned int rpcrdma_private_data = 1;
-unsigned int rpcrdma_remote_invalidation = 1;
+unsigned int xprt_rdma_slot_table_entries = XPRT_RDMA_DEFAULT_SLOTS;
+unsigned int xprt_rdma_max_inline_read = XPRT_RDMA_DEFAULT_INLINE;
+unsigned int xprt_rdma_max_inline_write = XPRT_RDMA_DEFAULT_INLINE;
+unsigned int xprt_rdma_private_data = 1;
+unsigned int xprt_rdma_remote_invalidation = 1;
 
 /* Fast registration work requests are the fifth of seven ways there were. */
-#define FRWR			5
+#define XPRT_RDMA_FRWR	5
 
-static unsigned int inline_write_padding;
-static unsigned int memreg_strategy = FRWR;
-static unsigned int pad_optimize;
+static unsigned int xprt_rdma_inline_write_padding;
+static unsigned int xprt_rdma_memreg_strategy = XPRT_RDMA_FRWR;
+static unsigned int xprt_rdma_pad_optimize;
 
-static const unsigned int min_slots = 2;
-static const unsigned int max_slots = 16384;
-static const unsigned int min_inline = RPCRDMA_INLINE_MIN;
-static const unsigned int max_inline = 65536;
-static const unsigned int none;
-static const unsigned int one = 1;
-static const unsigned int frwr = FRWR;
+static const unsigned int xprt_rdma_slots_min = 2;
+static const unsigned int xprt_rdma_slots_max = 16384;
+static const unsigned int xprt_rdma_inline_min = RPCRDMA_INLINE_MIN;
+static const unsigned int xprt_rdma_inline_max = 65536;
+static const unsigned int xprt_rdma_none;
+static const unsigned int xprt_rdma_one = 1;
+static const unsigned int xprt_rdma_frwr = XPRT_RDMA_FRWR;
 
-#define TUNABLE(name, variable, low, high)			\
+#define XPRT_RDMA_TUNABLE(name, variable, low, high)		\
 	{							\
 		.procname	= (name),			\
 		.data		= &(variable),			\
@@ -45,40 +45,47 @@ static const unsigned int frwr = FRWR;
 		.extra2		= (void *)&(high),		\
 	}
 
-static struct ctl_table tunables[] = {
-	TUNABLE("rdma_slot_table_entries", rpcrdma_slot_table_entries,
-		min_slots, max_slots),
-	TUNABLE("rdma_max_inline_read", rpcrdma_max_inline_read,
-		min_inline, max_inline),
-	TUNABLE("rdma_max_inline_write", rpcrdma_max_inline_write,
-		min_inline, max_inline),
-	TUNABLE("rdma_private_data", rpcrdma_private_data, none, one),
-	TUNABLE("rdma_remote_invalidation", rpcrdma_remote_invalidation,
-		none, one),
-	TUNABLE("rdma_inline_write_padding", inline_write_padding, none, none),
-	TUNABLE("rdma_memreg_strategy", memreg_strategy, frwr, frwr),
-	TUNABLE("rdma_pad_optimize", pad_optimize, none, none),
+static struct ctl_table xprt_rdma_tunables[] = {
+	XPRT_RDMA_TUNABLE("rdma_slot_table_entries",
+			  xprt_rdma_slot_table_entries,
+			  xprt_rdma_slots_min, xprt_rdma_slots_max),
+	XPRT_RDMA_TUNABLE("rdma_max_inline_read", xprt_rdma_max_inline_read,
+			  xprt_rdma_inline_min, xprt_rdma_inline_max),
+	XPRT_RDMA_TUNABLE("rdma_max_inline_write", xprt_rdma_max_inline_write,
+			  xprt_rdma_inline_min, xprt_rdma_inline_max),
+	XPRT_RDMA_TUNABLE("rdma_private_data", xprt_rdma_private_data,
+			  xprt_rdma_none, xprt_rdma_one),
+	XPRT_RDMA_TUNABLE("rdma_remote_invalidation",
+			  xprt_rdma_remote_invalidation,
+			  xprt_rdma_none, xprt_rdma_one),
+	XPRT_RDMA_TUNABLE("rdma_inline_write_padding",
+			  xprt_rdma_inline_write_padding,
+			  xprt_rdma_none, xprt_rdma_none),
+	XPRT_RDMA_TUNABLE("rdma_memreg_strategy", xprt_rdma_memreg_strategy,
+			  xprt_rdma_frwr, xprt_rdma_frwr),
+	XPRT_RDMA_TUNABLE("rdma_pad_optimize", xprt_rdma_pad_optimize,
+			  xprt_rdma_none, xprt_rdma_none),
 };
 
-static struct ctl_table_header *header;
+static struct ctl_table_header *xprt_rdma_sysctl_header;
 
 /**
- * rpcrdma_client_sysctl_init - make the tunables visible
+ * xprt_rdma_sysctl_init - make the tunables visible
  *
  * Return: 0 or -ENOMEM.
  */
-int rpcrdma_client_sysctl_init(void)
+int xprt_rdma_sysctl_init(void)
 {
 	if (!IS_ENABLED(CONFIG_SYSCTL))
 		return 0;
-	header = register_sysctl("sunrpc", tunables);
-	return header ? 0 : -ENOMEM;
+	xprt_rdma_sysctl_header = register_sysctl("sunrpc", xprt_rdma_tunables);
+	return xprt_rdma_sysctl_header ? 0 : -ENOMEM;
 }
 
 /**
- * rpcrdma_client_sysctl_exit - undo rpcrdma_client_sysctl_init()
+ * xprt_rdma_sysctl_exit - undo xprt_rdma_sysctl_init()
  */
-void rpcrdma_client_sysctl_exit(void)
+void xprt_rdma_sysctl_exit(void)
 {
-	unregister_sysctl_table(header);
+	unregister_sysctl_table(xprt_rdma_sysctl_header);
 }

@@ -10,22 +10,22 @@
 
 #include "client_private.h"
 
-#define CONNECT_TIMEOUT		(30 * HZ)
-#define MAX_RECONNECT_DELAY	(30 * HZ)
-#define IDLE_TIMEOUT		(5 * 60 * HZ)
-#define BIND_TIMEOUT		(60 * HZ)
-#define MAX_PAYLOAD		(1024 * 1024)
+#define XPRT_RDMA_CONNECT_TIMEOUT	(30 * HZ)
+#define XPRT_RDMA_MAX_RECONNECT_DELAY	(30 * HZ)
+#define XPRT_RDMA_IDLE_TIMEOUT		(5 * 60 * HZ)
+#define XPRT_RDMA_BIND_TIMEOUT		(60 * HZ)
+#define XPRT_RDMA_MAX_PAYLOAD		(1024 * 1024)
 
 /* A server has that long for its first Reply, however short the mount's time-out is. */
-#define FIRST_REPLY_TIMEOUT	(2UL * HZ)
+#define XPRT_RDMA_FIRST_REPLY_TIMEOUT	(2UL * HZ)
 
-static const struct rpc_timeout client_timeout = {
+static const struct rpc_timeout xprt_rdma_client_timeout = {
 	.to_initval	= 60 * HZ,
 	.to_maxval	= 60 * HZ,
 	.to_retries	= 2,
 };
 
-static struct sockaddr *peer_of(struct rpc_xprt *xprt)
+static struct sockaddr *xprt_rdma_client_peer(struct rpc_xprt *xprt)
 {
 	return (struct sockaddr *)&xprt->addr;
 }
@@ -36,24 +36,25 @@ static struct sockaddr *peer_of(struct rpc_xprt *xprt)
  * Others read these at any time, and may see digits of the old port and the new,
  * but always a string.
  */
-static void describe_port(struct rpcrdma_client *client)
+static void xprt_rdma_client_describe_port(struct xprt_rdma_client *client)
 {
-	unsigned short port = rpc_get_port(peer_of(&client->xprt));
+	unsigned short port =
+		rpc_get_port(xprt_rdma_client_peer(&client->xprt));
 
 	snprintf(client->port, sizeof(client->port), "%u", port);
 	snprintf(client->hex_port, sizeof(client->hex_port), "%4hx", port);
 }
 
 /* sunrpc's sysfs frees the address if it is given another. */
-static int describe_address(struct rpc_xprt *xprt)
+static int xprt_rdma_client_describe_address(struct rpc_xprt *xprt)
 {
-	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
+	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
 	const struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&xprt->addr;
 	const struct sockaddr_in *in = (struct sockaddr_in *)&xprt->addr;
 	bool six = xprt->addr.ss_family == AF_INET6;
 	char address[RPCBIND_MAXUADDRLEN];
 
-	rpc_ntop(peer_of(xprt), address, sizeof(address));
+	rpc_ntop(xprt_rdma_client_peer(xprt), address, sizeof(address));
 	xprt->address_strings[RPC_DISPLAY_ADDR] = kstrdup(address, GFP_KERNEL);
 	if (six)
 		snprintf(client->hex_address, sizeof(client->hex_address),
@@ -61,7 +62,7 @@ static int describe_address(struct rpc_xprt *xprt)
 	else
 		snprintf(client->hex_address, sizeof(client->hex_address),
 			 "%08x", ntohl(in->sin_addr.s_addr));
-	describe_port(client);
+	xprt_rdma_client_describe_port(client);
 	xprt->address_strings[RPC_DISPLAY_PORT] = client->port;
 	xprt->address_strings[RPC_DISPLAY_HEX_ADDR] = client->hex_address;
 	xprt->address_strings[RPC_DISPLAY_HEX_PORT] = client->hex_port;
@@ -70,34 +71,37 @@ static int describe_address(struct rpc_xprt *xprt)
 	return xprt->address_strings[RPC_DISPLAY_ADDR] ? 0 : -ENOMEM;
 }
 
-static void client_set_port(struct rpc_xprt *xprt, unsigned short port)
+static void xprt_rdma_client_set_port(struct rpc_xprt *xprt,
+				      unsigned short port)
 {
-	rpc_set_port(peer_of(xprt), port);
-	describe_port(rpcrdma_client_of(xprt));
+	rpc_set_port(xprt_rdma_client_peer(xprt), port);
+	xprt_rdma_client_describe_port(xprt_rdma_client_of(xprt));
 }
 
-static void client_local(struct rpc_xprt *xprt, struct sockaddr_storage *local)
+static void xprt_rdma_client_local(struct rpc_xprt *xprt,
+				   struct sockaddr_storage *local)
 {
 	spin_lock(&xprt->transport_lock);
-	*local = rpcrdma_client_of(xprt)->local;
+	*local = xprt_rdma_client_of(xprt)->local;
 	spin_unlock(&xprt->transport_lock);
 }
 
-static int client_get_srcaddr(struct rpc_xprt *xprt, char *buf, size_t buflen)
+static int xprt_rdma_client_get_srcaddr(struct rpc_xprt *xprt, char *buf,
+					size_t buflen)
 {
 	struct sockaddr_storage local;
 
-	client_local(xprt, &local);
+	xprt_rdma_client_local(xprt, &local);
 	if (local.ss_family == AF_UNSPEC)
 		return -ENOTCONN;
 	return rpc_ntop((struct sockaddr *)&local, buf, buflen);
 }
 
-static unsigned short client_get_srcport(struct rpc_xprt *xprt)
+static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
 {
 	struct sockaddr_storage local;
 
-	client_local(xprt, &local);
+	xprt_rdma_client_local(xprt, &local);
 	return rpc_get_port((struct sockaddr *)&local);
 }
 
@@ -111,11 +115,13 @@ static unsigned short client_get_srcport(struct rpc_xprt *xprt)
  * or has been here: RPCSEC_GSS waits for another if it cannot verify that one.
  * But it does not stay for ever, as the server may have dropped the Call.
  */
-static bool call_needs_another(struct rpcrdma_client *client,
-			       struct rpc_task *task)
+static bool xprt_rdma_call_needs_another(struct xprt_rdma_client *client,
+					 struct rpc_task *task)
 {
-	struct rpcrdma_request *request = rpcrdma_request_of(task->tk_rqstp);
-	const struct rpcrdma_link *link = READ_ONCE(request->link);
+	struct xprt_rdma_request *request =
+		xprt_rdma_request_of(task->tk_rqstp);
+	const struct xprt_rdma_endpoint *ep = READ_ONCE(request->ep);
+	unsigned long minor;
 
 	lockdep_assert_held(&client->xprt.queue_lock);
 
@@ -123,14 +129,15 @@ static bool call_needs_another(struct rpcrdma_client *client,
 	if (request->rqst.rq_connect_cookie !=
 	    READ_ONCE(client->xprt.connect_cookie))
 		return false;
-	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) || !link ||
+	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) || !ep ||
 	    READ_ONCE(client->reply_lost))
 		return true;
-	return rpcrdma_credits_overdue(&link->credits, jiffies - request->sent,
-				       max(task->tk_client->cl_timeout->to_initval,
-					   FIRST_REPLY_TIMEOUT),
-				       time_after_eq(jiffies,
-						     request->rqst.rq_majortimeo));
+	minor = max(task->tk_client->cl_timeout->to_initval,
+		    XPRT_RDMA_FIRST_REPLY_TIMEOUT);
+	return xprt_rdma_credits_overdue(&ep->credits, jiffies - request->sent,
+					 minor,
+					 time_after_eq(jiffies,
+						       request->rqst.rq_majortimeo));
 }
 
 /*
@@ -139,21 +146,23 @@ static bool call_needs_another(struct rpcrdma_client *client,
  * second Call may be sent by it, it stays until the task waits again: before that
  * sunrpc fails the RPC, if it may fail, should the connection be gone already.
  */
-static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
+static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	struct rpcrdma_request *request = rpcrdma_request_of(task->tk_rqstp);
+	struct xprt_rdma_request *request =
+		xprt_rdma_request_of(task->tk_rqstp);
 	bool another = false;
 
 	spin_lock(&xprt->queue_lock);
 	if (request->rqst.rq_reply_bytes_recvd)
 		task->tk_status = 0;
 	else
-		another = call_needs_another(rpcrdma_client_of(xprt), task);
-	if (another && request->link) {
+		another = xprt_rdma_call_needs_another(xprt_rdma_client_of(xprt),
+						       task);
+	if (another && request->ep) {
 		if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
 			request->overdue = true;
 		else
-			rpcrdma_conn_close(request->link->conn, -ETIMEDOUT);
+			rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
 		another = false;
 	}
 	spin_unlock(&xprt->queue_lock);
@@ -162,19 +171,21 @@ static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 }
 
 /* sunrpc holds queue_lock. */
-static void client_wait_for_reply(struct rpc_task *task)
+static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 {
-	struct rpcrdma_request *request = rpcrdma_request_of(task->tk_rqstp);
+	struct xprt_rdma_request *request =
+		xprt_rdma_request_of(task->tk_rqstp);
 
 	xprt_wait_for_reply_request_def(task);
-	if (request->overdue && request->link)
-		rpcrdma_conn_close(request->link->conn, -ETIMEDOUT);
+	if (request->overdue && request->ep)
+		rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
 	request->overdue = false;
 }
 
-static void client_set_connect_timeout(struct rpc_xprt *xprt,
-				       unsigned long connect_timeout,
-				       unsigned long reconnect_timeout)
+static void
+xprt_rdma_client_set_connect_timeout(struct rpc_xprt *xprt,
+				     unsigned long connect_timeout,
+				     unsigned long reconnect_timeout)
 {
 	spin_lock(&xprt->transport_lock);
 	reconnect_timeout = max_t(unsigned long, reconnect_timeout, HZ);
@@ -186,13 +197,13 @@ static void client_set_connect_timeout(struct rpc_xprt *xprt,
 	spin_unlock(&xprt->transport_lock);
 }
 
-static int client_enable_swap(struct rpc_xprt *xprt)
+static int xprt_rdma_client_enable_swap(struct rpc_xprt *xprt)
 {
 	atomic_inc(&xprt->swapper);
 	return 0;
 }
 
-static void client_disable_swap(struct rpc_xprt *xprt)
+static void xprt_rdma_client_disable_swap(struct rpc_xprt *xprt)
 {
 	atomic_dec(&xprt->swapper);
 }
@@ -202,10 +213,11 @@ static void client_disable_swap(struct rpc_xprt *xprt)
  * meaning here are zero: the local port, allocations that were made in haste,
  * and registrations that got lost.
  */
-static void client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
+static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt,
+					 struct seq_file *seq)
 {
-	const struct rpcrdma_client_stats *stats =
-		&rpcrdma_client_of(xprt)->stats;
+	const struct xprt_rdma_client_stats *stats =
+		&xprt_rdma_client_of(xprt)->stats;
 	long idle = 0;
 
 	if (xprt_connected(xprt))
@@ -228,59 +240,59 @@ static void client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 
 /* Life */
 
-static void client_free(struct rpcrdma_client *client)
+static void xprt_rdma_client_free(struct xprt_rdma_client *client)
 {
-	rpcrdma_slots_destroy(client);
+	xprt_rdma_slots_destroy(client);
 	kfree(client->xprt.address_strings[RPC_DISPLAY_ADDR]);
 	xprt_free(&client->xprt);
 	module_put(THIS_MODULE);
 }
 
-static void client_destroy(struct rpc_xprt *xprt)
+static void xprt_rdma_client_destroy(struct rpc_xprt *xprt)
 {
-	struct rpcrdma_client *client = rpcrdma_client_of(xprt);
+	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
 
 	cancel_delayed_work_sync(&client->connect_work);
-	rpcrdma_link_close(xprt);
-	client_free(client);
+	xprt_rdma_ep_close(xprt);
+	xprt_rdma_client_free(client);
 }
 
-static const struct rpc_xprt_ops client_ops = {
+static const struct rpc_xprt_ops xprt_rdma_client_ops = {
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,
-	.alloc_slot		= rpcrdma_slot_alloc,
-	.free_slot		= rpcrdma_slot_free,
+	.alloc_slot		= xprt_rdma_slot_alloc,
+	.free_slot		= xprt_rdma_slot_free,
 	.rpcbind		= rpcb_getport_async,
-	.set_port		= client_set_port,
-	.connect		= rpcrdma_link_connect,
-	.get_srcaddr		= client_get_srcaddr,
-	.get_srcport		= client_get_srcport,
-	.buf_alloc		= rpcrdma_buffers_alloc,
-	.buf_free		= rpcrdma_buffers_free,
-	.prepare_request	= rpcrdma_request_prepare,
-	.send_request		= rpcrdma_call_send,
-	.wait_for_reply_request	= client_wait_for_reply,
-	.timer			= client_timer,
-	.close			= rpcrdma_link_close,
-	.destroy		= client_destroy,
-	.set_connect_timeout	= client_set_connect_timeout,
-	.print_stats		= client_print_stats,
-	.enable_swap		= client_enable_swap,
-	.disable_swap		= client_disable_swap,
+	.set_port		= xprt_rdma_client_set_port,
+	.connect		= xprt_rdma_ep_connect,
+	.get_srcaddr		= xprt_rdma_client_get_srcaddr,
+	.get_srcport		= xprt_rdma_client_get_srcport,
+	.buf_alloc		= xprt_rdma_buffers_alloc,
+	.buf_free		= xprt_rdma_buffers_free,
+	.prepare_request	= xprt_rdma_request_prepare,
+	.send_request		= xprt_rdma_call_send,
+	.wait_for_reply_request	= xprt_rdma_client_wait_for_reply,
+	.timer			= xprt_rdma_client_timer,
+	.close			= xprt_rdma_ep_close,
+	.destroy		= xprt_rdma_client_destroy,
+	.set_connect_timeout	= xprt_rdma_client_set_connect_timeout,
+	.print_stats		= xprt_rdma_client_print_stats,
+	.enable_swap		= xprt_rdma_client_enable_swap,
+	.disable_swap		= xprt_rdma_client_disable_swap,
 	.inject_disconnect	= xprt_force_disconnect,
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
-	.bc_setup		= rpcrdma_backward_setup,
-	.bc_maxpayload		= rpcrdma_backward_maxpayload,
-	.bc_num_slots		= rpcrdma_backward_slots,
-	.bc_free_rqst		= rpcrdma_backward_free,
-	.bc_destroy		= rpcrdma_backward_destroy,
+	.bc_setup		= xprt_rdma_backward_setup,
+	.bc_maxpayload		= xprt_rdma_backward_maxpayload,
+	.bc_num_slots		= xprt_rdma_backward_slots,
+	.bc_free_rqst		= xprt_rdma_backward_free,
+	.bc_destroy		= xprt_rdma_backward_destroy,
 #endif
 };
 
-static struct xprt_class client_class;
+static struct xprt_class xprt_rdma_client_class;
 
-static int client_set_addresses(struct rpcrdma_client *client,
-				const struct xprt_create *args)
+static int xprt_rdma_client_set_addresses(struct xprt_rdma_client *client,
+					  const struct xprt_create *args)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 
@@ -290,36 +302,36 @@ static int client_set_addresses(struct rpcrdma_client *client,
 		memcpy(&client->source, args->srcaddr, args->addrlen);
 	if (rpc_get_port(args->dstaddr))
 		xprt_set_bound(xprt);
-	return describe_address(xprt);
+	return xprt_rdma_client_describe_address(xprt);
 }
 
-static void client_init(struct rpcrdma_client *client,
-			const struct xprt_create *args)
+static void xprt_rdma_client_init(struct xprt_rdma_client *client,
+				  const struct xprt_create *args)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 
-	xprt->ops = &client_ops;
-	xprt->xprt_class = &client_class;
+	xprt->ops = &xprt_rdma_client_ops;
+	xprt->xprt_class = &xprt_rdma_client_class;
 	/* What rpcbind is asked by, and what callbacks are told. */
 	xprt->prot = IPPROTO_TCP;
-	xprt->timeout = &client_timeout;
-	xprt->max_payload = MAX_PAYLOAD;
-	xprt->bind_timeout = BIND_TIMEOUT;
-	xprt->connect_timeout = CONNECT_TIMEOUT;
-	xprt->max_reconnect_timeout = MAX_RECONNECT_DELAY;
-	xprt->idle_timeout = IDLE_TIMEOUT;
+	xprt->timeout = &xprt_rdma_client_timeout;
+	xprt->max_payload = XPRT_RDMA_MAX_PAYLOAD;
+	xprt->bind_timeout = XPRT_RDMA_BIND_TIMEOUT;
+	xprt->connect_timeout = XPRT_RDMA_CONNECT_TIMEOUT;
+	xprt->max_reconnect_timeout = XPRT_RDMA_MAX_RECONNECT_DELAY;
+	xprt->idle_timeout = XPRT_RDMA_IDLE_TIMEOUT;
 
 	/* NFSv4.1 and later say so in this way. */
 	client->wants_backward = args->flags & XPRT_CREATE_INFINITE_SLOTS;
 	client->backward_payload = RPCRDMA_INLINE_MIN - RPCRDMA_HEADER_MIN;
 	spin_lock_init(&client->backward_lock);
 	INIT_LIST_HEAD(&client->backward_idle);
-	rpcrdma_link_init(client);
+	xprt_rdma_ep_init(client);
 }
 
-static struct rpc_xprt *client_setup(struct xprt_create *args)
+static struct rpc_xprt *xprt_rdma_client_setup(struct xprt_create *args)
 {
-	struct rpcrdma_client *client;
+	struct xprt_rdma_client *client;
 	struct rpc_xprt *xprt;
 	int ret;
 
@@ -335,65 +347,65 @@ static struct rpc_xprt *client_setup(struct xprt_create *args)
 	/* The class keeps the module here until this function returns. */
 	__module_get(THIS_MODULE);
 
-	client = rpcrdma_client_of(xprt);
-	client_init(client, args);
-	ret = rpcrdma_slots_create(client);
+	client = xprt_rdma_client_of(xprt);
+	xprt_rdma_client_init(client, args);
+	ret = xprt_rdma_slots_create(client);
 	if (!ret)
-		ret = client_set_addresses(client, args);
+		ret = xprt_rdma_client_set_addresses(client, args);
 	if (ret) {
-		client_free(client);
+		xprt_rdma_client_free(client);
 		return ERR_PTR(ret);
 	}
 	return xprt;
 }
 
-static struct xprt_class client_class = {
-	.list	= LIST_HEAD_INIT(client_class.list),
+static struct xprt_class xprt_rdma_client_class = {
+	.list	= LIST_HEAD_INIT(xprt_rdma_client_class.list),
 	.name	= "rdma",
 	.owner	= THIS_MODULE,
 	.ident	= XPRT_TRANSPORT_RDMA,
-	.setup	= client_setup,
+	.setup	= xprt_rdma_client_setup,
 	.netid	= { "rdma", "rdma6", "" },
 };
 
 /**
- * rpcrdma_client_init - let sunrpc make transports of this class
+ * xprt_rdma_init - let sunrpc make transports of this class
  *
  * Return: 0 or a negative errno.
  */
-int rpcrdma_client_init(void)
+int xprt_rdma_init(void)
 {
 	int ret;
 
 	/* To write out dirty pages may take a new connection. */
-	rpcrdma_connect_wq = alloc_workqueue("rpcrdma_connect",
-					     WQ_UNBOUND | WQ_MEM_RECLAIM,
-					     WQ_UNBOUND_MAX_ACTIVE);
-	if (!rpcrdma_connect_wq)
+	xprt_rdma_connect_wq = alloc_workqueue("rpcrdma_connect",
+					       WQ_UNBOUND | WQ_MEM_RECLAIM,
+					       WQ_UNBOUND_MAX_ACTIVE);
+	if (!xprt_rdma_connect_wq)
 		return -ENOMEM;
-	ret = rpcrdma_client_sysctl_init();
+	ret = xprt_rdma_sysctl_init();
 	if (ret)
 		goto err_wq;
-	ret = xprt_register_transport(&client_class);
+	ret = xprt_register_transport(&xprt_rdma_client_class);
 	if (ret)
 		goto err_sysctl;
 	return 0;
 
 err_sysctl:
-	rpcrdma_client_sysctl_exit();
+	xprt_rdma_sysctl_exit();
 err_wq:
-	destroy_workqueue(rpcrdma_connect_wq);
+	destroy_workqueue(xprt_rdma_connect_wq);
 	return ret;
 }
 
 /**
- * rpcrdma_client_exit - undo rpcrdma_client_init()
+ * xprt_rdma_exit - undo xprt_rdma_init()
  *
  * No transport is left, as each has a reference to the module.
  */
-void rpcrdma_client_exit(void)
+void xprt_rdma_exit(void)
 {
-	xprt_unregister_transport(&client_class);
-	rpcrdma_client_sysctl_exit();
-	destroy_workqueue(rpcrdma_connect_wq);
+	xprt_unregister_transport(&xprt_rdma_client_class);
+	xprt_rdma_sysctl_exit();
+	destroy_workqueue(xprt_rdma_connect_wq);
 }

@@ -36,10 +36,10 @@ static atomic_t conn_last_id;
 static const struct {
 	unsigned int all;
 	unsigned int left;
-} unsettled_max[] = {
-	[RPCRDMA_CONN_WAITING] = { .all = 2048, .left = 1 },
-	[RPCRDMA_CONN_BEGINNING] = { .all = 256, .left = 3 },
-	[RPCRDMA_CONN_ENDING] = { .all = 4096 },
+} admission_max[] = {
+	[RPCRDMA_ADMISSION_WAITING] = { .all = 2048, .left = 1 },
+	[RPCRDMA_ADMISSION_BEGINNING] = { .all = 256, .left = 3 },
+	[RPCRDMA_ADMISSION_ENDING] = { .all = 4096 },
 };
 
 /*
@@ -49,9 +49,9 @@ static const struct {
  */
 #define HOST_BITS	9
 
-static DEFINE_SPINLOCK(unsettled_lock);	/* protects these, and standing */
-static unsigned int unsettled_all[RPCRDMA_CONN_STANDINGS];
-static unsigned int unsettled_host[1 << HOST_BITS][RPCRDMA_CONN_STANDINGS];
+static DEFINE_SPINLOCK(admission_lock);	/* protects these, and admission */
+static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
+static unsigned int admission_host[1 << HOST_BITS][RPCRDMA_ADMISSION_COUNT];
 
 /* Where a connection may go from each state */
 static const u8 conn_next[] = {
@@ -68,7 +68,7 @@ static const u8 conn_next[] = {
 	[RPCRDMA_CONN_CLOSED] = 0,
 };
 
-static unsigned int *counts_of(const struct sockaddr_storage *peer)
+static unsigned int *conn_host_counts(const struct sockaddr_storage *peer)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
@@ -77,33 +77,33 @@ static unsigned int *counts_of(const struct sockaddr_storage *peer)
 				v6->sin6_addr.s6_addr32[1]) :
 		  (__force u32)v4->sin_addr.s_addr;
 
-	return unsettled_host[hash_32(key, HOST_BITS)];
+	return admission_host[hash_32(key, HOST_BITS)];
 }
 
-/* How many are settled nobody wants to know, so that may be any number. */
-static void conn_stand(struct rpcrdma_conn *conn,
-		       enum rpcrdma_conn_standing standing)
+/* Nothing reads the counts of RPCRDMA_ADMISSION_NONE, which may wrap. */
+static void conn_set_admission(struct rpcrdma_conn *conn,
+			       enum rpcrdma_admission admission)
 {
-	unsigned int *host = counts_of(&conn->peer_addr);
+	unsigned int *host = conn_host_counts(&conn->peer_addr);
 
-	spin_lock_bh(&unsettled_lock);
-	unsettled_all[conn->standing]--;
-	host[conn->standing]--;
-	conn->standing = standing;
-	unsettled_all[standing]++;
-	host[standing]++;
-	spin_unlock_bh(&unsettled_lock);
+	spin_lock_bh(&admission_lock);
+	admission_all[conn->admission]--;
+	host[conn->admission]--;
+	conn->admission = admission;
+	admission_all[admission]++;
+	host[admission]++;
+	spin_unlock_bh(&admission_lock);
 }
 
-/* Caller holds unsettled_lock. */
-static bool has_room(const unsigned int *host,
-		     enum rpcrdma_conn_standing standing)
+/* Caller holds admission_lock. */
+static bool conn_over_limit(const unsigned int *host,
+			    enum rpcrdma_admission admission)
 {
-	unsigned int all = unsettled_max[standing].all;
+	unsigned int all = admission_max[admission].all;
 
-	return unsettled_all[standing] < all &&
-	       host[standing] * unsettled_max[standing].left <
-			all - unsettled_all[standing];
+	return admission_all[admission] >= all ||
+	       host[admission] * admission_max[admission].left >=
+			all - admission_all[admission];
 }
 
 /**
@@ -115,12 +115,12 @@ static bool has_room(const unsigned int *host,
  */
 bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer)
 {
-	const unsigned int *host = counts_of(peer);
+	const unsigned int *host = conn_host_counts(peer);
 	bool may;
 
-	spin_lock_bh(&unsettled_lock);
-	may = has_room(host, RPCRDMA_CONN_WAITING);
-	spin_unlock_bh(&unsettled_lock);
+	spin_lock_bh(&admission_lock);
+	may = !conn_over_limit(host, RPCRDMA_ADMISSION_WAITING);
+	spin_unlock_bh(&admission_lock);
 	return may;
 }
 
@@ -133,13 +133,13 @@ bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer)
  */
 bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer)
 {
-	const unsigned int *host = counts_of(peer);
+	const unsigned int *host = conn_host_counts(peer);
 	bool may;
 
-	spin_lock_bh(&unsettled_lock);
-	may = has_room(host, RPCRDMA_CONN_BEGINNING) &&
-	      has_room(host, RPCRDMA_CONN_ENDING);
-	spin_unlock_bh(&unsettled_lock);
+	spin_lock_bh(&admission_lock);
+	may = !conn_over_limit(host, RPCRDMA_ADMISSION_BEGINNING) &&
+	      !conn_over_limit(host, RPCRDMA_ADMISSION_ENDING);
+	spin_unlock_bh(&admission_lock);
 	return may;
 }
 
@@ -151,7 +151,7 @@ bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer)
  */
 void rpcrdma_conn_wait(struct rpcrdma_conn *conn)
 {
-	conn_stand(conn, RPCRDMA_CONN_WAITING);
+	conn_set_admission(conn, RPCRDMA_ADMISSION_WAITING);
 }
 
 /**
@@ -168,21 +168,21 @@ bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
 	spin_lock_bh(&conn->post_lock);
 	pending = conn->state == RPCRDMA_CONN_PENDING;
 	if (pending)
-		conn_stand(conn, RPCRDMA_CONN_BEGINNING);
+		conn_set_admission(conn, RPCRDMA_ADMISSION_BEGINNING);
 	spin_unlock_bh(&conn->post_lock);
 	return pending;
 }
 
 /* Caller holds post_lock. Return: whether @state was reached just now. */
-static bool conn_go_locked(struct rpcrdma_conn *conn,
-			   enum rpcrdma_conn_state state, int status)
+static bool conn_set_state_locked(struct rpcrdma_conn *conn,
+				  enum rpcrdma_conn_state state, int status)
 {
 	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
 	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)
-		conn_stand(conn, RPCRDMA_CONN_SETTLED);
+		conn_set_admission(conn, RPCRDMA_ADMISSION_NONE);
 	else if (conn->server && state == RPCRDMA_CONN_CLOSING)
-		conn_stand(conn, RPCRDMA_CONN_ENDING);
+		conn_set_admission(conn, RPCRDMA_ADMISSION_ENDING);
 	conn->status = status;
 	/* For rpcrdma_conn_established(), which takes no lock */
 	smp_store_release(&conn->state, state);
@@ -191,7 +191,7 @@ static bool conn_go_locked(struct rpcrdma_conn *conn,
 }
 
 /**
- * rpcrdma_conn_go - enter a state
+ * rpcrdma_conn_set_state - enter a state
  * @conn: the connection
  * @state: the state
  * @work: queued if that succeeds; may be NULL
@@ -199,17 +199,18 @@ static bool conn_go_locked(struct rpcrdma_conn *conn,
  * Context: any but hard interrupts.
  * Return: whether @state was reached just now.
  */
-bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
-		     struct work_struct *work)
+bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
+			    enum rpcrdma_conn_state state,
+			    struct work_struct *work)
 {
-	bool gone;
+	bool changed;
 
 	spin_lock_bh(&conn->post_lock);
-	gone = conn_go_locked(conn, state, 0);
-	if (gone && work)
+	changed = conn_set_state_locked(conn, state, 0);
+	if (changed && work)
 		queue_work(rpcrdma_wq, work);
 	spin_unlock_bh(&conn->post_lock);
-	return gone;
+	return changed;
 }
 
 /**
@@ -219,7 +220,7 @@ bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
  */
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
 {
-	if (!conn_go_locked(conn, RPCRDMA_CONN_CLOSING, status))
+	if (!conn_set_state_locked(conn, RPCRDMA_CONN_CLOSING, status))
 		return;
 	queue_work(rpcrdma_teardown_wq, &conn->teardown_work);
 }
@@ -269,8 +270,8 @@ bool rpcrdma_conn_may_receive(struct rpcrdma_conn *conn)
 	if (rpcrdma_conn_established(conn))
 		return true;
 	return conn->server &&
-	       (rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED,
-				&conn->established_work) ||
+	       (rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
+				       &conn->established_work) ||
 		rpcrdma_conn_established(conn));
 }
 
@@ -430,34 +431,35 @@ static void conn_teardown_work(struct work_struct *work)
 	conn_release_memory(conn);
 	conn_log_closed(conn);
 	spin_lock_bh(&conn->post_lock);
-	conn_go_locked(conn, RPCRDMA_CONN_CLOSED, conn->status);
+	conn_set_state_locked(conn, RPCRDMA_CONN_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);
 	conn->ops->closed(conn, conn->status);
 	conn_destroy(conn);
 	if (conn->server)
-		conn_stand(conn, RPCRDMA_CONN_SETTLED);
+		conn_set_admission(conn, RPCRDMA_ADMISSION_NONE);
 	rpcrdma_conn_put(conn);
 }
 
 /* The role of a connection before it is told of it, if ever */
-static void no_event(struct rpcrdma_conn *conn)
+static void conn_no_event(struct rpcrdma_conn *conn)
 {
 }
 
-static void no_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+static void conn_no_received(struct rpcrdma_conn *conn,
+			     struct rpcrdma_recv *recv)
 {
 	rpcrdma_recv_put(recv);
 }
 
-static void no_closed(struct rpcrdma_conn *conn, int status)
+static void conn_no_closed(struct rpcrdma_conn *conn, int status)
 {
 }
 
-static const struct rpcrdma_conn_ops no_role = {
-	.established = no_event,
-	.received = no_received,
-	.writable = no_event,
-	.closed = no_closed,
+static const struct rpcrdma_conn_ops conn_no_role = {
+	.established = conn_no_event,
+	.received = conn_no_received,
+	.writable = conn_no_event,
+	.closed = conn_no_closed,
 };
 
 /**
@@ -484,12 +486,12 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	}
 	init_completion(&conn->unused);
 	conn->id = atomic_inc_return(&conn_last_id);
-	conn->ops = &no_role;
+	conn->ops = &conn_no_role;
 	conn->server = server;
 	conn->state = server ? RPCRDMA_CONN_PENDING : RPCRDMA_CONN_RESOLVING;
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);
-	spin_lock_init(&conn->owned_lock);
+	spin_lock_init(&conn->resource_lock);
 	INIT_WORK(&conn->broken_work, conn_broken_work);
 	INIT_WORK(&conn->teardown_work, conn_teardown_work);
 	rpcrdma_establish_init(conn);
@@ -501,7 +503,7 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 }
 
 /**
- * rpcrdma_conn_init - start the room: before any role starts
+ * rpcrdma_conn_init - start the layer: before any role starts
  *
  * Return: 0 or a negative errno.
  */
@@ -543,7 +545,7 @@ err_wq:
 }
 
 /**
- * rpcrdma_conn_exit - stop the room: after all roles have stopped
+ * rpcrdma_conn_exit - stop the layer: after all roles have stopped
  *
  * Waits for the teardown of all connections.
  */

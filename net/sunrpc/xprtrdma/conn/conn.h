@@ -45,7 +45,7 @@
 #include "../wire/message.h"
 
 /* How long to wait, in jiffies, for a peer that takes nothing off our hands */
-#define RPCRDMA_PATIENCE	(30 * HZ)
+#define RPCRDMA_STALL_TIMEOUT	(30 * HZ)
 
 /*
  * RDMA Reads served or issued at a time. The device reserves memory for each;
@@ -60,8 +60,8 @@ struct rpcrdma_conn;
 struct rpcrdma_listener;
 struct rpcrdma_recv;
 
-/* Private to the room: how what a role owns outlives its connection, owned.c */
-struct rpcrdma_owned {
+/* Private to the layer: what a role may own after its connection, resource.c */
+struct rpcrdma_resource {
 	struct list_head all;
 	bool held;
 	bool orphan;
@@ -106,7 +106,8 @@ struct rpcrdma_conn_ops {
  * @ops: the role's callbacks
  * @role: the role's own object, kept in conn->role
  * @params: what this end tells the other (RFC 8797)
- * @silent: it tells nothing: both ends go by the defaults, whatever @params has
+ * @omit_private_data: it tells nothing: both ends go by the defaults, whatever
+ *	@params has
  * @credits: forward messages in flight at most
  * @backward_credits: backward messages in flight at most
  * @send_pages: pages of payload that one Send should be able to gather
@@ -125,7 +126,7 @@ struct rpcrdma_conn_config {
 	const struct rpcrdma_conn_ops *ops;
 	void *role;
 	struct rpcrdma_params params;
-	bool silent;
+	bool omit_private_data;
 	unsigned int credits;
 	unsigned int backward_credits;
 	unsigned int send_pages;
@@ -156,7 +157,7 @@ struct rpcrdma_recv {
 	u32 inv_handle;
 	struct list_head list;
 	/* private: recv.c's */
-	struct rpcrdma_owned owned;
+	struct rpcrdma_resource resource;
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr;
 	struct ib_sge sge;
@@ -253,7 +254,7 @@ struct rpcrdma_mr {
 	struct ib_reg_wr reg_wr;
 	bool mapped;
 	/* private: mr.c's */
-	struct rpcrdma_owned owned;
+	struct rpcrdma_resource resource;
 	struct rpcrdma_conn *conn;
 	struct ib_mr *mr;
 	struct ib_send_wr inv_wr;
@@ -335,7 +336,7 @@ struct rpcrdma_device {
  * @peer_addr: always
  * @peer: the other end, "address:port", for logs and traces
  *
- * The rest is private to the room. See conn_private.h.
+ * The rest is private to the layer. See conn_private.h.
  */
 #include "conn_private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the files of this room share. Roles read the fields that conn.h
+ * What the files of this layer share. Roles read the fields that conn.h
  * documents and nothing else.
  *
  * Locks, outermost first; no callback runs under any of them:
@@ -9,10 +9,10 @@
  *	device->lock
  *	  conn->post_lock
  *	listener->lock (listener.c)
- *	    unsettled_lock (conn.c)	inside of either
+ *	    admission_lock (conn.c)	inside of either
  *	the shrinker's list (mr.c)
  *	  conn->mr_lock
- *	conn->recv_lock, conn->send_lock, conn->owned_lock
+ *	conn->recv_lock, conn->send_lock, conn->resource_lock
  * The spinlocks of a connection are taken with bottom halves off, so a role
  * may post, give back and close in softirq context.
  */
@@ -70,7 +70,7 @@ struct rpcrdma_depths {
 };
 
 /**
- * struct rpcrdma_nudge - ends the silence on a client's connection
+ * struct rpcrdma_keepalive - probes a client's connection that is silent
  * @timer: runs as long as the connection is established
  * @work: of the RDMA Write
  * @wr: the RDMA Write
@@ -80,7 +80,7 @@ struct rpcrdma_depths {
  *
  * Part of a connection.
  */
-struct rpcrdma_nudge {
+struct rpcrdma_keepalive {
 	struct delayed_work timer;
 	struct rpcrdma_work work;
 	struct ib_rdma_wr wr;
@@ -90,16 +90,16 @@ struct rpcrdma_nudge {
 };
 
 /*
- * Where a server's connection stands with those that are not established. Each of
- * these has a limit of its own, see conn.c: those that end must not keep others
- * from coming back.
+ * What a server's connection that is not established counts as. Each of these has
+ * a limit of its own, see conn.c: those that end must not keep others from coming
+ * back.
  */
-enum rpcrdma_conn_standing {
-	RPCRDMA_CONN_SETTLED,		/* established or gone; a client's */
-	RPCRDMA_CONN_WAITING,		/* a request that no role has taken */
-	RPCRDMA_CONN_BEGINNING,		/* taken, and not established yet */
-	RPCRDMA_CONN_ENDING,		/* closing */
-	RPCRDMA_CONN_STANDINGS
+enum rpcrdma_admission {
+	RPCRDMA_ADMISSION_NONE,		/* established or gone; a client's */
+	RPCRDMA_ADMISSION_WAITING,	/* a request that no role has taken */
+	RPCRDMA_ADMISSION_BEGINNING,	/* taken, and not established yet */
+	RPCRDMA_ADMISSION_ENDING,	/* closing */
+	RPCRDMA_ADMISSION_COUNT
 };
 
 /*
@@ -149,9 +149,9 @@ struct rpcrdma_conn {
 	struct work_struct teardown_work;
 	struct list_head device_list;	/* device->conns; device->lock */
 	struct list_head pending_list;	/* the listener's; its lock */
-	enum rpcrdma_conn_standing standing;	/* unsettled_lock */
+	enum rpcrdma_admission admission;	/* admission_lock */
 
-	struct rpcrdma_nudge nudge;	/* nudge.c */
+	struct rpcrdma_keepalive keepalive;	/* keepalive.c */
 
 	/* qp.c: made under @setup, gone in the teardown */
 	struct ib_pd *pd;
@@ -167,7 +167,7 @@ struct rpcrdma_conn {
 	struct list_head fifo;		/* posted, in this order */
 	struct list_head waiting;	/* to be posted first when there is room */
 	struct work_struct writable_work;
-	struct delayed_work watch;	/* of the oldest signalled in @fifo */
+	struct delayed_work sq_watchdog; /* of the oldest signalled in @fifo */
 
 	/* send.c: @send_lock protects these */
 	spinlock_t send_lock;
@@ -179,7 +179,7 @@ struct rpcrdma_conn {
 
 	/* recv.c: @recv_lock protects these */
 	spinlock_t recv_lock;
-	struct list_head recvs;		/* all, by owned.all */
+	struct list_head recvs;		/* all, by resource.all */
 	struct list_head recvs_free;	/* to be posted, by list */
 	unsigned int num_recvs;
 	unsigned int num_recvs_free;
@@ -191,16 +191,16 @@ struct rpcrdma_conn {
 
 	/* mr.c: @mr_lock protects these */
 	spinlock_t mr_lock;
-	struct list_head mrs;		/* all, by owned.all */
+	struct list_head mrs;		/* all, by resource.all */
 	struct list_head mrs_free;	/* idle, by list */
-	struct list_head mrs_surplus;	/* to be freed, by list */
+	struct list_head mrs_isolated;	/* to be freed, by list */
 	unsigned int num_mrs_free;
 	bool mr_wanted;			/* rpcrdma_mr_get() found none */
 	struct delayed_work mr_work;
 	struct list_head mr_conns;	/* the shrinker's list, its lock */
 
-	/* owned.c: @owned_lock protects what the teardown finds still owned */
-	spinlock_t owned_lock;
+	/* resource.c: protects what the teardown finds still owned */
+	spinlock_t resource_lock;
 };
 
 extern struct workqueue_struct *rpcrdma_wq;
@@ -231,8 +231,9 @@ void rpcrdma_conn_wait(struct rpcrdma_conn *conn);
 bool rpcrdma_conn_begin(struct rpcrdma_conn *conn);
 bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer);
 bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer);
-bool rpcrdma_conn_go(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
-		     struct work_struct *work);
+bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
+			    enum rpcrdma_conn_state state,
+			    struct work_struct *work);
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
 bool rpcrdma_conn_may_receive(struct rpcrdma_conn *conn);
@@ -243,18 +244,20 @@ void rpcrdma_establish_stop(struct rpcrdma_conn *conn);
 struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event);
 
-/* nudge.c */
-void rpcrdma_nudge_init(struct rpcrdma_conn *conn);
-void rpcrdma_nudge_start(struct rpcrdma_conn *conn);
-void rpcrdma_nudge_stop(struct rpcrdma_conn *conn);
+/* keepalive.c */
+void rpcrdma_keepalive_init(struct rpcrdma_conn *conn);
+void rpcrdma_keepalive_start(struct rpcrdma_conn *conn);
+void rpcrdma_keepalive_stop(struct rpcrdma_conn *conn);
 
-/* owned.c */
-bool rpcrdma_owned_enter(struct rpcrdma_conn *conn,
-			 struct rpcrdma_owned *owned);
-bool rpcrdma_owned_drop(struct rpcrdma_conn *conn, struct rpcrdma_owned *owned,
-			void (*undo)(struct rpcrdma_owned *owned));
-void rpcrdma_owned_abandon(struct rpcrdma_conn *conn, struct list_head *all,
-			   void (*release)(struct rpcrdma_owned *owned));
+/* resource.c */
+bool rpcrdma_resource_enter(struct rpcrdma_conn *conn,
+			    struct rpcrdma_resource *resource);
+bool rpcrdma_resource_drop(struct rpcrdma_conn *conn,
+			   struct rpcrdma_resource *resource,
+			   void (*undo)(struct rpcrdma_resource *resource));
+void
+rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
+			 void (*release)(struct rpcrdma_resource *resource));
 
 /* qp.c */
 unsigned int rpcrdma_recv_batch(unsigned int messages);

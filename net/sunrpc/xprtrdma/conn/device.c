@@ -15,7 +15,7 @@
 /* Protects the association of devices with their rpcrdma_device. */
 static DEFINE_MUTEX(devices_lock);
 
-static struct ib_client rpcrdma_client;
+static struct ib_client device_ib_client;
 
 static bool device_is_usable(struct ib_device *ib)
 {
@@ -50,7 +50,7 @@ static void device_limits(struct rpcrdma_device *device)
 		clamp_t(int, attrs->max_qp_init_rd_atom, 0, RPCRDMA_READS_MAX);
 }
 
-static int device_arrives(struct ib_device *ib)
+static int device_add_one(struct ib_device *ib)
 {
 	struct rpcrdma_device *device;
 
@@ -73,7 +73,7 @@ static int device_arrives(struct ib_device *ib)
 	init_completion(&device->unused);
 
 	mutex_lock(&devices_lock);
-	ib_set_client_data(ib, &rpcrdma_client, device);
+	ib_set_client_data(ib, &device_ib_client, device);
 	mutex_unlock(&devices_lock);
 	return 0;
 }
@@ -87,13 +87,13 @@ static void device_unused(struct kref *ref)
  * Connections end by themselves, whatever their roles do; a role that holds on
  * to one holds memory only.
  */
-static void device_leaves(struct ib_device *ib, void *client_data)
+static void device_remove_one(struct ib_device *ib, void *client_data)
 {
 	struct rpcrdma_device *device = client_data;
 	struct rpcrdma_conn *conn;
 
 	mutex_lock(&devices_lock);
-	ib_set_client_data(ib, &rpcrdma_client, NULL);
+	ib_set_client_data(ib, &device_ib_client, NULL);
 	mutex_unlock(&devices_lock);
 
 	spin_lock_bh(&device->lock);
@@ -107,10 +107,10 @@ static void device_leaves(struct ib_device *ib, void *client_data)
 	kfree(device);
 }
 
-static struct ib_client rpcrdma_client = {
+static struct ib_client device_ib_client = {
 	.name = "rpcrdma",
-	.add = device_arrives,
-	.remove = device_leaves,
+	.add = device_add_one,
+	.remove = device_remove_one,
 };
 
 /**
@@ -128,7 +128,7 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 	int err = -ENODEV;
 
 	mutex_lock(&devices_lock);
-	device = ib_get_client_data(conn->cm_id->device, &rpcrdma_client);
+	device = ib_get_client_data(conn->cm_id->device, &device_ib_client);
 	if (device)
 		kref_get(&device->ref);
 	mutex_unlock(&devices_lock);
@@ -173,7 +173,7 @@ void rpcrdma_device_detach(struct rpcrdma_conn *conn)
  */
 int rpcrdma_device_init(void)
 {
-	return ib_register_client(&rpcrdma_client);
+	return ib_register_client(&device_ib_client);
 }
 
 /**
@@ -181,5 +181,5 @@ int rpcrdma_device_init(void)
  */
 void rpcrdma_device_exit(void)
 {
-	ib_unregister_client(&rpcrdma_client);
+	ib_unregister_client(&device_ib_client);
 }

@@ -64,7 +64,8 @@ static void conn_established_work(struct work_struct *work)
 		if (err)
 			rpcrdma_conn_close(conn, err);
 		else
-			rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+			rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
+					       NULL);
 	}
 	if (!rpcrdma_conn_established(conn))
 		return;
@@ -81,7 +82,7 @@ static void conn_established_work(struct work_struct *work)
 			    conn->read_depth);
 	conn->was_established = true;
 	conn->ops->established(conn);
-	rpcrdma_nudge_start(conn);
+	rpcrdma_keepalive_start(conn);
 }
 
 static void conn_timeout_work(struct work_struct *work)
@@ -115,7 +116,7 @@ static void conn_set_config(struct rpcrdma_conn *conn,
 			    const struct rpcrdma_conn_config *config)
 {
 	conn->config = *config;
-	if (config->silent)
+	if (config->omit_private_data)
 		rpcrdma_wire_decode_private(&conn->config.params, NULL, 0);
 }
 
@@ -123,7 +124,7 @@ static void conn_set_private(const struct rpcrdma_conn *conn,
 			     struct rdma_conn_param *param,
 			     u8 private[RPCRDMA_PRIVATE_LEN])
 {
-	if (conn->config.silent)
+	if (conn->config.omit_private_data)
 		return;
 	rpcrdma_wire_encode_private(&conn->config.params, private);
 	param->private_data = private;
@@ -150,7 +151,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 	conn_set_private(conn, &param, private);
 	/* Requesters serve RDMA Reads; they never issue one. */
 	param.responder_resources = conn->device->max_read_responder;
-	if (!rpcrdma_conn_go(conn, RPCRDMA_CONN_CONNECTING, NULL))
+	if (!rpcrdma_conn_set_state(conn, RPCRDMA_CONN_CONNECTING, NULL))
 		return -ECONNABORTED;
 	return rdma_connect(conn->cm_id, &param);
 }
@@ -199,8 +200,8 @@ static void conn_on_established(struct rpcrdma_conn *conn,
 				const struct rdma_cm_event *event)
 {
 	if (conn->server) {
-		rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED,
-				&conn->established_work);
+		rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
+				       &conn->established_work);
 		return;
 	}
 	conn_set_addresses(conn);
@@ -276,7 +277,7 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 	INIT_DELAYED_WORK(&conn->timer, conn_timeout_work);
 	INIT_WORK(&conn->connect_work, conn_connect_work);
 	INIT_WORK(&conn->established_work, conn_established_work);
-	rpcrdma_nudge_init(conn);
+	rpcrdma_keepalive_init(conn);
 }
 
 /**
@@ -293,7 +294,7 @@ void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 	cancel_delayed_work_sync(&conn->timer);
 	cancel_work_sync(&conn->connect_work);
 	cancel_work_sync(&conn->established_work);
-	rpcrdma_nudge_stop(conn);
+	rpcrdma_keepalive_stop(conn);
 }
 
 /*
@@ -441,7 +442,7 @@ static int conn_accept(struct rpcrdma_conn *conn,
 	if (err)
 		return err;
 	conn->read_depth = conn_read_depth(conn);
-	if (!rpcrdma_conn_go(conn, RPCRDMA_CONN_ACCEPTING, NULL))
+	if (!rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL))
 		return -ECONNABORTED;
 	/*
 	 * The peer may send as soon as there is an answer, even if that fails:

@@ -29,9 +29,10 @@ static LIST_HEAD(mr_conns);
 static atomic_long_t mrs_idle;
 static struct shrinker *mr_shrinker;
 
-static void mr_release(struct rpcrdma_owned *owned)
+static void mr_release(struct rpcrdma_resource *resource)
 {
-	struct rpcrdma_mr *mr = container_of(owned, struct rpcrdma_mr, owned);
+	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr,
+					     resource);
 
 	kfree(mr->sgl);
 	kfree(mr);
@@ -60,7 +61,7 @@ static struct rpcrdma_mr *mr_alloc(struct rpcrdma_conn *conn)
 	return mr;
 
 err_free:
-	mr_release(&mr->owned);
+	mr_release(&mr->resource);
 	return NULL;
 }
 
@@ -74,9 +75,9 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 	mr->mapped = false;
 }
 
-static void mr_undo(struct rpcrdma_owned *owned)
+static void mr_undo(struct rpcrdma_resource *resource)
 {
-	mr_unmap(container_of(owned, struct rpcrdma_mr, owned));
+	mr_unmap(container_of(resource, struct rpcrdma_mr, resource));
 }
 
 /*
@@ -97,7 +98,7 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 		if (!mr)
 			break;
 		spin_lock_bh(&conn->mr_lock);
-		list_add(&mr->owned.all, &conn->mrs);
+		list_add(&mr->resource.all, &conn->mrs);
 		list_add(&mr->list, &conn->mrs_free);
 		conn->num_mrs_free++;
 		spin_unlock_bh(&conn->mr_lock);
@@ -111,17 +112,17 @@ static unsigned int mr_pool_shrink(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_mr *mr, *next;
 	unsigned int removed = 0;
-	LIST_HEAD(surplus);
+	LIST_HEAD(isolated);
 
 	spin_lock_bh(&conn->mr_lock);
-	list_splice_init(&conn->mrs_surplus, &surplus);
-	list_for_each_entry(mr, &surplus, list)
-		list_del(&mr->owned.all);
+	list_splice_init(&conn->mrs_isolated, &isolated);
+	list_for_each_entry(mr, &isolated, list)
+		list_del(&mr->resource.all);
 	spin_unlock_bh(&conn->mr_lock);
 
-	list_for_each_entry_safe(mr, next, &surplus, list) {
+	list_for_each_entry_safe(mr, next, &isolated, list) {
 		ib_dereg_mr(mr->mr);
-		mr_release(&mr->owned);
+		mr_release(&mr->resource);
 		removed++;
 	}
 	return removed;
@@ -197,7 +198,7 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 	if (mr) {
 		list_del_init(&mr->list);
 		conn->num_mrs_free--;
-		mr->owned.held = true;
+		mr->resource.held = true;
 	} else {
 		conn->mr_wanted = true;
 	}
@@ -407,7 +408,7 @@ bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr)
 {
 	struct rpcrdma_conn *conn = mr->conn;
 
-	if (!rpcrdma_owned_enter(conn, &mr->owned))
+	if (!rpcrdma_resource_enter(conn, &mr->resource))
 		return false;
 	mr_unmap(mr);
 	rpcrdma_conn_leave(conn);
@@ -427,14 +428,14 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 {
 	struct rpcrdma_conn *conn = mr->conn;
 
-	if (!rpcrdma_owned_enter(conn, &mr->owned)) {
-		if (rpcrdma_owned_drop(conn, &mr->owned, mr_undo))
-			mr_release(&mr->owned);
+	if (!rpcrdma_resource_enter(conn, &mr->resource)) {
+		if (rpcrdma_resource_drop(conn, &mr->resource, mr_undo))
+			mr_release(&mr->resource);
 		return;
 	}
 	mr_unmap(mr);
 	spin_lock_bh(&conn->mr_lock);
-	mr->owned.held = false;
+	mr->resource.held = false;
 	list_add_tail(&mr->list, &conn->mrs_free);
 	conn->num_mrs_free++;
 	spin_unlock_bh(&conn->mr_lock);
@@ -458,14 +459,14 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 	cancel_delayed_work_sync(&conn->mr_work);
 
 	atomic_long_sub(conn->num_mrs_free, &mrs_idle);
-	list_for_each_entry(mr, &conn->mrs, owned.all) {
+	list_for_each_entry(mr, &conn->mrs, resource.all) {
 		/* Its owner may be giving it back just now. */
-		spin_lock_bh(&conn->owned_lock);
+		spin_lock_bh(&conn->resource_lock);
 		mr_unmap(mr);
-		spin_unlock_bh(&conn->owned_lock);
+		spin_unlock_bh(&conn->resource_lock);
 		ib_dereg_mr(mr->mr);
 	}
-	rpcrdma_owned_abandon(conn, &conn->mrs, mr_release);
+	rpcrdma_resource_abandon(conn, &conn->mrs, mr_release);
 }
 
 static unsigned long mr_shrinker_count(struct shrinker *shrinker,
@@ -476,7 +477,7 @@ static unsigned long mr_shrinker_count(struct shrinker *shrinker,
 }
 
 /* Caller holds mr_lock. */
-static unsigned long mr_pool_condemn(struct rpcrdma_conn *conn,
+static unsigned long mr_pool_isolate(struct rpcrdma_conn *conn,
 				     unsigned long count)
 {
 	struct rpcrdma_mr *mr;
@@ -484,7 +485,7 @@ static unsigned long mr_pool_condemn(struct rpcrdma_conn *conn,
 
 	for (n = 0; n < count && conn->num_mrs_free > MRS_LOW; n++) {
 		mr = list_first_entry(&conn->mrs_free, struct rpcrdma_mr, list);
-		list_move(&mr->list, &conn->mrs_surplus);
+		list_move(&mr->list, &conn->mrs_isolated);
 		conn->num_mrs_free--;
 	}
 	return n;
@@ -507,7 +508,7 @@ static unsigned long mr_shrinker_scan(struct shrinker *shrinker,
 			break;
 		list_move_tail(&conn->mr_conns, &visited);
 		spin_lock_bh(&conn->mr_lock);
-		n = mr_pool_condemn(conn, sc->nr_to_scan - freed);
+		n = mr_pool_isolate(conn, sc->nr_to_scan - freed);
 		spin_unlock_bh(&conn->mr_lock);
 		if (n)
 			mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
@@ -528,7 +529,7 @@ void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn)
 	spin_lock_init(&conn->mr_lock);
 	INIT_LIST_HEAD(&conn->mrs);
 	INIT_LIST_HEAD(&conn->mrs_free);
-	INIT_LIST_HEAD(&conn->mrs_surplus);
+	INIT_LIST_HEAD(&conn->mrs_isolated);
 	INIT_LIST_HEAD(&conn->mr_conns);
 	INIT_DELAYED_WORK(&conn->mr_work, mr_pool_work);
 }

@@ -15,10 +15,10 @@
 
 #include "../trace.h"
 
-static void recv_release(struct rpcrdma_owned *owned)
+static void recv_release(struct rpcrdma_resource *resource)
 {
-	struct rpcrdma_recv *recv = container_of(owned, struct rpcrdma_recv,
-						 owned);
+	struct rpcrdma_recv *recv = container_of(resource, struct rpcrdma_recv,
+						 resource);
 
 	kfree(recv->data);
 	kfree(recv);
@@ -45,9 +45,9 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 		rpcrdma_conn_wc_error(conn, wc);
 		return;
 	}
-	recv->owned.held = true;
-	if (unlikely(!conn->nudge.heard))
-		WRITE_ONCE(conn->nudge.heard, true);
+	recv->resource.held = true;
+	if (unlikely(!conn->keepalive.heard))
+		WRITE_ONCE(conn->keepalive.heard, true);
 	if (unlikely(!recv_is_message(conn, wc))) {
 		rpcrdma_conn_close(conn, -EPROTO);
 		rpcrdma_recv_put(recv);
@@ -103,13 +103,13 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	struct rpcrdma_conn *conn = recv->conn;
 	int err = 0;
 
-	if (!rpcrdma_owned_enter(conn, &recv->owned)) {
-		if (rpcrdma_owned_drop(conn, &recv->owned, NULL))
-			recv_release(&recv->owned);
+	if (!rpcrdma_resource_enter(conn, &recv->resource)) {
+		if (rpcrdma_resource_drop(conn, &recv->resource, NULL))
+			recv_release(&recv->resource);
 		return;
 	}
 	spin_lock_bh(&conn->recv_lock);
-	recv->owned.held = false;
+	recv->resource.held = false;
 	list_add(&recv->list, &conn->recvs_free);
 	conn->num_recvs_free++;
 	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
@@ -146,7 +146,7 @@ static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	return recv;
 
 err_free:
-	recv_release(&recv->owned);
+	recv_release(&recv->resource);
 	return NULL;
 }
 
@@ -177,7 +177,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 		if (!recv)
 			return -ENOMEM;
 		spin_lock_bh(&conn->recv_lock);
-		list_add(&recv->owned.all, &conn->recvs);
+		list_add(&recv->resource.all, &conn->recvs);
 		list_add(&recv->list, &conn->recvs_free);
 		conn->num_recvs_free++;
 		conn->num_recvs++;
@@ -276,8 +276,8 @@ void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_recv *recv;
 
-	list_for_each_entry(recv, &conn->recvs, owned.all)
+	list_for_each_entry(recv, &conn->recvs, resource.all)
 		ib_dma_unmap_single(conn->device->ib, recv->sge.addr,
 				    recv->sge.length, DMA_FROM_DEVICE);
-	rpcrdma_owned_abandon(conn, &conn->recvs, recv_release);
+	rpcrdma_resource_abandon(conn, &conn->recvs, recv_release);
 }

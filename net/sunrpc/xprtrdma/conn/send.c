@@ -15,7 +15,7 @@
  */
 #define SENDS_ENOUGH	8
 
-static struct ib_device *conn_device(const struct rpcrdma_conn *conn)
+static struct ib_device *send_device(const struct rpcrdma_conn *conn)
 {
 	return conn->device->ib;
 }
@@ -29,7 +29,7 @@ static void send_free(struct rpcrdma_send *send)
 
 static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
-	struct ib_device *device = conn_device(conn);
+	struct ib_device *device = send_device(conn);
 	int node = ibdev_to_node(device);
 	struct rpcrdma_send *send;
 
@@ -95,7 +95,7 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 
 static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
 {
-	ib_dma_unmap_single(conn_device(conn), send->sge[0].addr, send->size,
+	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size,
 			    DMA_TO_DEVICE);
 	send_free(send);
 }
@@ -212,9 +212,9 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 	if (send->num_sge > conn->send_sges)
 		return -ENOSPC;
 	sge = &send->sge[send->num_sge];
-	sge->addr = ib_dma_map_page(conn_device(conn), page, offset, len,
+	sge->addr = ib_dma_map_page(send_device(conn), page, offset, len,
 				    DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(conn_device(conn), sge->addr))
+	if (ib_dma_mapping_error(send_device(conn), sge->addr))
 		return -ENOBUFS;
 	sge->length = len;
 	sge->lkey = conn->pd->local_dma_lkey;
@@ -228,12 +228,12 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
  * signalled would have its buffer used again too early. What is gathered needs
  * no look: who wants the pages back has the Send signalled in any case.
  */
-static bool buffer_wants_signal(const struct rpcrdma_send *send)
+static bool send_wants_signal(const struct rpcrdma_send *send)
 {
 	const struct rpcrdma_conn *conn = send->work.conn;
 
 	return send->len >= PAGE_SIZE &&
-	       rdma_protocol_iwarp(conn_device(conn), conn->port);
+	       rdma_protocol_iwarp(send_device(conn), conn->port);
 }
 
 static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
@@ -243,11 +243,11 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 
 	send->sge[0].length = send->len;
 	send->wr.num_sge = send->num_sge;
-	ib_dma_sync_single_for_device(conn_device(conn), send->sge[0].addr,
+	ib_dma_sync_single_for_device(send_device(conn), send->sge[0].addr,
 				      send->len, DMA_TO_DEVICE);
 	if (!first)
 		first = &send->wr;
-	signalled = signalled || buffer_wants_signal(send);
+	signalled = signalled || send_wants_signal(send);
 	return later ? rpcrdma_work_post_later(conn, &send->work, first,
 					       &send->wr, signalled) :
 		       rpcrdma_work_post(conn, &send->work, first, &send->wr,
@@ -287,7 +287,7 @@ int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
 	return send_post(send, first, signalled, true);
 }
 
-static unsigned int sends_left(const struct rpcrdma_conn *conn)
+static unsigned int send_num_left(const struct rpcrdma_conn *conn)
 {
 	return conn->depths.sends - READ_ONCE(conn->num_sends) +
 	       READ_ONCE(conn->num_sends_free);
@@ -305,10 +305,10 @@ bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
 {
 	bool left;
 
-	if (sends_left(conn) > count)
+	if (send_num_left(conn) > count)
 		return true;
 	spin_lock_bh(&conn->send_lock);
-	left = sends_left(conn) > count;
+	left = send_num_left(conn) > count;
 	if (!left)
 		conn->send_wanted = true;
 	spin_unlock_bh(&conn->send_lock);
@@ -317,7 +317,7 @@ bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
 
 static void send_unmap_pages(struct rpcrdma_send *send)
 {
-	struct ib_device *device = conn_device(send->work.conn);
+	struct ib_device *device = send_device(send->work.conn);
 
 	while (send->num_sge > 1) {
 		struct ib_sge *sge = &send->sge[--send->num_sge];

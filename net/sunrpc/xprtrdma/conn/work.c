@@ -16,7 +16,7 @@
  * Nothing else tells, as NFSv4 waits for as long as there is a connection. NFS
  * over TCP has the same limit on octets that are not acknowledged.
  */
-#define STUCK_LIMIT	(180 * HZ)
+#define SQ_TIMEOUT	(180 * HZ)
 
 /**
  * rpcrdma_sq_init - account for an empty send queue
@@ -69,7 +69,7 @@ bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
  * Sends come back with a later signalled completion. There are few of them as
  * long as nobody needs more, and not all of them may lie unsignalled.
  */
-static unsigned int max_unsignalled(const struct rpcrdma_conn *conn)
+static unsigned int work_max_unsignalled(const struct rpcrdma_conn *conn)
 {
 	return min(conn->depths.batch, READ_ONCE(conn->num_sends) / 2);
 }
@@ -86,14 +86,14 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 		return -EAGAIN;
 	}
 	signalled = rpcrdma_sq_signal(&conn->sq, work->wrs, signalled,
-				      max_unsignalled(conn));
+				      work_max_unsignalled(conn));
 	work->signalled = signalled;
 	if (signalled) {
 		work->last->send_flags |= IB_SEND_SIGNALED;
 		work->since = jiffies;
-		if (!delayed_work_pending(&conn->watch))
-			queue_delayed_work(rpcrdma_wq, &conn->watch,
-					   STUCK_LIMIT);
+		if (!delayed_work_pending(&conn->sq_watchdog))
+			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog,
+					   SQ_TIMEOUT);
 	} else {
 		work->last->send_flags &= ~IB_SEND_SIGNALED;
 	}
@@ -180,7 +180,7 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /* Of registrations and invalidations that are not the last of their chain */
-static void error_wc(struct ib_cq *cq, struct ib_wc *wc)
+static void work_error_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_conn *conn = container_of(wc->wr_cqe,
 						 struct rpcrdma_conn,
@@ -190,7 +190,7 @@ static void error_wc(struct ib_cq *cq, struct ib_wc *wc)
 		rpcrdma_conn_wc_error(conn, wc);
 }
 
-static void writable_work(struct work_struct *work)
+static void work_writable(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
 						 writable_work);
@@ -203,10 +203,11 @@ static void writable_work(struct work_struct *work)
  * Runs again when the oldest would be overdue. If there is none, the next to be
  * posted starts it.
  */
-static void watch_work(struct work_struct *watch)
+static void work_sq_watchdog(struct work_struct *watchdog)
 {
-	struct rpcrdma_conn *conn = container_of(to_delayed_work(watch),
-						 struct rpcrdma_conn, watch);
+	struct rpcrdma_conn *conn = container_of(to_delayed_work(watchdog),
+						 struct rpcrdma_conn,
+						 sq_watchdog);
 	struct rpcrdma_work *work;
 	unsigned long age;
 
@@ -215,11 +216,11 @@ static void watch_work(struct work_struct *watch)
 		if (!work->signalled)
 			continue;
 		age = jiffies - work->since;
-		if (age >= STUCK_LIMIT)
+		if (age >= SQ_TIMEOUT)
 			rpcrdma_conn_close_locked(conn, -ETIMEDOUT);
 		else if (conn->state == RPCRDMA_CONN_ESTABLISHED)
-			queue_delayed_work(rpcrdma_wq, &conn->watch,
-					   STUCK_LIMIT - age);
+			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog,
+					   SQ_TIMEOUT - age);
 		break;
 	}
 	spin_unlock_bh(&conn->post_lock);
@@ -234,9 +235,9 @@ void rpcrdma_work_init(struct rpcrdma_conn *conn)
 	spin_lock_init(&conn->post_lock);
 	INIT_LIST_HEAD(&conn->fifo);
 	INIT_LIST_HEAD(&conn->waiting);
-	INIT_WORK(&conn->writable_work, writable_work);
-	INIT_DELAYED_WORK(&conn->watch, watch_work);
-	conn->error_cqe.done = error_wc;
+	INIT_WORK(&conn->writable_work, work_writable);
+	INIT_DELAYED_WORK(&conn->sq_watchdog, work_sq_watchdog);
+	conn->error_cqe.done = work_error_wc;
 }
 
 /*
@@ -270,7 +271,7 @@ static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	return 0;
 }
 
-static void count_full(const struct rpcrdma_conn *conn)
+static void work_count_full(const struct rpcrdma_conn *conn)
 {
 	if (conn->config.sq_full)
 		atomic_long_inc(conn->config.sq_full);
@@ -322,7 +323,7 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 		conn->sq_wanted = true;
 	spin_unlock_bh(&conn->post_lock);
 	if (err == -EAGAIN)
-		count_full(conn);
+		work_count_full(conn);
 	return err;
 }
 
@@ -360,7 +361,7 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 	spin_unlock_bh(&conn->post_lock);
 	if (err != -EAGAIN)
 		return err;
-	count_full(conn);
+	work_count_full(conn);
 	return 0;
 }
 
@@ -399,7 +400,7 @@ void rpcrdma_work_flush(struct rpcrdma_conn *conn)
 	LIST_HEAD(flushed);
 
 	/* Nobody posts any more. */
-	cancel_delayed_work_sync(&conn->watch);
+	cancel_delayed_work_sync(&conn->sq_watchdog);
 	spin_lock_bh(&conn->post_lock);
 	list_splice_tail_init(&conn->fifo, &flushed);
 	list_splice_tail_init(&conn->waiting, &flushed);

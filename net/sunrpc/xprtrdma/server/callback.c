@@ -15,7 +15,7 @@
 #include "../trace.h"
 
 /**
- * struct rpcrdma_callback - the backward direction of a connection
+ * struct svcrdma_callback - the backward direction of a connection
  * @xprt: the rpc_xprt. First, for the core frees it.
  * @in_flight: Calls sent and not answered
  * @granted: Calls that the client lets us have in flight; one until its first
@@ -32,22 +32,23 @@
  * With the last credit the callback channel is dead. Nobody else would notice:
  * nfsd reports a fault, for which the client makes a new session, but on the same
  * connection and with this very rpc_xprt. So the connection is closed then, see
- * callback_is_stuck(); on the next one nfsd has the client bind a new channel.
+ * svcrdma_callback_is_stuck(); on the next one nfsd has the client bind a new
+ * channel.
  */
-struct rpcrdma_callback {
+struct svcrdma_callback {
 	struct rpc_xprt xprt;
 	unsigned int in_flight;
 	unsigned int granted;
 	unsigned long last_call;
 };
 
-static struct rpcrdma_callback *to_callback(struct rpc_xprt *xprt)
+static struct svcrdma_callback *svcrdma_callback_of(struct rpc_xprt *xprt)
 {
-	return container_of(xprt, struct rpcrdma_callback, xprt);
+	return container_of(xprt, struct svcrdma_callback, xprt);
 }
 
-/* Or have the core wait for callback_answered(). */
-static bool callback_get_credit(struct rpcrdma_callback *callback)
+/* Or have the core wait for svcrdma_callback_answered(). */
+static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 	bool got;
@@ -68,22 +69,23 @@ static bool callback_get_credit(struct rpcrdma_callback *callback)
  * All credits are with Calls to which the client owes a Reply for long. While
  * there are messages that no thread has found time for, it may be among them.
  */
-static bool callback_is_stuck(struct rpcrdma_callback *callback)
+static bool svcrdma_callback_is_stuck(struct svcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 	bool stuck;
 
 	/* Without the lock: this is looked at again with the next Call. */
-	if (!list_empty(&to_service(xprt->bc_xprt)->received))
+	if (!list_empty(&svcrdma_service_of(xprt->bc_xprt)->received))
 		return false;
 	spin_lock(&xprt->transport_lock);
 	stuck = callback->in_flight >= callback->granted &&
-		time_after(jiffies, callback->last_call + RPCRDMA_PATIENCE);
+		time_after(jiffies,
+			   callback->last_call + RPCRDMA_STALL_TIMEOUT);
 	spin_unlock(&xprt->transport_lock);
 	return stuck;
 }
 
-static void callback_put_credit(struct rpcrdma_callback *callback)
+static void svcrdma_callback_put_credit(struct svcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 
@@ -95,18 +97,19 @@ static void callback_put_credit(struct rpcrdma_callback *callback)
 }
 
 /* Any Reply returns a credit and says how many there are. */
-static void callback_answered(struct rpcrdma_callback *callback, u32 granted,
-			      u32 requested)
+static void svcrdma_callback_answered(struct svcrdma_callback *callback,
+				      u32 granted, u32 requested)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 
 	spin_lock(&xprt->transport_lock);
 	callback->granted = clamp_t(u32, granted, 1, requested);
 	spin_unlock(&xprt->transport_lock);
-	callback_put_credit(callback);
+	svcrdma_callback_put_credit(callback);
 }
 
-static int reply_copy(struct rpc_rqst *rqst, const struct rpcrdma_request *from)
+static int svcrdma_callback_copy_reply(struct rpc_rqst *rqst,
+				       const struct svcrdma_request *from)
 {
 	const struct rpcrdma_message *msg = &from->msg;
 	struct kvec *head = &rqst->rq_private_buf.head[0];
@@ -123,15 +126,15 @@ static int reply_copy(struct rpc_rqst *rqst, const struct rpcrdma_request *from)
 }
 
 /**
- * rpcrdma_callback_reply - a backward Reply, or an RDMA_ERROR in its stead
+ * svcrdma_callback_reply - a backward Reply, or an RDMA_ERROR in its stead
  * @request: the message; remains the caller's, but for the receive buffer
  *
  * That goes back before the credit does: the client may send the next Reply then,
  * and there has to be a Receive for it.
  */
-void rpcrdma_callback_reply(struct rpcrdma_request *request)
+void svcrdma_callback_reply(struct svcrdma_request *request)
 {
-	struct rpcrdma_service *service = request->service;
+	struct svcrdma_service *service = request->service;
 	struct rpc_xprt *xprt = READ_ONCE(service->xprt.xpt_bc_xprt);
 	struct rpcrdma_message *msg = &request->msg;
 	struct rpc_rqst *rqst;
@@ -141,7 +144,7 @@ void rpcrdma_callback_reply(struct rpcrdma_request *request)
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, msg->xid);
 	if (rqst) {
-		len = reply_copy(rqst, request);
+		len = svcrdma_callback_copy_reply(rqst, request);
 		if (len < 0) {
 			rqst->rq_task->tk_status = -EIO;
 			len = 0;
@@ -152,13 +155,13 @@ void rpcrdma_callback_reply(struct rpcrdma_request *request)
 	if (!rqst)
 		trace_rpcrdma_dropped_message(service->conn, msg->xid,
 					      request->recv->len);
-	rpcrdma_request_give_back_recv(request);
-	callback_answered(to_callback(xprt), msg->credits,
-			  service->conn->config.backward_credits);
+	svcrdma_request_put_recv(request);
+	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg->credits,
+				  service->conn->config.backward_credits);
 }
 
 /**
- * rpcrdma_callback_waits - whether a backward Call waits for its Reply
+ * svcrdma_callback_waits - whether a backward Call waits for its Reply
  * @service: the connection, which has the backward direction
  * @xid: of the Call
  *
@@ -168,7 +171,7 @@ void rpcrdma_callback_reply(struct rpcrdma_request *request)
  * Context: process.
  * Return: true if one with this XID does.
  */
-bool rpcrdma_callback_waits(struct rpcrdma_service *service, __be32 xid)
+bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 {
 	struct rpc_xprt *xprt = READ_ONCE(service->xprt.xpt_bc_xprt);
 	bool found = false;
@@ -180,8 +183,10 @@ bool rpcrdma_callback_waits(struct rpcrdma_service *service, __be32 xid)
 	return found;
 }
 
-static int fill_call(struct rpcrdma_service *service, struct rpc_rqst *rqst,
-		     struct rpcrdma_message *msg, struct rpcrdma_send *send)
+static int svcrdma_callback_fill_call(struct svcrdma_service *service,
+				      struct rpc_rqst *rqst,
+				      struct rpcrdma_message *msg,
+				      struct rpcrdma_send *send)
 {
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	int len;
@@ -197,8 +202,9 @@ static int fill_call(struct rpcrdma_service *service, struct rpc_rqst *rqst,
 	return read_bytes_from_xdr_buf(buf, 0, send->data + len, buf->len);
 }
 
-static int post_call(struct rpcrdma_service *service, struct rpc_rqst *rqst,
-		     struct rpcrdma_message *msg)
+static int svcrdma_callback_post_call(struct svcrdma_service *service,
+				      struct rpc_rqst *rqst,
+				      struct rpcrdma_message *msg)
 {
 	struct rpcrdma_send *send;
 	int ret;
@@ -206,7 +212,7 @@ static int post_call(struct rpcrdma_service *service, struct rpc_rqst *rqst,
 	send = rpcrdma_send_get(service->conn);
 	if (!send)
 		return -EAGAIN;
-	ret = fill_call(service, rqst, msg, send);
+	ret = svcrdma_callback_fill_call(service, rqst, msg, send);
 	if (ret)
 		goto out;
 	send->work.done = rpcrdma_send_done;
@@ -220,19 +226,20 @@ out:
 	return ret;
 }
 
-static int send_call(struct rpcrdma_service *service, struct rpc_rqst *rqst)
+static int svcrdma_callback_send_call(struct svcrdma_service *service,
+				      struct rpc_rqst *rqst)
 {
-	struct rpcrdma_request *request = rpcrdma_request_get(service);
+	struct svcrdma_request *request = svcrdma_request_get(service);
 	int ret = -ENOTCONN;
 
 	/* Only for the room it has for a header. */
 	if (!request)
 		return -ENOBUFS;
 	if (rpcrdma_conn_enter(service->conn)) {
-		ret = post_call(service, rqst, &request->msg);
+		ret = svcrdma_callback_post_call(service, rqst, &request->msg);
 		rpcrdma_conn_leave(service->conn);
 	}
-	rpcrdma_request_put(request);
+	svcrdma_request_put(request);
 	return ret == -EAGAIN ? -ENOBUFS : ret;
 }
 
@@ -240,25 +247,25 @@ static int send_call(struct rpcrdma_service *service, struct rpc_rqst *rqst)
  * rpciod calls this, with XPRT_LOCKED. Only errors that make the task try again
  * or find the connection gone are good here: it need not be this task's Call.
  */
-static int callback_send_request(struct rpc_rqst *rqst)
+static int svcrdma_callback_send_request(struct rpc_rqst *rqst)
 {
-	struct rpcrdma_callback *callback = to_callback(rqst->rq_xprt);
+	struct svcrdma_callback *callback = svcrdma_callback_of(rqst->rq_xprt);
 	struct svc_xprt *svc_xprt = rqst->rq_xprt->bc_xprt;
 	int ret;
 
 	if (svc_xprt_is_dead(svc_xprt))
 		goto out_lost;
-	if (!callback_get_credit(callback))
+	if (!svcrdma_callback_get_credit(callback))
 		return -EAGAIN;
-	ret = send_call(to_service(svc_xprt), rqst);
+	ret = svcrdma_callback_send_call(svcrdma_service_of(svc_xprt), rqst);
 	if (!ret) {
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 		return 0;
 	}
-	callback_put_credit(callback);
+	svcrdma_callback_put_credit(callback);
 	if (ret == -ENOBUFS)
 		return ret;
-	rpcrdma_service_close(to_service(svc_xprt));
+	svcrdma_service_close(svcrdma_service_of(svc_xprt));
 out_lost:
 	/*
 	 * Not only when nfsd gets round to ->close: until then the core would
@@ -273,12 +280,13 @@ out_lost:
  * would only wait for a credit is never tried: what nfsd sends anew for a Call
  * that timed out is seen here, and nowhere else.
  */
-static int callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
+static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst,
+					    struct xdr_buf *buf)
 {
 	struct svc_xprt *svc_xprt = rqst->rq_xprt->bc_xprt;
-	struct rpcrdma_conn *conn = to_service(svc_xprt)->conn;
+	struct rpcrdma_conn *conn = svcrdma_service_of(svc_xprt)->conn;
 
-	if (callback_is_stuck(to_callback(rqst->rq_xprt)))
+	if (svcrdma_callback_is_stuck(svcrdma_callback_of(rqst->rq_xprt)))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 	if (rqst->rq_snd_buf.len >
 	    conn->agreement.reply_threshold - RPCRDMA_HEADER_MIN)
@@ -286,12 +294,12 @@ static int callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	return 0;
 }
 
-static void callback_close(struct rpc_xprt *xprt)
+static void svcrdma_callback_close(struct rpc_xprt *xprt)
 {
 	xprt_disconnect_done(xprt);
 }
 
-static void callback_free(struct rpc_xprt *xprt)
+static void svcrdma_callback_free(struct rpc_xprt *xprt)
 {
 	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
 	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
@@ -301,68 +309,69 @@ static void callback_free(struct rpc_xprt *xprt)
 }
 
 /* The svc_xprt may be gone. */
-static void callback_destroy(struct rpc_xprt *xprt)
+static void svcrdma_callback_destroy(struct rpc_xprt *xprt)
 {
-	callback_free(xprt);
+	svcrdma_callback_free(xprt);
 	module_put(THIS_MODULE);
 }
 
-static void callback_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
+static void svcrdma_callback_print_stats(struct rpc_xprt *xprt,
+					 struct seq_file *seq)
 {
 	seq_printf(seq, "\txprt:\trdma-bc %lu %lu %lu %llu %llu\n",
 		   xprt->stat.sends, xprt->stat.recvs, xprt->stat.bad_xids,
 		   xprt->stat.req_u, xprt->stat.bklog_u);
 }
 
-static int callback_enable_swap(struct rpc_xprt *xprt)
+static int svcrdma_callback_enable_swap(struct rpc_xprt *xprt)
 {
 	return -EINVAL;
 }
 
-static void callback_disable_swap(struct rpc_xprt *xprt)
+static void svcrdma_callback_disable_swap(struct rpc_xprt *xprt)
 {
 }
 
-static void callback_inject_disconnect(struct rpc_xprt *xprt)
+static void svcrdma_callback_inject_disconnect(struct rpc_xprt *xprt)
 {
-	rpcrdma_service_close(to_service(xprt->bc_xprt));
+	svcrdma_service_close(svcrdma_service_of(xprt->bc_xprt));
 }
 
-static const struct rpc_xprt_ops callback_ops = {
+static const struct rpc_xprt_ops svcrdma_callback_ops = {
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,
 	.alloc_slot		= xprt_alloc_slot,
 	.free_slot		= xprt_free_slot,
 	.buf_alloc		= rpc_malloc,
 	.buf_free		= rpc_free,
-	.prepare_request	= callback_prepare_request,
-	.send_request		= callback_send_request,
+	.prepare_request	= svcrdma_callback_prepare_request,
+	.send_request		= svcrdma_callback_send_request,
 	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
-	.close			= callback_close,
-	.destroy		= callback_destroy,
-	.print_stats		= callback_print_stats,
-	.enable_swap		= callback_enable_swap,
-	.disable_swap		= callback_disable_swap,
-	.inject_disconnect	= callback_inject_disconnect,
+	.close			= svcrdma_callback_close,
+	.destroy		= svcrdma_callback_destroy,
+	.print_stats		= svcrdma_callback_print_stats,
+	.enable_swap		= svcrdma_callback_enable_swap,
+	.disable_swap		= svcrdma_callback_disable_swap,
+	.inject_disconnect	= svcrdma_callback_inject_disconnect,
 };
 
-static const struct rpc_timeout callback_timeout = {
+static const struct rpc_timeout svcrdma_callback_timeout = {
 	.to_initval = 60 * HZ,
 	.to_maxval = 60 * HZ,
 };
 
-static struct rpc_xprt *callback_setup(struct xprt_create *args);
+static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args);
 
-static struct xprt_class callback_class = {
-	.list	= LIST_HEAD_INIT(callback_class.list),
+static struct xprt_class svcrdma_callback_class = {
+	.list	= LIST_HEAD_INIT(svcrdma_callback_class.list),
 	.name	= "rdma backchannel",
 	.owner	= THIS_MODULE,
 	.ident	= XPRT_TRANSPORT_BC_RDMA,
-	.setup	= callback_setup,
+	.setup	= svcrdma_callback_setup,
 	.netid	= { "" },
 };
 
-static char *hex_address(const struct sockaddr *addr)
+static char *svcrdma_callback_hex_address(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET6)
 		return kasprintf(GFP_KERNEL, "%pi6",
@@ -372,7 +381,8 @@ static char *hex_address(const struct sockaddr *addr)
 }
 
 /* What traces, sysfs and debugfs show */
-static int format_address(struct rpc_xprt *xprt, const struct sockaddr *addr)
+static int svcrdma_callback_format_address(struct rpc_xprt *xprt,
+					   const struct sockaddr *addr)
 {
 	const char **strings = xprt->address_strings;
 	bool v6 = addr->sa_family == AF_INET6;
@@ -384,7 +394,7 @@ static int format_address(struct rpc_xprt *xprt, const struct sockaddr *addr)
 	strings[RPC_DISPLAY_ADDR] = kstrdup(buf, GFP_KERNEL);
 	strings[RPC_DISPLAY_PORT] = kasprintf(GFP_KERNEL, "%u",
 					      rpc_get_port(addr));
-	strings[RPC_DISPLAY_HEX_ADDR] = hex_address(addr);
+	strings[RPC_DISPLAY_HEX_ADDR] = svcrdma_callback_hex_address(addr);
 	strings[RPC_DISPLAY_HEX_PORT] = kasprintf(GFP_KERNEL, "%4hx",
 						  rpc_get_port(addr));
 	if (strings[RPC_DISPLAY_ADDR] && strings[RPC_DISPLAY_PORT] &&
@@ -393,11 +403,11 @@ static int format_address(struct rpc_xprt *xprt, const struct sockaddr *addr)
 	return -ENOMEM;
 }
 
-static struct rpcrdma_callback *callback_alloc(struct xprt_create *args)
+static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 {
-	struct rpcrdma_conn *conn = to_service(args->bc_xprt)->conn;
+	struct rpcrdma_conn *conn = svcrdma_service_of(args->bc_xprt)->conn;
 	unsigned int credits = conn->config.backward_credits;
-	struct rpcrdma_callback *callback;
+	struct svcrdma_callback *callback;
 	struct rpc_xprt *xprt;
 
 	xprt = xprt_alloc(args->net, sizeof(*callback), credits, credits);
@@ -405,23 +415,24 @@ static struct rpcrdma_callback *callback_alloc(struct xprt_create *args)
 		return NULL;
 	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
 	xprt->addrlen = args->addrlen;
-	xprt->xprt_class = &callback_class;
-	xprt->ops = &callback_ops;
+	xprt->xprt_class = &svcrdma_callback_class;
+	xprt->ops = &svcrdma_callback_ops;
 	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
-	xprt->timeout = &callback_timeout;
+	xprt->timeout = &svcrdma_callback_timeout;
 	xprt->max_payload = conn->agreement.reply_threshold;
 	xprt->bc_xprt = args->bc_xprt;
 	xprt_set_bound(xprt);
 	/* It exists as long as the connection does, and never makes one. */
 	xprt_set_connected(xprt);
 
-	callback = to_callback(xprt);
+	callback = svcrdma_callback_of(xprt);
 	callback->granted = 1;
 	return callback;
 }
 
 /* A connection has one. It stays with it, should nfsd want it again. */
-static bool callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *xprt)
+static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt,
+				    struct rpc_xprt *xprt)
 {
 	bool first;
 
@@ -435,9 +446,9 @@ static bool callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *xprt)
 	return first;
 }
 
-static struct rpc_xprt *callback_setup(struct xprt_create *args)
+static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 {
-	struct rpcrdma_callback *callback;
+	struct svcrdma_callback *callback;
 	struct rpcrdma_conn *conn;
 	int ret = -ENOMEM;
 
@@ -447,41 +458,41 @@ static struct rpc_xprt *callback_setup(struct xprt_create *args)
 	    args->dstaddr->sa_family != AF_INET6)
 		return ERR_PTR(-EAFNOSUPPORT);
 
-	callback = callback_alloc(args);
+	callback = svcrdma_callback_alloc(args);
 	if (!callback)
 		return ERR_PTR(-ENOMEM);
-	if (format_address(&callback->xprt, args->dstaddr))
+	if (svcrdma_callback_format_address(&callback->xprt, args->dstaddr))
 		goto out;
 	/* Nobody can answer a Call before there is one. */
-	conn = to_service(args->bc_xprt)->conn;
+	conn = svcrdma_service_of(args->bc_xprt)->conn;
 	ret = rpcrdma_recv_expect(conn, 0, conn->config.backward_credits);
 	if (ret)
 		goto out;
 	/* In use through this very svc_xprt, so it cannot be on its way out. */
 	__module_get(THIS_MODULE);
-	if (callback_attach(args->bc_xprt, &callback->xprt))
+	if (svcrdma_callback_attach(args->bc_xprt, &callback->xprt))
 		return &callback->xprt;
 	module_put(THIS_MODULE);
 	ret = -EBUSY;
 out:
-	callback_free(&callback->xprt);
+	svcrdma_callback_free(&callback->xprt);
 	return ERR_PTR(ret);
 }
 
 /**
- * rpcrdma_callback_init - have nfsd find the backward direction
+ * svcrdma_callback_init - have nfsd find the backward direction
  *
  * Return: 0 or a negative errno.
  */
-int rpcrdma_callback_init(void)
+int svcrdma_callback_init(void)
 {
-	return xprt_register_transport(&callback_class);
+	return xprt_register_transport(&svcrdma_callback_class);
 }
 
 /**
- * rpcrdma_callback_exit - undo rpcrdma_callback_init()
+ * svcrdma_callback_exit - undo svcrdma_callback_init()
  */
-void rpcrdma_callback_exit(void)
+void svcrdma_callback_exit(void)
 {
-	xprt_unregister_transport(&callback_class);
+	xprt_unregister_transport(&svcrdma_callback_class);
 }

@@ -10,32 +10,35 @@
 #include "server_private.h"
 
 /* Few requesters do this, and who has lost a connection is soon back. */
-#define DENIED_MAX	8
-#define DENIED_TIMES	2
-#define DENIED_LIFE	(60 * HZ)
+#define SVCRDMA_DENIED_MAX	8
+#define SVCRDMA_DENIED_TIMES	2
+#define SVCRDMA_DENIED_LIFE	(60 * HZ)
 
 /* One Call; its requester may come from any port. */
-struct denied {
+struct svcrdma_denied {
 	struct sockaddr_storage peer;
 	__be32 xid;
 	unsigned int times;
 	unsigned long last;	/* in jiffies */
 };
 
-static DEFINE_SPINLOCK(denied_lock);	/* protects all of these */
-static struct denied denied[DENIED_MAX];
-static unsigned int denied_next;	/* to be forgotten for another */
-static unsigned long denied_until;	/* none counts from then on; also read without */
+static DEFINE_SPINLOCK(svcrdma_denied_lock);	/* protects all of these */
+static struct svcrdma_denied svcrdma_denied_calls[SVCRDMA_DENIED_MAX];
+static unsigned int svcrdma_denied_next;	/* to be forgotten for another */
+/* None counts from then on; also read without the lock. */
+static unsigned long svcrdma_denied_until;
 
 /* Caller holds the lock. */
-static struct denied *find(const struct rpcrdma_request *request)
+static struct svcrdma_denied *
+svcrdma_denied_find(const struct svcrdma_request *request)
 {
 	const struct rpcrdma_conn *conn = request->service->conn;
-	struct denied *entry;
+	struct svcrdma_denied *entry;
 
-	for (entry = denied; entry < denied + DENIED_MAX; entry++)
+	for (entry = svcrdma_denied_calls;
+	     entry < svcrdma_denied_calls + SVCRDMA_DENIED_MAX; entry++)
 		if (entry->times && entry->xid == request->msg.xid &&
-		    time_before(jiffies, entry->last + DENIED_LIFE) &&
+		    time_before(jiffies, entry->last + SVCRDMA_DENIED_LIFE) &&
 		    rpc_cmp_addr((struct sockaddr *)&entry->peer,
 				 (const struct sockaddr *)&conn->peer_addr))
 			return entry;
@@ -43,52 +46,53 @@ static struct denied *find(const struct rpcrdma_request *request)
 }
 
 /**
- * rpcrdma_denied_note - a Call has broken its connection
+ * svcrdma_denied_note - a Call has broken its connection
  * @request: the Call
  * @status: how an RDMA operation on its chunks has ended: it is noted only if the
  *	requester did not allow it
  *
  * Context: ->done.
  */
-void rpcrdma_denied_note(const struct rpcrdma_request *request, int status)
+void svcrdma_denied_note(const struct svcrdma_request *request, int status)
 {
-	struct denied *entry;
+	struct svcrdma_denied *entry;
 
 	if (status != -EREMOTEIO)
 		return;
-	spin_lock(&denied_lock);
-	entry = find(request);
+	spin_lock(&svcrdma_denied_lock);
+	entry = svcrdma_denied_find(request);
 	if (!entry) {
-		entry = &denied[denied_next++ % DENIED_MAX];
-		*entry = (struct denied){
+		entry = &svcrdma_denied_calls[svcrdma_denied_next++ %
+					      SVCRDMA_DENIED_MAX];
+		*entry = (struct svcrdma_denied){
 			.peer = request->service->conn->peer_addr,
 			.xid = request->msg.xid,
 		};
 	}
 	entry->times++;
 	entry->last = jiffies;
-	WRITE_ONCE(denied_until, jiffies + DENIED_LIFE);
-	spin_unlock(&denied_lock);
+	WRITE_ONCE(svcrdma_denied_until, jiffies + SVCRDMA_DENIED_LIFE);
+	spin_unlock(&svcrdma_denied_lock);
 }
 
 /**
- * rpcrdma_denied_before - whether a Call has broken connections before
+ * svcrdma_denied_before - whether a Call has broken connections before
  * @request: the Call
  *
  * Context: process.
  * Return: true if it must not be tried again.
  */
-bool rpcrdma_denied_before(const struct rpcrdma_request *request)
+bool svcrdma_denied_before(const struct svcrdma_request *request)
 {
-	const struct denied *entry;
+	const struct svcrdma_denied *entry;
 	bool before;
 
 	if (!request->msg.num_segments ||
-	    time_after(jiffies, READ_ONCE(denied_until)))
+	    time_after(jiffies, READ_ONCE(svcrdma_denied_until)))
 		return false;
-	spin_lock(&denied_lock);
-	entry = find(request);
-	before = entry && entry->times >= DENIED_TIMES;
-	spin_unlock(&denied_lock);
+	spin_lock(&svcrdma_denied_lock);
+	entry = svcrdma_denied_find(request);
+	before = entry && entry->times >= SVCRDMA_DENIED_TIMES;
+	spin_unlock(&svcrdma_denied_lock);
 	return before;
 }

@@ -7,26 +7,26 @@
  * RPCSEC_GSS takes no Call twice. Such a one is lost until its requester sends it
  * anew, and from NFSv4 on that does so by another connection only.
  */
-#ifndef RPCRDMA_SERVER_DROPS_H
-#define RPCRDMA_SERVER_DROPS_H
+#ifndef SVCRDMA_DROPS_H
+#define SVCRDMA_DROPS_H
 
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 
 /* Until the RPC server gets Calls again: twice as long each time */
-#define RPCRDMA_DROPS_FIRST	HZ
-#define RPCRDMA_DROPS_MOST	(8 * HZ)
+#define SVCRDMA_DROPS_FIRST	HZ
+#define SVCRDMA_DROPS_MAX	(8 * HZ)
 
 /*
  * How long a connection stays that has lost a Call, or on which nothing but
  * dropped Calls is left. What was dropped is dropped again by the next one while it
  * is being executed, so this is no less than the time-out of most requesters.
  */
-#define RPCRDMA_DROPS_LIMIT	(60 * HZ)
+#define SVCRDMA_DROPS_LIMIT	(60 * HZ)
 
 /**
- * struct rpcrdma_drops - the dropped Calls of a connection
+ * struct svcrdma_drops - the dropped Calls of a connection
  * @delay: until they are looked at, in jiffies
  * @looked: when they were, in jiffies
  * @quiet_since: when a Reply was last known to have been sent, in jiffies
@@ -35,7 +35,7 @@
  *
  * Part of a connection, whose lock protects it.
  */
-struct rpcrdma_drops {
+struct svcrdma_drops {
 	unsigned long delay;
 	unsigned long looked;
 	unsigned long quiet_since;
@@ -43,16 +43,16 @@ struct rpcrdma_drops {
 	bool lost;
 };
 
-static inline void rpcrdma_drops_init(struct rpcrdma_drops *drops)
+static inline void svcrdma_drops_init(struct svcrdma_drops *drops)
 {
-	*drops = (struct rpcrdma_drops){
-		.delay = RPCRDMA_DROPS_FIRST,
-		.looked = jiffies - RPCRDMA_DROPS_MOST,
+	*drops = (struct svcrdma_drops){
+		.delay = SVCRDMA_DROPS_FIRST,
+		.looked = jiffies - SVCRDMA_DROPS_MAX,
 	};
 }
 
 /**
- * rpcrdma_drops_add - the RPC server has dropped a Call
+ * svcrdma_drops_add - the RPC server has dropped a Call
  * @drops: the connection's
  * @alone: no other waits
  * @again: it may get this one again
@@ -62,13 +62,13 @@ static inline void rpcrdma_drops_init(struct rpcrdma_drops *drops)
  *
  * Return: when to look at the latest, in jiffies from now on.
  */
-static inline unsigned long rpcrdma_drops_add(struct rpcrdma_drops *drops,
+static inline unsigned long svcrdma_drops_add(struct svcrdma_drops *drops,
 					      bool alone, bool again,
 					      unsigned long now)
 {
 	if (alone && !drops->lost &&
 	    time_after_eq(now, drops->looked + drops->delay)) {
-		drops->delay = RPCRDMA_DROPS_FIRST;
+		drops->delay = SVCRDMA_DROPS_FIRST;
 		drops->quiet_since = now;
 	}
 	if (!again && !drops->lost) {
@@ -79,7 +79,7 @@ static inline unsigned long rpcrdma_drops_add(struct rpcrdma_drops *drops,
 }
 
 /**
- * rpcrdma_drops_look - decide about the Calls that were dropped
+ * svcrdma_drops_look - decide about the Calls that were dropped
  * @drops: the connection's
  * @replied: a Reply has been sent since the last look
  * @now: jiffies
@@ -87,18 +87,18 @@ static inline unsigned long rpcrdma_drops_add(struct rpcrdma_drops *drops,
  * Return: true if the connection is to be closed; else the RPC server is to get
  * them again, and if one was lost there is another look after @drops->delay.
  */
-static inline bool rpcrdma_drops_look(struct rpcrdma_drops *drops, bool replied,
+static inline bool svcrdma_drops_look(struct svcrdma_drops *drops, bool replied,
 				      unsigned long now)
 {
 	drops->looked = now;
 	drops->delay = min_t(unsigned long, 2 * drops->delay,
-			     RPCRDMA_DROPS_MOST);
+			     SVCRDMA_DROPS_MAX);
 	if (replied)
 		drops->quiet_since = now;
 	if (drops->lost &&
-	    time_after_eq(now, drops->lost_since + RPCRDMA_DROPS_LIMIT))
+	    time_after_eq(now, drops->lost_since + SVCRDMA_DROPS_LIMIT))
 		return true;
-	return time_after_eq(now, drops->quiet_since + RPCRDMA_DROPS_LIMIT);
+	return time_after_eq(now, drops->quiet_since + SVCRDMA_DROPS_LIMIT);
 }
 
-#endif /* RPCRDMA_SERVER_DROPS_H */
+#endif /* SVCRDMA_DROPS_H */

@@ -13,81 +13,84 @@
 #include "form.h"
 
 /**
- * rpcrdma_pull_needed - whether any of a Call travels in Read chunks
+ * svcrdma_pull_needed - whether any of a Call travels in Read chunks
  * @msg: a Call
  *
  * Chunks of no octets contribute nothing to the message.
  *
  * Return: true if any does.
  */
-bool rpcrdma_pull_needed(const struct rpcrdma_message *msg)
+bool svcrdma_pull_needed(const struct rpcrdma_message *msg)
 {
 	return msg->proc == RPCRDMA_NOMSG || msg->stream_len > msg->payload_len;
 }
 
 /* Words of an RPC Call, RFC 5531 section 9, with empty credential and verifier */
 enum {
-	CALL_PROGRAM = 3,
-	CALL_VERSION,
-	CALL_PROCEDURE,
-	CALL_FLAVOR,
-	CALL_CRED_LEN,
-	CALL_CRED,
-	CALL_VERF_LEN = CALL_CRED + 1,
-	CALL_ARGS,
+	SVCRDMA_CALL_PROGRAM = 3,
+	SVCRDMA_CALL_VERSION,
+	SVCRDMA_CALL_PROCEDURE,
+	SVCRDMA_CALL_FLAVOR,
+	SVCRDMA_CALL_CRED_LEN,
+	SVCRDMA_CALL_CRED,
+	SVCRDMA_CALL_VERF_LEN = SVCRDMA_CALL_CRED + 1,
+	SVCRDMA_CALL_ARGS,
 };
 
 /* Words of RPCSEC_GSS's credential, RFC 2203 section 5; octets but for the handle */
-#define CALL_GSS_PROC		(CALL_CRED + 1)
-#define CALL_GSS_SERVICE	(CALL_CRED + 3)
-#define CALL_GSS_HANDLE_LEN	(CALL_CRED + 4)
-#define CALL_GSS_LEN		20
+#define SVCRDMA_CALL_GSS_PROC		(SVCRDMA_CALL_CRED + 1)
+#define SVCRDMA_CALL_GSS_SERVICE	(SVCRDMA_CALL_CRED + 3)
+#define SVCRDMA_CALL_GSS_HANDLE_LEN	(SVCRDMA_CALL_CRED + 4)
+#define SVCRDMA_CALL_GSS_LEN		20
 
 /* Return: octets of an RPC Call's header, or zero if it is not all in @octets. */
-static u32 call_header_len(const __be32 *call, u32 octets)
+static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
 {
-	u32 words = octets / sizeof(__be32), used = CALL_ARGS;
+	u32 words = octets / sizeof(__be32), used = SVCRDMA_CALL_ARGS;
 	u32 cred_len, verf_len;
 
 	if (words < used)
 		return 0;
-	cred_len = be32_to_cpu(call[CALL_CRED_LEN]);
+	cred_len = be32_to_cpu(call[SVCRDMA_CALL_CRED_LEN]);
 	if (cred_len > RPC_MAX_AUTH_SIZE)
 		return 0;
 	used += XDR_QUADLEN(cred_len);
 	if (words < used)
 		return 0;
-	verf_len = be32_to_cpu(call[CALL_VERF_LEN + XDR_QUADLEN(cred_len)]);
+	verf_len = be32_to_cpu(call[SVCRDMA_CALL_VERF_LEN +
+			       XDR_QUADLEN(cred_len)]);
 	if (verf_len > RPC_MAX_AUTH_SIZE)
 		return 0;
 	used += XDR_QUADLEN(verf_len);
 	return words < used ? 0 : used * sizeof(__be32);
 }
 
-static bool call_gss(const __be32 *call)
+static bool svcrdma_call_flavor_is_gss(const __be32 *call)
 {
-	return call[CALL_FLAVOR] == cpu_to_be32(RPC_AUTH_GSS);
+	return call[SVCRDMA_CALL_FLAVOR] == cpu_to_be32(RPC_AUTH_GSS);
 }
 
-static bool gss_proc_is(const __be32 *call, u32 proc)
+static bool svcrdma_gss_proc_is(const __be32 *call, u32 proc)
 {
-	return call[CALL_GSS_PROC] == cpu_to_be32(proc);
+	return call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(proc);
 }
 
 /* Return: false unless the handle is all in the credential. */
-static bool gss_whole(const __be32 *call)
+static bool svcrdma_gss_whole(const __be32 *call)
 {
-	u32 cred_len = be32_to_cpu(call[CALL_CRED_LEN]);
+	u32 cred_len = be32_to_cpu(call[SVCRDMA_CALL_CRED_LEN]);
 
-	return cred_len >= CALL_GSS_LEN &&
-	       be32_to_cpu(call[CALL_GSS_HANDLE_LEN]) <= cred_len - CALL_GSS_LEN;
+	return cred_len >= SVCRDMA_CALL_GSS_LEN &&
+	       be32_to_cpu(call[SVCRDMA_CALL_GSS_HANDLE_LEN]) <=
+	       cred_len - SVCRDMA_CALL_GSS_LEN;
 }
 
 /* A procedure's arguments follow the header as they are. */
-static bool gss_plain(const __be32 *call)
+static bool svcrdma_gss_plain(const __be32 *call)
 {
-	return gss_whole(call) && gss_proc_is(call, RPC_GSS_PROC_DATA) &&
-	       call[CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
+	return svcrdma_gss_whole(call) &&
+	       svcrdma_gss_proc_is(call, RPC_GSS_PROC_DATA) &&
+	       call[SVCRDMA_CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
 }
 
 /*
@@ -95,26 +98,27 @@ static bool gss_plain(const __be32 *call)
  * arguments follow as they are. Those that RPCSEC_GSS protects, or that are its
  * own, are taken apart by code that has only ever seen byte streams.
  */
-static bool call_plain(const __be32 *call, u32 octets)
+static bool svcrdma_call_plain(const __be32 *call, u32 octets)
 {
-	return call_header_len(call, octets) &&
-	       (!call_gss(call) || gss_plain(call));
+	return svcrdma_call_header_len(call, octets) &&
+	       (!svcrdma_call_flavor_is_gss(call) || svcrdma_gss_plain(call));
 }
 
 /**
- * rpcrdma_call_gss - whether a Call has a credential of RPCSEC_GSS
+ * svcrdma_call_gss - whether a Call has a credential of RPCSEC_GSS
  * @call: its head, as nfsd would get it
  * @octets: of that
  *
  * Return: true if it has.
  */
-bool rpcrdma_call_gss(const __be32 *call, u32 octets)
+bool svcrdma_call_gss(const __be32 *call, u32 octets)
 {
-	return octets >= CALL_CRED * sizeof(__be32) && call_gss(call);
+	return octets >= SVCRDMA_CALL_CRED * sizeof(__be32) &&
+	       svcrdma_call_flavor_is_gss(call);
 }
 
 /**
- * rpcrdma_call_cut - whether RPCSEC_GSS might read on behind a Call
+ * svcrdma_call_truncated - whether RPCSEC_GSS might read on behind a Call
  * @call: its head, as nfsd would get it
  * @octets: of that
  *
@@ -123,17 +127,18 @@ bool rpcrdma_call_gss(const __be32 *call, u32 octets)
  *
  * Return: true if nfsd must not get it.
  */
-bool rpcrdma_call_cut(const __be32 *call, u32 octets)
+bool svcrdma_call_truncated(const __be32 *call, u32 octets)
 {
 	u32 len;
 
-	if (!rpcrdma_call_gss(call, octets))
+	if (!svcrdma_call_gss(call, octets))
 		return false;
-	len = call_header_len(call, octets);
-	if (!len || !gss_whole(call))
+	len = svcrdma_call_header_len(call, octets);
+	if (!len || !svcrdma_gss_whole(call))
 		return true;
 	/* To destroy a context takes no arguments. */
-	if (gss_plain(call) || gss_proc_is(call, RPC_GSS_PROC_DESTROY))
+	if (svcrdma_gss_plain(call) ||
+	    svcrdma_gss_proc_is(call, RPC_GSS_PROC_DESTROY))
 		return false;
 	return octets - len < sizeof(__be32) ||
 	       be32_to_cpu(call[len / sizeof(__be32)]) > U32_MAX - 3;
@@ -144,19 +149,19 @@ bool rpcrdma_call_cut(const __be32 *call, u32 octets)
  * they are cut; for instance those of a SYMLINK have to be where a byte stream
  * has them.
  */
-static bool call_writes(const __be32 *call)
+static bool svcrdma_call_writes(const __be32 *call)
 {
-	u32 version = be32_to_cpu(call[CALL_VERSION]);
-	u32 procedure = be32_to_cpu(call[CALL_PROCEDURE]);
+	u32 version = be32_to_cpu(call[SVCRDMA_CALL_VERSION]);
+	u32 procedure = be32_to_cpu(call[SVCRDMA_CALL_PROCEDURE]);
 
-	if (call[CALL_PROGRAM] != cpu_to_be32(NFS_PROGRAM))
+	if (call[SVCRDMA_CALL_PROGRAM] != cpu_to_be32(NFS_PROGRAM))
 		return false;
 	return (version == NFS4_VERSION && procedure == NFSPROC4_COMPOUND) ||
 	       (version == NFS3_VERSION && procedure == NFS3PROC_WRITE);
 }
 
 /**
- * rpcrdma_choose_args - where nfsd is to find a Call's arguments
+ * svcrdma_choose_args - where nfsd is to find a Call's arguments
  * @msg: a Call
  * @payload: its inline part, if it has one
  *
@@ -167,32 +172,33 @@ static bool call_writes(const __be32 *call)
  *
  * Return: where.
  */
-enum rpcrdma_args rpcrdma_choose_args(const struct rpcrdma_message *msg,
+enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
 				      const __be32 *payload)
 {
-	if (!rpcrdma_pull_needed(msg))
+	if (!svcrdma_pull_needed(msg))
 		return msg->payload_len <= PAGE_SIZE ||
-		       call_plain(payload, msg->payload_len) ?
-		       RPCRDMA_ARGS_INLINE : RPCRDMA_ARGS_STREAM;
+		       svcrdma_call_plain(payload, msg->payload_len) ?
+		       SVCRDMA_ARGS_INLINE : SVCRDMA_ARGS_STREAM;
 	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
-	    call_plain(payload, msg->read[0].position) && call_writes(payload))
-		return RPCRDMA_ARGS_WRITE;
-	return RPCRDMA_ARGS_STREAM;
+	    svcrdma_call_plain(payload, msg->read[0].position) &&
+	    svcrdma_call_writes(payload))
+		return SVCRDMA_ARGS_WRITE;
+	return SVCRDMA_ARGS_STREAM;
 }
 
 /**
- * rpcrdma_args_len - how much of a Call goes to pages
+ * svcrdma_args_len - how much of a Call goes to pages
  * @msg: a Call
  * @args: where its arguments are to be found
  *
  * Return: octets.
  */
-u32 rpcrdma_args_len(const struct rpcrdma_message *msg, enum rpcrdma_args args)
+u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args)
 {
 	switch (args) {
-	case RPCRDMA_ARGS_WRITE:
+	case SVCRDMA_ARGS_WRITE:
 		return msg->stream_len - msg->read[0].position;
-	case RPCRDMA_ARGS_STREAM:
+	case SVCRDMA_ARGS_STREAM:
 		return msg->stream_len;
 	default:
 		return 0;
@@ -200,34 +206,35 @@ u32 rpcrdma_args_len(const struct rpcrdma_message *msg, enum rpcrdma_args args)
 }
 
 /**
- * rpcrdma_args_allowed - whether a Call is within limits
+ * svcrdma_args_allowed - whether a Call is within limits
  * @msg: a Call, well formed
  * @args: where its arguments are to be found
  * @limits: the limits
  *
  * Return: false if the requester may not ask for so much.
  */
-bool rpcrdma_args_allowed(const struct rpcrdma_message *msg,
-			  enum rpcrdma_args args,
-			  const struct rpcrdma_pull_limits *limits)
+bool svcrdma_args_allowed(const struct rpcrdma_message *msg,
+			  enum svcrdma_args args,
+			  const struct svcrdma_pull_limits *limits)
 {
-	u32 len = rpcrdma_args_len(msg, args);
+	u32 len = svcrdma_args_len(msg, args);
 
-	if (rpcrdma_pull_needed(msg) && !limits->reads)
+	if (svcrdma_pull_needed(msg) && !limits->reads)
 		return false;
 	return msg->stream_len <= limits->len &&
 	       DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
 }
 
 /* What both walks go with */
-struct walk {
+struct svcrdma_walk {
 	const struct rpcrdma_message *msg;
-	rpcrdma_visit_t visit;
+	svcrdma_visit_fn visit;
 	void *data;
 	u32 from;	/* what is before this has been visited */
 };
 
-static int walk_piece(const struct walk *walk, struct rpcrdma_piece piece)
+static int svcrdma_walk_piece(const struct svcrdma_walk *walk,
+			      struct svcrdma_piece piece)
 {
 	u32 before = walk->from > piece.at ? walk->from - piece.at : 0;
 
@@ -240,11 +247,12 @@ static int walk_piece(const struct walk *walk, struct rpcrdma_piece piece)
 }
 
 /* The octets of a chunk from @skip on, which it has */
-static int walk_chunk(const struct walk *walk, u32 at,
-		      const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
+static int svcrdma_walk_chunk(const struct svcrdma_walk *walk, u32 at,
+			      const struct rpcrdma_chunk *chunk, u32 skip,
+			      u32 octets)
 {
-	struct rpcrdma_piece piece = {
-		.kind = RPCRDMA_PIECE_CHUNK,
+	struct svcrdma_piece piece = {
+		.kind = SVCRDMA_PIECE_CHUNK,
 		.at = at,
 		.segment = rpcrdma_chunk_segments(walk->msg, chunk),
 	};
@@ -259,7 +267,7 @@ static int walk_chunk(const struct walk *walk, u32 at,
 		}
 		piece.skip = skip;
 		piece.octets = min(length - skip, octets);
-		ret = walk_piece(walk, piece);
+		ret = svcrdma_walk_piece(walk, piece);
 		if (ret)
 			return ret;
 		piece.at += piece.octets;
@@ -269,10 +277,11 @@ static int walk_chunk(const struct walk *walk, u32 at,
 	return 0;
 }
 
-static int walk_other(const struct walk *walk, enum rpcrdma_piece_kind kind,
-		      u32 at, u32 skip, u32 octets)
+static int svcrdma_walk_other(const struct svcrdma_walk *walk,
+			      enum svcrdma_piece_kind kind, u32 at, u32 skip,
+			      u32 octets)
 {
-	return walk_piece(walk, (struct rpcrdma_piece){
+	return svcrdma_walk_piece(walk, (struct svcrdma_piece){
 		.kind = kind,
 		.at = at,
 		.octets = octets,
@@ -281,42 +290,45 @@ static int walk_other(const struct walk *walk, enum rpcrdma_piece_kind kind,
 }
 
 /* A data item and its padding, which need not be part of the chunk */
-static int walk_item(const struct walk *walk, u32 at,
-		     const struct rpcrdma_chunk *chunk)
+static int svcrdma_walk_item(const struct svcrdma_walk *walk, u32 at,
+			     const struct rpcrdma_chunk *chunk)
 {
-	int ret = walk_chunk(walk, at, chunk, 0, chunk->length);
+	int ret = svcrdma_walk_chunk(walk, at, chunk, 0, chunk->length);
 
-	return ret ?: walk_other(walk, RPCRDMA_PIECE_PADDING,
-				 at + chunk->length, 0,
-				 xdr_pad_size(chunk->length));
+	return ret ?: svcrdma_walk_other(walk, SVCRDMA_PIECE_PADDING,
+					 at + chunk->length, 0,
+					 xdr_pad_size(chunk->length));
 }
 
 /*
  * What is left of the message without its data items is in the inline part or
  * in the Position Zero Read chunk.
  */
-static int walk_reduced(const struct walk *walk, u32 at, u32 skip, u32 octets)
+static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at,
+				u32 skip, u32 octets)
 {
 	const struct rpcrdma_chunk *zero = rpcrdma_position_zero(walk->msg);
 
 	if (zero)
-		return walk_chunk(walk, at, zero, skip, octets);
-	return walk_other(walk, RPCRDMA_PIECE_INLINE, at, skip, octets);
+		return svcrdma_walk_chunk(walk, at, zero, skip, octets);
+	return svcrdma_walk_other(walk, SVCRDMA_PIECE_INLINE, at, skip, octets);
 }
 
 /* A data item, and behind it what was received behind it */
-static int walk_write(const struct walk *walk)
+static int svcrdma_walk_write(const struct svcrdma_walk *walk)
 {
 	const struct rpcrdma_chunk *chunk = &walk->msg->read[0];
-	int ret = walk_item(walk, 0, chunk);
+	int ret = svcrdma_walk_item(walk, 0, chunk);
 
-	return ret ?: walk_other(walk, RPCRDMA_PIECE_INLINE,
-				 xdr_align_size(chunk->length), chunk->position,
-				 walk->msg->payload_len - chunk->position);
+	return ret ?: svcrdma_walk_other(walk, SVCRDMA_PIECE_INLINE,
+					 xdr_align_size(chunk->length),
+					 chunk->position,
+					 walk->msg->payload_len -
+					 chunk->position);
 }
 
 /* The unreduced Payload stream from its start to its end */
-static int walk_stream(const struct walk *walk)
+static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
 {
 	const struct rpcrdma_message *msg = walk->msg;
 	unsigned int i = rpcrdma_position_zero(msg) ? 1 : 0;
@@ -327,40 +339,41 @@ static int walk_stream(const struct walk *walk)
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u32 length = xdr_align_size(chunk->length);
 
-		ret = walk_reduced(walk, at, at - restored,
-				   chunk->position - at);
+		ret = svcrdma_walk_reduced(walk, at, at - restored,
+					   chunk->position - at);
 		if (!ret)
-			ret = walk_item(walk, chunk->position, chunk);
+			ret = svcrdma_walk_item(walk, chunk->position, chunk);
 		if (ret)
 			return ret;
 		restored += length;
 		at = chunk->position + length;
 	}
-	return walk_reduced(walk, at, at - restored, msg->stream_len - at);
+	return svcrdma_walk_reduced(walk, at, at - restored,
+				    msg->stream_len - at);
 }
 
 /**
- * rpcrdma_args_walk - visit the pieces that make up what goes to pages
+ * svcrdma_args_walk - visit the pieces that make up what goes to pages
  * @msg: a Call
- * @args: where its arguments are to be found, not RPCRDMA_ARGS_INLINE
+ * @args: where its arguments are to be found, not SVCRDMA_ARGS_INLINE
  * @from: octets at the start that are left out, be it in the middle of a piece
  * @visit: called for each piece, in ascending order, without gaps
  * @data: for @visit
  *
  * Return: 0, or what @visit returned instead.
  */
-int rpcrdma_args_walk(const struct rpcrdma_message *msg,
-		      enum rpcrdma_args args, u32 from,
-		      rpcrdma_visit_t visit, void *data)
+int svcrdma_args_walk(const struct rpcrdma_message *msg,
+		      enum svcrdma_args args, u32 from,
+		      svcrdma_visit_fn visit, void *data)
 {
-	struct walk walk = { msg, visit, data, from };
+	struct svcrdma_walk walk = { msg, visit, data, from };
 
-	return args == RPCRDMA_ARGS_WRITE ? walk_write(&walk) :
-					    walk_stream(&walk);
+	return args == SVCRDMA_ARGS_WRITE ? svcrdma_walk_write(&walk) :
+					    svcrdma_walk_stream(&walk);
 }
 
 /**
- * rpcrdma_choose_handle - which handle the Reply may invalidate
+ * svcrdma_choose_handle - which handle the Reply may invalidate
  * @msg: a Call
  * @handle: set to it
  *
@@ -369,7 +382,7 @@ int rpcrdma_args_walk(const struct rpcrdma_message *msg,
  *
  * Return: false if the Call has none.
  */
-bool rpcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
+bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
 {
 	const struct rpcrdma_chunk *chunk = NULL;
 	const struct rpcrdma_segment *segment;
@@ -390,7 +403,8 @@ bool rpcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
 	return true;
 }
 
-static bool length_word_is(const struct xdr_buf *res, u32 at, u32 length)
+static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at,
+					u32 length)
 {
 	__be32 word;
 
@@ -402,23 +416,25 @@ static bool length_word_is(const struct xdr_buf *res, u32 at, u32 length)
  * An encoder may have failed after it noted a result, and what it had encoded
  * is cut off. Some note the place of the length word instead of the data's.
  */
-static bool result_valid(const struct xdr_buf *res,
-			 struct rpcrdma_result *result, u32 end)
+static bool svcrdma_form_result_valid(const struct xdr_buf *res,
+				      struct svcrdma_result *result, u32 end)
 {
 	if (result->offset < end + sizeof(__be32) || result->offset > res->len)
 		return false;
-	if (!length_word_is(res, result->offset - sizeof(__be32),
-			    result->length)) {
-		if (!length_word_is(res, result->offset, result->length))
+	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32),
+					 result->length)) {
+		if (!svcrdma_form_length_word_is(res, result->offset,
+						 result->length))
 			return false;
 		result->offset += sizeof(__be32);
 	}
 	return result->length <= res->len - result->offset;
 }
 
-static void add_part(struct rpcrdma_reply_form *form, u32 at, u32 end)
+static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at,
+				  u32 end)
 {
-	struct rpcrdma_part *part = &form->part[form->num_parts];
+	struct svcrdma_part *part = &form->part[form->num_parts];
 
 	if (at >= end)
 		return;
@@ -433,19 +449,21 @@ static void add_part(struct rpcrdma_reply_form *form, u32 at, u32 end)
  * empty one makes its result stay inline (RFC 8166 section 4.3.2). Padding
  * goes with the result, and is not written.
  */
-static int divide(struct rpcrdma_reply_form *form, struct rpcrdma_message *msg,
-		  struct rpcrdma_results *results, const struct xdr_buf *res)
+static int svcrdma_form_divide(struct svcrdma_reply_form *form,
+			       struct rpcrdma_message *msg,
+			       struct svcrdma_results *results,
+			       const struct xdr_buf *res)
 {
 	unsigned int i, writes = 0;
 	u32 end = 0;
 
 	for (i = 0; i < results->count; i++) {
-		struct rpcrdma_result *result = &results->result[i];
+		struct svcrdma_result *result = &results->result[i];
 		struct rpcrdma_chunk *chunk;
 
 		result->chunk = NULL;
 		if (writes == msg->num_writes ||
-		    !result_valid(res, result, end))
+		    !svcrdma_form_result_valid(res, result, end))
 			continue;
 		chunk = &msg->write[writes++];
 		if (!chunk->length)
@@ -454,15 +472,15 @@ static int divide(struct rpcrdma_reply_form *form, struct rpcrdma_message *msg,
 			return -EMSGSIZE;
 		result->chunk = chunk;
 		form->written += result->length;
-		add_part(form, end, result->offset);
+		svcrdma_form_add_part(form, end, result->offset);
 		end = result->offset + xdr_align_size(result->length);
 	}
-	add_part(form, end, res->len);
+	svcrdma_form_add_part(form, end, res->len);
 	return 0;
 }
 
 /**
- * rpcrdma_reply_choose - decide how a Reply travels
+ * svcrdma_reply_choose - decide how a Reply travels
  * @form: filled in
  * @msg: the Reply's transport header, whose chunks are those of the Call.
  *	Becomes an RDMA_NOMSG if the Reply chunk is needed.
@@ -474,9 +492,9 @@ static int divide(struct rpcrdma_reply_form *form, struct rpcrdma_message *msg,
  *
  * Return: 0, or -EMSGSIZE if the requester left no room for it.
  */
-int rpcrdma_reply_choose(struct rpcrdma_reply_form *form,
+int svcrdma_reply_choose(struct svcrdma_reply_form *form,
 			 struct rpcrdma_message *msg,
-			 struct rpcrdma_results *results,
+			 struct svcrdma_results *results,
 			 const struct xdr_buf *res, u32 threshold)
 {
 	u32 header_len = rpcrdma_wire_header_len(msg);
@@ -484,7 +502,8 @@ int rpcrdma_reply_choose(struct rpcrdma_reply_form *form,
 	form->num_parts = 0;
 	form->len = 0;
 	form->written = 0;
-	if (divide(form, msg, results, res) || header_len > threshold)
+	if (svcrdma_form_divide(form, msg, results, res) ||
+	    header_len > threshold)
 		return -EMSGSIZE;
 	if (form->len <= threshold - header_len)
 		return 0;
@@ -498,7 +517,7 @@ int rpcrdma_reply_choose(struct rpcrdma_reply_form *form,
 }
 
 /**
- * rpcrdma_reply_walk - visit the pieces that leave by RDMA Write
+ * svcrdma_reply_walk - visit the pieces that leave by RDMA Write
  * @form: how the Reply travels
  * @msg: its transport header
  * @results: the data items
@@ -507,28 +526,30 @@ int rpcrdma_reply_choose(struct rpcrdma_reply_form *form,
  *
  * Return: 0, or what @visit returned instead.
  */
-int rpcrdma_reply_walk(const struct rpcrdma_reply_form *form,
+int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
 		       const struct rpcrdma_message *msg,
-		       const struct rpcrdma_results *results,
-		       rpcrdma_visit_t visit, void *data)
+		       const struct svcrdma_results *results,
+		       svcrdma_visit_fn visit, void *data)
 {
-	struct walk walk = { msg, visit, data };
+	struct svcrdma_walk walk = { msg, visit, data };
 	unsigned int i;
 	u32 done = 0;
 	int ret = 0;
 
 	for (i = 0; i < results->count && !ret; i++) {
-		const struct rpcrdma_result *result = &results->result[i];
+		const struct svcrdma_result *result = &results->result[i];
 
 		if (result->chunk)
-			ret = walk_chunk(&walk, result->offset, result->chunk,
-					 0, result->length);
+			ret = svcrdma_walk_chunk(&walk, result->offset,
+						 result->chunk, 0,
+						 result->length);
 	}
 	if (msg->proc != RPCRDMA_NOMSG)
 		return ret;
 	for (i = 0; i < form->num_parts && !ret; i++) {
-		ret = walk_chunk(&walk, form->part[i].at, &msg->reply_chunk,
-				 done, form->part[i].len);
+		ret = svcrdma_walk_chunk(&walk, form->part[i].at,
+					 &msg->reply_chunk, done,
+					 form->part[i].len);
 		done += form->part[i].len;
 	}
 	return ret;

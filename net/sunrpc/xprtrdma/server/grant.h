@@ -5,17 +5,17 @@
  * has been granted stays so: a Receive that is posted comes back only with a
  * message, and the requester may send one for each credit it was ever told of.
  */
-#ifndef RPCRDMA_SERVER_GRANT_H
-#define RPCRDMA_SERVER_GRANT_H
+#ifndef SVCRDMA_GRANT_H
+#define SVCRDMA_GRANT_H
 
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 
 /* For a requester to use all of its credits in, if they are what holds it up */
-#define RPCRDMA_GRANT_WINDOW	(HZ / 10)
+#define SVCRDMA_GRANT_WINDOW	(HZ / 10)
 
 /**
- * struct rpcrdma_grant - the credits of one connection
+ * struct svcrdma_grant - the credits of one connection
  * @granted: in every Reply; there is a Receive for each
  * @wanted: more than @granted when it is time to make more Receives
  * @calls: since @since
@@ -25,7 +25,7 @@
  * Part of a connection, whose lock protects it. @granted and @wanted are also
  * read without.
  */
-struct rpcrdma_grant {
+struct svcrdma_grant {
 	unsigned int granted;
 	unsigned int wanted;
 	unsigned int calls;
@@ -33,10 +33,10 @@ struct rpcrdma_grant {
 	unsigned long since;
 };
 
-static inline void rpcrdma_grant_init(struct rpcrdma_grant *grant,
+static inline void svcrdma_grant_init(struct svcrdma_grant *grant,
 				      unsigned int first)
 {
-	*grant = (struct rpcrdma_grant){
+	*grant = (struct svcrdma_grant){
 		.granted = first,
 		.wanted = first,
 		.since = jiffies,
@@ -44,9 +44,9 @@ static inline void rpcrdma_grant_init(struct rpcrdma_grant *grant,
 }
 
 /**
- * rpcrdma_grant_call - a Call arrived
+ * svcrdma_grant_call - a Call arrived
  * @grant: the grant
- * @here: Calls that are here, this one included
+ * @calls_held: Calls that are here, this one included
  * @now: jiffies
  *
  * A requester that sends one Call after the other needs no more than it has.
@@ -54,16 +54,17 @@ static inline void rpcrdma_grant_init(struct rpcrdma_grant *grant,
  * RPC server that takes long; else it uses all of them in a short time, and some
  * at the same time.
  */
-static inline void rpcrdma_grant_call(struct rpcrdma_grant *grant,
-				      unsigned int here, unsigned long now)
+static inline void svcrdma_grant_call(struct svcrdma_grant *grant,
+				      unsigned int calls_held,
+				      unsigned long now)
 {
-	if (here >= grant->granted)
+	if (calls_held >= grant->granted)
 		WRITE_ONCE(grant->wanted, 2 * grant->granted);
-	grant->peak = max(grant->peak, here);
+	grant->peak = max(grant->peak, calls_held);
 	if (++grant->calls <= grant->granted)
 		return;
 	if (grant->peak > 1 &&
-	    time_before(now, grant->since + RPCRDMA_GRANT_WINDOW))
+	    time_before(now, grant->since + SVCRDMA_GRANT_WINDOW))
 		WRITE_ONCE(grant->wanted, 2 * grant->granted);
 	grant->calls = 0;
 	grant->peak = 0;
@@ -71,15 +72,15 @@ static inline void rpcrdma_grant_call(struct rpcrdma_grant *grant,
 }
 
 /**
- * rpcrdma_grant_raise - there are more Receives now, or there cannot be
+ * svcrdma_grant_raise - there are more Receives now, or there cannot be
  * @grant: the grant
  * @credits: what there are Receives for
  */
-static inline void rpcrdma_grant_raise(struct rpcrdma_grant *grant,
+static inline void svcrdma_grant_raise(struct svcrdma_grant *grant,
 				       unsigned int credits)
 {
 	WRITE_ONCE(grant->granted, max(grant->granted, credits));
 	WRITE_ONCE(grant->wanted, grant->granted);
 }
 
-#endif /* RPCRDMA_SERVER_GRANT_H */
+#endif /* SVCRDMA_GRANT_H */

@@ -25,43 +25,44 @@
  * this is for a requester that keeps just below that, step by step. How long a
  * request waits for a thread, or for others, is not the requester's fault.
  */
-#define PULL_LIMIT	(180 * HZ)
+#define SVCRDMA_PULL_TIMEOUT	(180 * HZ)
 
-static u32 pull_len(const struct rpcrdma_request *request)
+static u32 svcrdma_pull_len(const struct svcrdma_request *request)
 {
-	return rpcrdma_args_len(&request->msg, request->args);
+	return svcrdma_args_len(&request->msg, request->args);
 }
 
-static unsigned int pull_pages(const struct rpcrdma_request *request)
+static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
 {
-	return DIV_ROUND_UP(pull_len(request), PAGE_SIZE);
+	return DIV_ROUND_UP(svcrdma_pull_len(request), PAGE_SIZE);
 }
 
 /**
- * rpcrdma_pull_refused - what a requester may not ask for
+ * svcrdma_pull_refused - what a requester may not ask for
  * @request: a Call that needs pages, however well it is formed
  * @rqstp: the thread's, of which it would take pages
  *
  * Return: true if the Call asks for too much.
  */
-bool rpcrdma_pull_refused(const struct rpcrdma_request *request,
+bool svcrdma_pull_refused(const struct svcrdma_request *request,
 			  const struct svc_rqst *rqstp)
 {
-	const struct rpcrdma_service *service = request->service;
+	const struct svcrdma_service *service = request->service;
 	unsigned int pages = rqstp->rq_page_end - rqstp->rq_pages;
-	struct rpcrdma_pull_limits limits = {
+	struct svcrdma_pull_limits limits = {
 		.reads = service->conn->read_depth,
 		.len = rqstp->rq_server->sv_max_mesg,
 		/* Two at least are left for the Reply. */
 		.pages = min(pages - 2, service->max_pages),
 	};
 
-	return !rpcrdma_args_allowed(&request->msg, request->args, &limits);
+	return !svcrdma_args_allowed(&request->msg, request->args, &limits);
 }
 
 /* The thread gets new ones before its next request. */
-static void take_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp,
-		       unsigned int num_pages)
+static void svcrdma_pull_take_pages(struct svcrdma_request *request,
+				    struct svc_rqst *rqstp,
+				    unsigned int num_pages)
 {
 	size_t size = num_pages * sizeof(*request->pages);
 
@@ -71,7 +72,8 @@ static void take_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp,
 }
 
 /* This thread's pages go instead of those that were read into. */
-static void give_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+static void svcrdma_pull_give_pages(struct svcrdma_request *request,
+				    struct svc_rqst *rqstp)
 {
 	unsigned int num_pages = request->num_pages;
 
@@ -83,28 +85,29 @@ static void give_pages(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	request->num_pages = 0;
 }
 
-/* Return: 1 when the burst is full. */
-static int read_piece(void *data, const struct rpcrdma_piece *piece)
+/* Return: 1 when the chain is full. */
+static int svcrdma_pull_read_piece(void *data,
+				   const struct svcrdma_piece *piece)
 {
-	struct rpcrdma_request *request = data;
+	struct svcrdma_request *request = data;
 	struct xdr_buf local = {
 		.pages = request->pages,
-		.page_len = pull_len(request),
+		.page_len = svcrdma_pull_len(request),
 	};
 	int ret;
 
-	if (piece->kind != RPCRDMA_PIECE_CHUNK)
+	if (piece->kind != SVCRDMA_PIECE_CHUNK)
 		return 0;
-	ret = rpcrdma_burst_add(request, &local, piece->at, piece->octets,
-				piece->segment, piece->skip);
+	ret = svcrdma_rw_chain_add(request, &local, piece->at, piece->octets,
+				   piece->segment, piece->skip);
 	if (ret < 0)
 		return ret;
-	request->pulled = piece->at + ret;
+	request->read_offset = piece->at + ret;
 	return ret < piece->octets;
 }
 
-static void copy_to_pages(struct page **pages, u32 at, const void *data,
-			  u32 octets)
+static void svcrdma_pull_copy_to_pages(struct page **pages, u32 at,
+				       const void *data, u32 octets)
 {
 	while (octets) {
 		u32 len = min_t(u32, octets, PAGE_SIZE - offset_in_page(at));
@@ -118,88 +121,93 @@ static void copy_to_pages(struct page **pages, u32 at, const void *data,
 }
 
 /* A Call whose Reads are done, and where they went */
-struct pulled {
-	struct rpcrdma_request *request;
+struct svcrdma_pull_dest {
+	struct svcrdma_request *request;
 	struct page **pages;
 };
 
-static int complete_piece(void *data, const struct rpcrdma_piece *piece)
+static int svcrdma_pull_complete_piece(void *data,
+				       const struct svcrdma_piece *piece)
 {
-	const struct pulled *pulled = data;
-	const struct rpcrdma_request *request = pulled->request;
+	const struct svcrdma_pull_dest *dest = data;
+	const struct svcrdma_request *request = dest->request;
 
 	switch (piece->kind) {
-	case RPCRDMA_PIECE_CHUNK:
+	case SVCRDMA_PIECE_CHUNK:
 		break;
-	case RPCRDMA_PIECE_INLINE:
-		copy_to_pages(pulled->pages, piece->at, request->recv->data +
-			      request->msg.header_len + piece->skip,
-			      piece->octets);
+	case SVCRDMA_PIECE_INLINE:
+		svcrdma_pull_copy_to_pages(dest->pages, piece->at,
+					   request->recv->data +
+					   request->msg.header_len +
+					   piece->skip, piece->octets);
 		break;
-	case RPCRDMA_PIECE_PADDING:
+	case SVCRDMA_PIECE_PADDING:
 		/* Never more than three, and never across a page boundary. */
-		memzero_page(pulled->pages[piece->at >> PAGE_SHIFT],
+		memzero_page(dest->pages[piece->at >> PAGE_SHIFT],
 			     offset_in_page(piece->at), piece->octets);
 		break;
 	}
 	return 0;
 }
 
-static void pull_done(struct rpcrdma_work *work, int status)
+static void svcrdma_pull_done(struct rpcrdma_work *work, int status)
 {
-	struct rpcrdma_request *request =
-		container_of(work, struct rpcrdma_request, burst.work);
+	struct svcrdma_request *request =
+		container_of(work, struct svcrdma_request, rw_chain.work);
 	struct rpcrdma_conn *conn = request->service->conn;
 
 	trace_rpcrdma_pulled(conn, request->msg.xid, status);
 	request->pull_time += jiffies - request->pull_since;
-	if (request->pull_time > PULL_LIMIT && !rpcrdma_pull_all_read(request))
+	if (request->pull_time > SVCRDMA_PULL_TIMEOUT &&
+	    !svcrdma_pull_all_read(request))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	rpcrdma_denied_note(request, status);
-	rpcrdma_burst_destroy(request);
+	svcrdma_denied_note(request, status);
+	svcrdma_rw_chain_destroy(request);
 	if (status)
-		rpcrdma_request_put(request);
+		svcrdma_request_put(request);
 	else
-		rpcrdma_request_pulled(request);
+		svcrdma_request_resume(request);
 }
 
-/* As much of what is left as one burst can take */
-static int map_reads(struct rpcrdma_request *request)
+/* As much of what is left as one chain can take */
+static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 	unsigned int pieces = msg->num_segments;
 	int ret;
 
 	/* Where other chunks interrupt the one at Position Zero */
-	if (request->args == RPCRDMA_ARGS_STREAM)
+	if (request->args == SVCRDMA_ARGS_STREAM)
 		pieces += msg->num_reads;
-	ret = rpcrdma_burst_init(&request->burst, DMA_FROM_DEVICE, pieces,
-				 request->num_pages + pieces);
+	ret = svcrdma_rw_chain_init(&request->rw_chain, DMA_FROM_DEVICE, pieces,
+				    request->num_pages + pieces);
 	if (ret)
 		return ret;
-	ret = rpcrdma_args_walk(msg, request->args, request->pulled, read_piece,
-				request);
+	ret = svcrdma_args_walk(msg, request->args, request->read_offset,
+				svcrdma_pull_read_piece, request);
 	if (ret < 0) {
-		rpcrdma_burst_destroy(request);
+		svcrdma_rw_chain_destroy(request);
 		return ret;
 	}
 	if (!ret)
-		request->pulled = pull_len(request);
+		request->read_offset = svcrdma_pull_len(request);
 	return 0;
 }
 
 /* One after the other, or all that may read now would find that they may. */
-static int begin_reads(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+static int svcrdma_pull_begin_reads(struct svcrdma_request *request,
+				    struct svc_rqst *rqstp)
 {
-	struct rpcrdma_service *service = request->service;
+	struct svcrdma_service *service = request->service;
 	int ret = -EAGAIN;
 
 	mutex_lock(&service->reads);
-	if (rpcrdma_service_may_read(service)) {
-		/* Not before, for those that starve are many. */
+	if (svcrdma_read_may_start(service)) {
+		/* Not before, for those that wait to read are many. */
 		if (!request->num_pages)
-			take_pages(request, rqstp, pull_pages(request));
-		ret = map_reads(request);
+			svcrdma_pull_take_pages(request, rqstp,
+						svcrdma_pull_pages(request));
+		ret = svcrdma_pull_map_reads(request);
 	}
 	mutex_unlock(&service->reads);
 	return ret;
@@ -210,82 +218,84 @@ static int begin_reads(struct rpcrdma_request *request, struct svc_rqst *rqstp)
  * -EAGAIN if others have to be done with their Reads first, or another negative
  * errno if the connection has to be closed.
  */
-static int post_reads(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+static int svcrdma_pull_post_reads(struct svcrdma_request *request,
+				   struct svc_rqst *rqstp)
 {
-	u32 from = request->pulled;
+	u32 from = request->read_offset;
 	int ret;
 
-	ret = begin_reads(request, rqstp);
+	ret = svcrdma_pull_begin_reads(request, rqstp);
 	if (ret)
 		return ret;
 	request->pull_since = jiffies;
 	trace_rpcrdma_pull(request->service->conn, request->msg.xid,
-			   request->pulled - from,
-			   request->burst.num_transfers);
-	request->burst.work.done = pull_done;
-	ret = rpcrdma_burst_post(request);
+			   request->read_offset - from,
+			   request->rw_chain.num_rws);
+	request->rw_chain.work.done = svcrdma_pull_done;
+	ret = svcrdma_rw_chain_post(request);
 	if (ret)
-		rpcrdma_burst_destroy(request);
+		svcrdma_rw_chain_destroy(request);
 	return ret;
 }
 
 /**
- * rpcrdma_pull_go_on - post RDMA Reads for what is left of a Call
+ * svcrdma_pull_continue - post RDMA Reads for what is left of a Call
  * @request: a Call, of which something is left. It is not the caller's any more.
  * @rqstp: the thread's, of which it takes pages if it has none
  *
  * It is too rare to try again if that fails for lack of memory: the requester
  * repeats the Call by another connection.
  */
-void rpcrdma_pull_go_on(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+void svcrdma_pull_continue(struct svcrdma_request *request,
+			   struct svc_rqst *rqstp)
 {
-	struct rpcrdma_service *service = request->service;
-	int returns = atomic_read_acquire(&service->returns);
+	struct svcrdma_service *service = request->service;
+	int seq = atomic_read_acquire(&service->resource_seq);
 	struct rpcrdma_conn *conn = service->conn;
 	int ret = -ENOTCONN;
 
 	if (rpcrdma_conn_enter(conn)) {
-		ret = post_reads(request, rqstp);
+		ret = svcrdma_pull_post_reads(request, rqstp);
 		rpcrdma_conn_leave(conn);
 	}
 	if (!ret) {
-		rpcrdma_request_feed(service);
+		svcrdma_read_wake(service);
 	} else if (ret == -EAGAIN) {
-		rpcrdma_request_starve(request, returns);
+		svcrdma_read_wait(request, seq);
 	} else {
-		rpcrdma_request_put(request);
-		rpcrdma_service_close(service);
+		svcrdma_request_put(request);
+		svcrdma_service_close(service);
 	}
 }
 
 /**
- * rpcrdma_pull_start - begin with the RDMA Reads of a Call
+ * svcrdma_pull_start - begin with the RDMA Reads of a Call
  * @request: a Call that needs them, and is not to be refused. It is not the
  *	caller's any more.
  * @rqstp: the thread's, of which it takes pages
  */
-void rpcrdma_pull_start(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	rpcrdma_count(RPCRDMA_STAT_READ);
-	request->pulled = 0;
+	svcrdma_count(SVCRDMA_STAT_READ);
+	request->read_offset = 0;
 	request->pull_time = 0;
-	rpcrdma_pull_go_on(request, rqstp);
+	svcrdma_pull_continue(request, rqstp);
 }
 
 /**
- * rpcrdma_pull_all_read - whether nothing is left to be read
+ * svcrdma_pull_all_read - whether nothing is left to be read
  * @request: a Call whose last step is done
  *
  * Return: true if all is there.
  */
-bool rpcrdma_pull_all_read(const struct rpcrdma_request *request)
+bool svcrdma_pull_all_read(const struct svcrdma_request *request)
 {
-	return request->pulled == pull_len(request);
+	return request->read_offset == svcrdma_pull_len(request);
 }
 
 /* Data at the start of a page, and what is before them where it arrived */
-static void write_head(const struct rpcrdma_request *request,
-		       struct xdr_buf *arg)
+static void svcrdma_pull_write_head(const struct svcrdma_request *request,
+				    struct xdr_buf *arg)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 
@@ -294,8 +304,8 @@ static void write_head(const struct rpcrdma_request *request,
 }
 
 /* As from a byte stream: the first page is the head. */
-static void stream_head(const struct rpcrdma_request *request,
-			struct xdr_buf *arg)
+static void svcrdma_pull_stream_head(const struct svcrdma_request *request,
+				     struct xdr_buf *arg)
 {
 	arg->head[0].iov_base = page_address(arg->pages[0]);
 	arg->head[0].iov_len = min_t(u32, request->msg.stream_len, PAGE_SIZE);
@@ -303,20 +313,21 @@ static void stream_head(const struct rpcrdma_request *request,
 }
 
 /* The Reads are done, and the thread has the pages. */
-static void make_arguments(struct rpcrdma_request *request,
-			   struct svc_rqst *rqstp)
+static void svcrdma_pull_make_arguments(struct svcrdma_request *request,
+					struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
-	struct pulled pulled = { request, rqstp->rq_pages };
+	struct svcrdma_pull_dest dest = { request, rqstp->rq_pages };
 	struct xdr_buf *arg = &rqstp->rq_arg;
 
-	rpcrdma_args_walk(msg, request->args, 0, complete_piece, &pulled);
+	svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece,
+			  &dest);
 	arg->pages = rqstp->rq_pages;
 	arg->page_base = 0;
-	if (request->args == RPCRDMA_ARGS_WRITE)
-		write_head(request, arg);
+	if (request->args == SVCRDMA_ARGS_WRITE)
+		svcrdma_pull_write_head(request, arg);
 	else
-		stream_head(request, arg);
+		svcrdma_pull_stream_head(request, arg);
 	arg->page_len = msg->stream_len - arg->head[0].iov_len;
 	arg->tail[0].iov_base = NULL;
 	arg->tail[0].iov_len = 0;
@@ -325,8 +336,8 @@ static void make_arguments(struct rpcrdma_request *request,
 }
 
 /* RDMA_NOMSG: not until now can the message be compared to its header. */
-static bool long_call_matches(const struct rpcrdma_message *msg,
-			      const struct xdr_buf *arg)
+static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
+					   const struct xdr_buf *arg)
 {
 	const __be32 *p = arg->head[0].iov_base;
 
@@ -334,31 +345,32 @@ static bool long_call_matches(const struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_pull_finish - make the arguments of what was pulled
+ * svcrdma_pull_finish - make the arguments of what was pulled
  * @request: a Call whose Reads are done
  * @rqstp: the thread's, which gets the pages
  *
  * Return: false if the RPC message does not belong to the header.
  */
-bool rpcrdma_pull_finish(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+bool svcrdma_pull_finish(struct svcrdma_request *request,
+			 struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 
-	give_pages(request, rqstp);
-	make_arguments(request, rqstp);
+	svcrdma_pull_give_pages(request, rqstp);
+	svcrdma_pull_make_arguments(request, rqstp);
 	return msg->proc != RPCRDMA_NOMSG ||
-	       long_call_matches(msg, &rqstp->rq_arg);
+	       svcrdma_pull_long_call_matches(msg, &rqstp->rq_arg);
 }
 
 /**
- * rpcrdma_pull_nothing - make the arguments of what is all inline
+ * svcrdma_pull_inline - make the arguments of what is all inline
  * @request: a Call whose arguments do not stay where they were received
  * @rqstp: the thread's, of which it takes pages
  */
-void rpcrdma_pull_nothing(struct rpcrdma_request *request,
-			  struct svc_rqst *rqstp)
+void svcrdma_pull_inline(struct svcrdma_request *request,
+			 struct svc_rqst *rqstp)
 {
-	rqstp->rq_respages = &rqstp->rq_pages[pull_pages(request)];
+	rqstp->rq_respages = &rqstp->rq_pages[svcrdma_pull_pages(request)];
 	rqstp->rq_next_page = rqstp->rq_respages;
-	make_arguments(request, rqstp);
+	svcrdma_pull_make_arguments(request, rqstp);
 }

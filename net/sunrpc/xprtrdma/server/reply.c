@@ -5,7 +5,7 @@
  * 4.3).
  *
  * What is too much for one goes in several, one behind the other, and each but the
- * first is in the burst of another request, which carries it. No thread waits for
+ * first is in the rw_chain of another request, which carries it. No thread waits for
  * room or for the requester: that could keep all of them waiting.
  */
 #include <linux/sunrpc/auth.h>
@@ -17,12 +17,12 @@
  * Up to here it is cheaper to copy than to have the device gather pages: those
  * want a completion, and so a wakeup, to be let go of.
  */
-#define COPY_MAX	8192
+#define SVCRDMA_COPY_MAX	8192
 
 /**
- * struct reply - how a Reply travels
+ * struct svcrdma_reply - how a Reply travels
  * @request: the request
- * @carrier: whose burst is being filled; @request at first
+ * @carrier: whose rw_chain is being filled; @request at first
  * @res: the RPC message
  * @form: where its parts go
  * @uses_head: the device reads the page that holds the head and the tail
@@ -30,17 +30,17 @@
  *
  * Lives on the stack of xpo_sendto.
  */
-struct reply {
-	struct rpcrdma_request *request;
-	struct rpcrdma_request *carrier;
+struct svcrdma_reply {
+	struct svcrdma_request *request;
+	struct svcrdma_request *carrier;
 	const struct xdr_buf *res;
-	struct rpcrdma_reply_form form;
+	struct svcrdma_reply_form form;
 	bool uses_head;
 	u32 gathered;
 };
 
 /**
- * rpcrdma_result_payload - xpo_result_payload: note a DDP-eligible result
+ * svcrdma_result_payload - xpo_result_payload: note a DDP-eligible result
  * @rqstp: the thread's
  * @offset: octets into rq_res
  * @length: octets, without padding
@@ -50,12 +50,12 @@ struct reply {
  *
  * Return: 0.
  */
-int rpcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
+int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 			   unsigned int length)
 {
-	struct rpcrdma_request *request = rqstp->rq_xprt_ctxt;
-	struct rpcrdma_results *results;
-	struct rpcrdma_result *result;
+	struct svcrdma_request *request = rqstp->rq_xprt_ctxt;
+	struct svcrdma_results *results;
+	struct svcrdma_result *result;
 
 	switch (rqstp->rq_cred.cr_flavor) {
 	case RPC_AUTH_GSS_KRB5I:
@@ -75,78 +75,80 @@ int rpcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 }
 
 /*
- * A carrier's burst is done, or will never be posted. Who is the last that carries a
- * Reply has the pages of that go, too.
+ * A carrier's rw_chain is done, or will never be posted. Who is the last that
+ * carries a Reply has the pages of that go, too.
  */
-static void carrier_done(struct rpcrdma_request *carrier)
+static void svcrdma_reply_carrier_done(struct svcrdma_request *carrier)
 {
-	struct rpcrdma_request *request = carrier->carried;
+	struct svcrdma_request *request = carrier->carried;
 
-	rpcrdma_burst_destroy(carrier);
+	svcrdma_rw_chain_destroy(carrier);
 	if (carrier != request)
-		rpcrdma_request_put(carrier);
+		svcrdma_request_put(carrier);
 	if (refcount_dec_and_test(&request->carriers))
-		rpcrdma_request_put(request);
+		svcrdma_request_put(request);
 }
 
-static void part_written(struct rpcrdma_work *work, int status)
+static void svcrdma_reply_part_written(struct rpcrdma_work *work, int status)
 {
-	struct rpcrdma_request *carrier =
-		container_of(work, struct rpcrdma_request, burst.work);
+	struct svcrdma_request *carrier =
+		container_of(work, struct svcrdma_request, rw_chain.work);
 
-	rpcrdma_denied_note(carrier->carried, status);
-	carrier_done(carrier);
+	svcrdma_denied_note(carrier->carried, status);
+	svcrdma_reply_carrier_done(carrier);
 }
 
 /* Segments and the edges of parts add elements to those for whole pages. */
-static int init_writes(const struct reply *reply, struct rpcrdma_burst *burst)
+static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
+				     struct svcrdma_rw_chain *chain)
 {
-	const struct rpcrdma_request *request = reply->request;
-	unsigned int transfers = 0, sg = 1;
+	const struct svcrdma_request *request = reply->request;
+	unsigned int rws = 0, sg = 1;
 
 	if (reply->form.written) {
-		transfers = request->msg.num_segments;
-		sg += DIV_ROUND_UP(reply->form.written, PAGE_SIZE) + transfers;
+		rws = request->msg.num_segments;
+		sg += DIV_ROUND_UP(reply->form.written, PAGE_SIZE) + rws;
 	}
 	if (request->msg.proc == RPCRDMA_NOMSG)
 		sg += 2 * reply->form.num_parts;
-	return rpcrdma_burst_init(burst, DMA_TO_DEVICE, transfers, sg);
+	return svcrdma_rw_chain_init(chain, DMA_TO_DEVICE, rws, sg);
 }
 
 /*
  * The chain is long enough: it leaves when there is room, and what comes behind it
- * is for the burst of another request.
+ * is for the rw_chain of another request.
  */
-static int carry_on(struct reply *reply)
+static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 {
-	struct rpcrdma_request *full = reply->carrier;
-	struct rpcrdma_request *next;
+	struct svcrdma_request *full = reply->carrier;
+	struct svcrdma_request *next;
 	int ret;
 
-	next = rpcrdma_request_get(full->service);
+	next = svcrdma_request_get(full->service);
 	if (!next)
 		return -ENOMEM;
-	ret = init_writes(reply, &next->burst);
+	ret = svcrdma_reply_init_writes(reply, &next->rw_chain);
 	if (ret) {
-		rpcrdma_request_put(next);
+		svcrdma_request_put(next);
 		return ret;
 	}
 	next->carried = reply->request;
 	refcount_inc(&reply->request->carriers);
-	full->burst.work.done = part_written;
-	ret = rpcrdma_burst_post(full);
+	full->rw_chain.work.done = svcrdma_reply_part_written;
+	ret = svcrdma_rw_chain_post(full);
 	/* If that failed, the end of the Reply is the end of both. */
 	if (ret)
-		carrier_done(next);
+		svcrdma_reply_carrier_done(next);
 	else
 		reply->carrier = next;
 	return ret;
 }
 
 /* Write a piece of the Reply to the requester's memory. */
-static int write_piece(void *data, const struct rpcrdma_piece *piece)
+static int svcrdma_reply_write_piece(void *data,
+				     const struct svcrdma_piece *piece)
 {
-	struct reply *reply = data;
+	struct svcrdma_reply *reply = data;
 	const struct xdr_buf *res = reply->res;
 	u32 written = 0;
 	int ret;
@@ -155,48 +157,50 @@ static int write_piece(void *data, const struct rpcrdma_piece *piece)
 	    piece->at + piece->octets > res->head[0].iov_len + res->page_len)
 		reply->uses_head = true;
 	for (;;) {
-		ret = rpcrdma_burst_add(reply->carrier, res,
-					piece->at + written,
-					piece->octets - written,
-					piece->segment, piece->skip + written);
+		ret = svcrdma_rw_chain_add(reply->carrier, res,
+					   piece->at + written,
+					   piece->octets - written,
+					   piece->segment,
+					   piece->skip + written);
 		if (ret < 0)
 			return ret;
 		written += ret;
 		if (written == piece->octets)
 			return 0;
-		ret = carry_on(reply);
+		ret = svcrdma_reply_next_carrier(reply);
 		if (ret)
 			return ret;
 	}
 }
 
 /**
- * rpcrdma_service_send_get - take a Send context
+ * svcrdma_service_send_get - take a Send context
  * @service: the connection
  *
- * There is one for each thread that server_has_wspace() lets begin, unless there
- * was no memory to make it.
+ * There is one for each thread that svcrdma_xprt_has_wspace() lets begin, unless
+ * there was no memory to make it.
  *
  * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps until
  * there is one.
  * Return: a Send, or NULL if the connection is closing.
  */
-struct rpcrdma_send *rpcrdma_service_send_get(struct rpcrdma_service *service)
+struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service)
 {
 	struct rpcrdma_send *send;
-	int returns;
+	int seq;
 
 	do {
-		returns = atomic_read_acquire(&service->returns);
+		seq = atomic_read_acquire(&service->resource_seq);
 		send = rpcrdma_send_get(service->conn);
 		if (send)
 			return send;
-	} while (rpcrdma_service_wait(service, returns));
+	} while (svcrdma_service_wait(service, seq));
 	return NULL;
 }
 
-static int copy_octets(struct rpcrdma_send *send, const struct xdr_buf *res,
-		       u32 at, u32 octets)
+static int svcrdma_reply_copy_octets(struct rpcrdma_send *send,
+				     const struct xdr_buf *res, u32 at,
+				     u32 octets)
 {
 	int ret;
 
@@ -207,31 +211,34 @@ static int copy_octets(struct rpcrdma_send *send, const struct xdr_buf *res,
 	return ret;
 }
 
-static int copy_parts(struct reply *reply, struct rpcrdma_send *send)
+static int svcrdma_reply_copy_parts(struct svcrdma_reply *reply,
+				    struct rpcrdma_send *send)
 {
 	unsigned int i;
 	int ret = 0;
 
 	for (i = 0; i < reply->form.num_parts && !ret; i++)
-		ret = copy_octets(send, reply->res, reply->form.part[i].at,
-				  reply->form.part[i].len);
+		ret = svcrdma_reply_copy_octets(send, reply->res,
+						reply->form.part[i].at,
+						reply->form.part[i].len);
 	return ret;
 }
 
 /* Worth gathering, and possible: the page list as it is, and the tail. */
-static bool can_gather(const struct reply *reply)
+static bool svcrdma_reply_can_gather(const struct svcrdma_reply *reply)
 {
 	struct rpcrdma_conn *conn = reply->request->service->conn;
 	const struct xdr_buf *res = reply->res;
 	unsigned int pages;
 
-	if (res->page_len <= COPY_MAX || reply->form.len != res->len)
+	if (res->page_len <= SVCRDMA_COPY_MAX || reply->form.len != res->len)
 		return false;
 	pages = DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE);
 	return pages + !!res->tail[0].iov_len <= conn->send_sges;
 }
 
-static int gather_pages(struct reply *reply, struct rpcrdma_send *send)
+static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply,
+				      struct rpcrdma_send *send)
 {
 	const struct xdr_buf *res = reply->res;
 	const struct kvec *tail = &res->tail[0];
@@ -240,7 +247,7 @@ static int gather_pages(struct reply *reply, struct rpcrdma_send *send)
 	u32 left = res->page_len;
 	int ret;
 
-	ret = copy_octets(send, res, 0, res->head[0].iov_len);
+	ret = svcrdma_reply_copy_octets(send, res, 0, res->head[0].iov_len);
 	while (left && !ret) {
 		u32 len = min_t(u32, left, PAGE_SIZE - offset);
 
@@ -259,7 +266,8 @@ static int gather_pages(struct reply *reply, struct rpcrdma_send *send)
 }
 
 /* The header, and behind it what goes inline */
-static int fill_send(struct reply *reply, struct rpcrdma_send *send)
+static int svcrdma_reply_fill_send(struct svcrdma_reply *reply,
+				   struct rpcrdma_send *send)
 {
 	const struct rpcrdma_message *msg = &reply->request->msg;
 	int len;
@@ -270,13 +278,14 @@ static int fill_send(struct reply *reply, struct rpcrdma_send *send)
 	send->len = len;
 	if (msg->proc == RPCRDMA_NOMSG)
 		return 0;
-	if (can_gather(reply))
-		return gather_pages(reply, send);
-	return copy_parts(reply, send);
+	if (svcrdma_reply_can_gather(reply))
+		return svcrdma_reply_gather_pages(reply, send);
+	return svcrdma_reply_copy_parts(reply, send);
 }
 
-static void choose_invalidation(const struct rpcrdma_request *request,
-				struct rpcrdma_send *send)
+static void
+svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,
+				  struct rpcrdma_send *send)
 {
 	if (!request->invalidate)
 		return;
@@ -289,8 +298,8 @@ static void choose_invalidation(const struct rpcrdma_request *request,
  * came last reaches into, such as RPCSEC_GSS's checksum. NFSv2's READLINK has an
  * array of its own, of a page that is counted.
  */
-static struct page **pages_end(const struct reply *reply,
-			       const struct svc_rqst *rqstp)
+static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
+					     const struct svc_rqst *rqstp)
 {
 	const struct xdr_buf *res = reply->res;
 
@@ -306,12 +315,13 @@ static struct page **pages_end(const struct reply *reply,
  * the thread gets new ones; those it does not read stay with the thread. All
  * others are the core's to free, for they may belong to the page cache.
  */
-static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
+static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply,
+				     struct svc_rqst *rqstp)
 {
-	struct rpcrdma_request *request = reply->request;
+	struct svcrdma_request *request = reply->request;
 	unsigned int num_pages = request->num_pages;
 	struct page **page = rqstp->rq_respages;
-	struct page **end = pages_end(reply, rqstp);
+	struct page **end = svcrdma_reply_pages_end(reply, rqstp);
 
 	if (!reply->form.written && !reply->gathered) {
 		/* The head's page is always the thread's own. */
@@ -331,33 +341,36 @@ static void keep_pages(struct reply *reply, struct svc_rqst *rqstp)
 	rqstp->rq_next_page = rqstp->rq_respages;
 }
 
-static void reply_done(struct rpcrdma_work *work, int status)
+static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 {
 	struct rpcrdma_send *send =
 		container_of(work, struct rpcrdma_send, work);
-	struct rpcrdma_request *carrier = send->private;
+	struct svcrdma_request *carrier = send->private;
 
 	rpcrdma_send_put(send);
 	if (!carrier)
 		return;
-	rpcrdma_denied_note(carrier->carried, status);
-	carrier_done(carrier);
+	svcrdma_denied_note(carrier->carried, status);
+	svcrdma_reply_carrier_done(carrier);
 }
 
-static int prepare_chain(struct reply *reply, struct rpcrdma_send *send)
+static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply,
+				       struct rpcrdma_send *send)
 {
-	struct rpcrdma_request *request = reply->request;
+	struct svcrdma_request *request = reply->request;
 	int ret;
 
-	ret = rpcrdma_reply_walk(&reply->form, &request->msg,
-				 &request->results, write_piece, reply);
-	return ret ?: fill_send(reply, send);
+	ret = svcrdma_reply_walk(&reply->form, &request->msg,
+				 &request->results, svcrdma_reply_write_piece,
+				 reply);
+	return ret ?: svcrdma_reply_fill_send(reply, send);
 }
 
 /* The last chain, and the Send behind it */
-static int post_chain(struct reply *reply, struct rpcrdma_send *send)
+static int svcrdma_reply_post_chain(struct svcrdma_reply *reply,
+				    struct rpcrdma_send *send)
 {
-	struct rpcrdma_request *request = reply->request;
+	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_conn *conn = request->service->conn;
 	bool lasting = reply->form.written || reply->gathered;
 	int ret;
@@ -371,12 +384,12 @@ static int post_chain(struct reply *reply, struct rpcrdma_send *send)
 
 	/* The request waits for the device only if that has its pages. */
 	send->private = lasting ? reply->carrier : NULL;
-	send->work.done = reply_done;
+	send->work.done = svcrdma_reply_done;
 	ret = rpcrdma_send_post_later(send,
-				      rpcrdma_burst_chain(reply->carrier,
-							  &send->wr), lasting);
+				      svcrdma_rw_chain_wrs(reply->carrier,
+							   &send->wr), lasting);
 	if (!ret && !lasting)
-		carrier_done(reply->carrier);
+		svcrdma_reply_carrier_done(reply->carrier);
 	return ret;
 }
 
@@ -384,46 +397,48 @@ static int post_chain(struct reply *reply, struct rpcrdma_send *send)
  * Between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The device may read the
  * pages already when this fails.
  */
-static int post_reply(struct reply *reply, struct svc_rqst *rqstp)
+static int svcrdma_reply_post(struct svcrdma_reply *reply,
+			      struct svc_rqst *rqstp)
 {
-	struct rpcrdma_request *request = reply->request;
+	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_send *send;
 	int ret;
 
-	send = rpcrdma_service_send_get(request->service);
+	send = svcrdma_service_send_get(request->service);
 	if (!send) {
-		rpcrdma_request_put(request);
+		svcrdma_request_put(request);
 		return -ENOTCONN;
 	}
-	ret = init_writes(reply, &request->burst);
+	ret = svcrdma_reply_init_writes(reply, &request->rw_chain);
 	if (ret) {
 		rpcrdma_send_put(send);
-		rpcrdma_request_put(request);
+		svcrdma_request_put(request);
 		return ret;
 	}
 	reply->carrier = request;
 	request->carried = request;
 	refcount_set(&request->carriers, 1);
 
-	ret = prepare_chain(reply, send);
-	choose_invalidation(request, send);
+	ret = svcrdma_reply_prepare_chain(reply, send);
+	svcrdma_reply_choose_invalidation(request, send);
 	if (ret)
 		reply->uses_head = true;
-	keep_pages(reply, rqstp);
+	svcrdma_reply_keep_pages(reply, rqstp);
 	if (!ret)
-		ret = post_chain(reply, send);
+		ret = svcrdma_reply_post_chain(reply, send);
 	if (ret) {
 		rpcrdma_send_put(send);
-		carrier_done(reply->carrier);
+		svcrdma_reply_carrier_done(reply->carrier);
 	}
 	return ret;
 }
 
 /* Whatever becomes of it, the request is not the caller's any more. */
-static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+static int svcrdma_reply_send(struct svcrdma_request *request,
+			      struct svc_rqst *rqstp)
 {
-	struct rpcrdma_service *service = request->service;
-	struct reply reply = {
+	struct svcrdma_service *service = request->service;
+	struct svcrdma_reply reply = {
 		.request = request,
 		.res = &rqstp->rq_res,
 	};
@@ -431,30 +446,30 @@ static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	int ret;
 
 	rpcrdma_wire_make_reply(&request->msg, RPCRDMA_MSG,
-				rpcrdma_service_grant(service,
+				svcrdma_service_grant(service,
 						      request->msg.credits));
-	if (rpcrdma_reply_choose(&reply.form, &request->msg, &request->results,
+	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results,
 				 reply.res,
 				 service->conn->agreement.reply_threshold)) {
-		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return len;
 	}
 	if (!rpcrdma_conn_enter(service->conn)) {
-		rpcrdma_request_put(request);
+		svcrdma_request_put(request);
 		return -ENOTCONN;
 	}
 	if (reply.form.written)
-		rpcrdma_count(RPCRDMA_STAT_WRITE);
-	ret = post_reply(&reply, rqstp);
+		svcrdma_count(SVCRDMA_STAT_WRITE);
+	ret = svcrdma_reply_post(&reply, rqstp);
 	/* The core does not try again, so the requester has to. */
 	if (ret)
-		rpcrdma_service_close(service);
+		svcrdma_service_close(service);
 	rpcrdma_conn_leave(service->conn);
 	return ret ?: len;
 }
 
 /**
- * rpcrdma_sendto - xpo_sendto: answer a Call
+ * svcrdma_sendto - xpo_sendto: answer a Call
  * @rqstp: the thread's
  *
  * The arguments are not needed any more, so the receive buffer that holds them
@@ -463,38 +478,38 @@ static int send_reply(struct rpcrdma_request *request, struct svc_rqst *rqstp)
  * Return: octets of RPC message, or a negative errno. Then the connection is
  * closed, or about to be.
  */
-int rpcrdma_sendto(struct svc_rqst *rqstp)
+int svcrdma_sendto(struct svc_rqst *rqstp)
 {
-	struct rpcrdma_request *request = rqstp->rq_xprt_ctxt;
+	struct svcrdma_request *request = rqstp->rq_xprt_ctxt;
 
 	if (svc_xprt_is_dead(rqstp->rq_xprt))
 		return -ENOTCONN;
 	rqstp->rq_xprt_ctxt = NULL;
 	if (!READ_ONCE(request->service->replied))
 		WRITE_ONCE(request->service->replied, true);
-	rpcrdma_request_give_back_recv(request);
-	return send_reply(request, rqstp);
+	svcrdma_request_put_recv(request);
+	return svcrdma_reply_send(request, rqstp);
 }
 
-static int post_error(struct rpcrdma_request *request,
-		      enum rpcrdma_errcode error)
+static int svcrdma_reply_post_error(struct svcrdma_request *request,
+				    enum rpcrdma_errcode error)
 {
 	struct rpcrdma_conn *conn = request->service->conn;
 	struct rpcrdma_message *msg = &request->msg;
 	struct rpcrdma_send *send;
 	int ret;
 
-	send = rpcrdma_service_send_get(request->service);
+	send = svcrdma_service_send_get(request->service);
 	if (!send)
 		return -ENOTCONN;
 	rpcrdma_wire_make_error(msg, error,
-				rpcrdma_service_grant(request->service, 0));
+				svcrdma_service_grant(request->service, 0));
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto out;
 	send->len = ret;
 	send->private = NULL;
-	send->work.done = reply_done;
+	send->work.done = svcrdma_reply_done;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
 	ret = rpcrdma_send_post_later(send, &send->wr, false);
 out:
@@ -504,25 +519,25 @@ out:
 }
 
 /**
- * rpcrdma_reply_error - answer a Call by RDMA_ERROR
+ * svcrdma_reply_error - answer a Call by RDMA_ERROR
  * @request: the request, which is not the caller's any more
  * @error: RPCRDMA_ERR_VERS or RPCRDMA_ERR_CHUNK
  *
  * RFC 8166 section 4.5.
  */
-void rpcrdma_reply_error(struct rpcrdma_request *request,
+void svcrdma_reply_error(struct svcrdma_request *request,
 			 enum rpcrdma_errcode error)
 {
-	struct rpcrdma_service *service = request->service;
+	struct svcrdma_service *service = request->service;
 	int ret = -ENOTCONN;
 
-	rpcrdma_count(RPCRDMA_STAT_ERRORS);
-	rpcrdma_request_give_back_recv(request);
+	svcrdma_count(SVCRDMA_STAT_ERRORS);
+	svcrdma_request_put_recv(request);
 	if (rpcrdma_conn_enter(service->conn)) {
-		ret = post_error(request, error);
+		ret = svcrdma_reply_post_error(request, error);
 		rpcrdma_conn_leave(service->conn);
 	}
-	rpcrdma_request_put(request);
+	svcrdma_request_put(request);
 	if (ret)
-		rpcrdma_service_close(service);
+		svcrdma_service_close(service);
 }

@@ -10,40 +10,41 @@
 #include "server_private.h"
 #include "../trace.h"
 
-static struct kmem_cache *request_cache;
+static struct kmem_cache *svcrdma_request_cache;
 
 /**
- * rpcrdma_request_init - make room for requests
+ * svcrdma_request_init - make room for requests
  *
  * Return: 0 or -ENOMEM.
  */
-int rpcrdma_request_init(void)
+int svcrdma_request_init(void)
 {
-	request_cache = kmem_cache_create("rpcrdma_request",
-					  sizeof(struct rpcrdma_request), 0,
-					  SLAB_HWCACHE_ALIGN, NULL);
-	return request_cache ? 0 : -ENOMEM;
+	svcrdma_request_cache = kmem_cache_create("svcrdma_request",
+						  sizeof(struct svcrdma_request),
+						  0, SLAB_HWCACHE_ALIGN, NULL);
+	return svcrdma_request_cache ? 0 : -ENOMEM;
 }
 
 /**
- * rpcrdma_request_exit - undo rpcrdma_request_init()
+ * svcrdma_request_exit - undo svcrdma_request_init()
  */
-void rpcrdma_request_exit(void)
+void svcrdma_request_exit(void)
 {
-	kmem_cache_destroy(request_cache);
+	kmem_cache_destroy(svcrdma_request_cache);
 }
 
-static struct rpcrdma_request *request_alloc(struct rpcrdma_service *service)
+static struct svcrdma_request *
+svcrdma_request_alloc(struct svcrdma_service *service)
 {
-	struct rpcrdma_request *request;
+	struct svcrdma_request *request;
 
-	request = kmem_cache_alloc(request_cache, GFP_KERNEL);
+	request = kmem_cache_alloc(svcrdma_request_cache, GFP_KERNEL);
 	if (!request)
 		return NULL;
 	request->pages = kcalloc(service->max_pages, sizeof(*request->pages),
 				 GFP_KERNEL);
 	if (!request->pages) {
-		kmem_cache_free(request_cache, request);
+		kmem_cache_free(svcrdma_request_cache, request);
 		return NULL;
 	}
 	request->service = service;
@@ -53,19 +54,20 @@ static struct rpcrdma_request *request_alloc(struct rpcrdma_service *service)
 }
 
 /* The end of a request that is in no list and holds nothing */
-static void request_free(struct rpcrdma_request *request)
+static void svcrdma_request_free(struct svcrdma_request *request)
 {
 	kfree(request->pages);
-	kmem_cache_free(request_cache, request);
+	kmem_cache_free(svcrdma_request_cache, request);
 }
 
 /* Caller holds service->lock. */
-static struct rpcrdma_request *take_idle(struct rpcrdma_service *service)
+static struct svcrdma_request *
+svcrdma_request_take_idle(struct svcrdma_service *service)
 {
-	struct rpcrdma_request *request;
+	struct svcrdma_request *request;
 
 	request = list_first_entry_or_null(&service->idle,
-					   struct rpcrdma_request, list);
+					   struct svcrdma_request, list);
 	if (request) {
 		list_del(&request->list);
 		service->num_idle--;
@@ -74,7 +76,7 @@ static struct rpcrdma_request *take_idle(struct rpcrdma_service *service)
 }
 
 /**
- * rpcrdma_request_get - take a request
+ * svcrdma_request_get - take a request
  * @service: the connection
  *
  * As many are kept as were ever in use at a time, up to service->max_idle, so
@@ -82,40 +84,40 @@ static struct rpcrdma_request *take_idle(struct rpcrdma_service *service)
  *
  * Return: a request without a message, or NULL if memory is short.
  */
-struct rpcrdma_request *rpcrdma_request_get(struct rpcrdma_service *service)
+struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
 {
-	struct rpcrdma_request *request;
+	struct svcrdma_request *request;
 
 	spin_lock(&service->lock);
-	request = take_idle(service);
+	request = svcrdma_request_take_idle(service);
 	spin_unlock(&service->lock);
-	return request ?: request_alloc(service);
+	return request ?: svcrdma_request_alloc(service);
 }
 
 /**
- * rpcrdma_request_give_back_recv - let the next message be received
+ * svcrdma_request_put_recv - let the next message be received
  * @request: a request that is done with its arguments
  */
-void rpcrdma_request_give_back_recv(struct rpcrdma_request *request)
+void svcrdma_request_put_recv(struct svcrdma_request *request)
 {
 	struct rpcrdma_recv *recv = request->recv;
 
 	if (!recv)
 		return;
 	request->recv = NULL;
-	atomic_dec(&request->service->here);
+	atomic_dec(&request->service->calls_held);
 	rpcrdma_recv_put(recv);
 }
 
 /**
- * rpcrdma_request_put - give back a request, and all it holds
- * @request: one whose burst is destroyed
+ * svcrdma_request_put - give back a request, and all it holds
+ * @request: one whose rw_chain is destroyed
  */
-void rpcrdma_request_put(struct rpcrdma_request *request)
+void svcrdma_request_put(struct svcrdma_request *request)
 {
-	struct rpcrdma_service *service = request->service;
+	struct svcrdma_service *service = request->service;
 
-	rpcrdma_request_give_back_recv(request);
+	svcrdma_request_put_recv(request);
 	if (request->num_pages)
 		release_pages(request->pages, request->num_pages);
 	request->num_pages = 0;
@@ -128,19 +130,19 @@ void rpcrdma_request_put(struct rpcrdma_request *request)
 	}
 	spin_unlock(&service->lock);
 	if (request)
-		request_free(request);
+		svcrdma_request_free(request);
 }
 
 /**
- * rpcrdma_request_discard - drop what nobody will take up any more
+ * svcrdma_request_discard - drop what nobody will take up any more
  * @service: the connection, detached: nothing is added from here on
  *
  * The svc_xprt may stay for as long as nfsd knows the client; pages and
  * messages need not.
  */
-void rpcrdma_request_discard(struct rpcrdma_service *service)
+void svcrdma_request_discard(struct svcrdma_service *service)
 {
-	struct rpcrdma_request *request, *next_request;
+	struct svcrdma_request *request, *next_request;
 	struct rpcrdma_recv *recv, *next_recv;
 	LIST_HEAD(received);
 	LIST_HEAD(waiting);
@@ -149,8 +151,8 @@ void rpcrdma_request_discard(struct rpcrdma_service *service)
 	spin_lock(&service->lock);
 	list_splice_init(&service->received, &received);
 	list_splice_init(&service->dropped, &received);
-	list_splice_init(&service->pulled, &waiting);
-	list_splice_init(&service->starved, &waiting);
+	list_splice_init(&service->resume, &waiting);
+	list_splice_init(&service->read_waiters, &waiting);
 	list_splice_init(&service->idle, &idle);
 	service->num_idle = 0;
 	service->max_idle = 0;
@@ -159,30 +161,31 @@ void rpcrdma_request_discard(struct rpcrdma_service *service)
 	list_for_each_entry_safe(recv, next_recv, &received, list)
 		rpcrdma_recv_put(recv);
 	list_for_each_entry_safe(request, next_request, &waiting, list)
-		rpcrdma_request_put(request);
+		svcrdma_request_put(request);
 	list_for_each_entry_safe(request, next_request, &idle, list)
-		request_free(request);
+		svcrdma_request_free(request);
 }
 
 /* Return: false if the RPC server has let go. Caller holds the lock. */
-static bool service_add(struct rpcrdma_service *service,
-			struct list_head *entry, struct list_head *list)
+static bool svcrdma_service_add(struct svcrdma_service *service,
+				struct list_head *entry, struct list_head *list)
 {
 	if (service->detached)
 		return false;
 	list_add_tail(entry, list);
-	rpcrdma_service_wake(service);
+	svcrdma_service_wake(service);
 	return true;
 }
 
 /* The same for who does not hold the lock. */
-static bool service_hand_over(struct rpcrdma_service *service,
-			      struct list_head *entry, struct list_head *list)
+static bool svcrdma_service_hand_over(struct svcrdma_service *service,
+				      struct list_head *entry,
+				      struct list_head *list)
 {
 	bool taken;
 
 	spin_lock(&service->lock);
-	taken = service_add(service, entry, list);
+	taken = svcrdma_service_add(service, entry, list);
 	spin_unlock(&service->lock);
 	return taken;
 }
@@ -192,53 +195,56 @@ static bool service_hand_over(struct rpcrdma_service *service,
  * requester a credit, so it is put behind the others, and the thread waits as
  * long as the RPC server has one wait that finds no pages.
  */
-static void retry_later(struct rpcrdma_service *service,
-			struct rpcrdma_recv *recv)
+static void svcrdma_request_retry_later(struct svcrdma_service *service,
+					struct rpcrdma_recv *recv)
 {
 	memalloc_retry_wait(GFP_KERNEL);
-	if (!service_hand_over(service, &recv->list, &service->received))
+	if (!svcrdma_service_hand_over(service, &recv->list,
+				       &service->received))
 		rpcrdma_recv_put(recv);
 }
 
 /**
- * rpcrdma_received - a message arrived
+ * svcrdma_received - a message arrived
  * @conn: the connection
  * @recv: the message
  *
  * Context: a callback of the connection.
  */
-void rpcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
-	struct rpcrdma_service *service = conn->role;
+	struct svcrdma_service *service = conn->role;
 	bool taken;
 
-	rpcrdma_count(RPCRDMA_STAT_RECV);
+	svcrdma_count(SVCRDMA_STAT_RECV);
 	spin_lock(&service->lock);
-	taken = service_add(service, &recv->list, &service->received);
+	taken = svcrdma_service_add(service, &recv->list, &service->received);
 	if (taken)
-		rpcrdma_grant_call(&service->grant,
-				   atomic_inc_return(&service->here), jiffies);
+		svcrdma_grant_call(&service->grant,
+				   atomic_inc_return(&service->calls_held),
+				   jiffies);
 	spin_unlock(&service->lock);
 	if (!taken)
 		rpcrdma_recv_put(recv);
 }
 
 /**
- * rpcrdma_request_pulled - what was posted to read a request's chunks is done
+ * svcrdma_request_resume - what was posted to read a request's chunks is done
  * @request: a request
  *
  * Context: a callback of the connection.
  */
-void rpcrdma_request_pulled(struct rpcrdma_request *request)
+void svcrdma_request_resume(struct svcrdma_request *request)
 {
-	struct rpcrdma_service *service = request->service;
+	struct svcrdma_service *service = request->service;
 
-	if (!service_hand_over(service, &request->list, &service->pulled))
-		rpcrdma_request_put(request);
+	if (!svcrdma_service_hand_over(service, &request->list,
+				       &service->resume))
+		svcrdma_request_put(request);
 }
 
 /**
- * rpcrdma_request_feed - let the next of those that starve read on
+ * svcrdma_read_wake - let the next of those that wait to read go on
  * @service: the connection
  *
  * For whoever has given back what they wait for, or found that there is some
@@ -247,59 +253,60 @@ void rpcrdma_request_pulled(struct rpcrdma_request *request)
  *
  * Context: a full barrier behind what was given back.
  */
-void rpcrdma_request_feed(struct rpcrdma_service *service)
+void svcrdma_read_wake(struct svcrdma_service *service)
 {
-	struct rpcrdma_request *request;
+	struct svcrdma_request *request;
 
-	if (list_empty(&service->starved) || !rpcrdma_service_may_read(service))
+	if (list_empty(&service->read_waiters) ||
+	    !svcrdma_read_may_start(service))
 		return;
 	spin_lock(&service->lock);
-	request = list_first_entry_or_null(&service->starved,
-					   struct rpcrdma_request, list);
+	request = list_first_entry_or_null(&service->read_waiters,
+					   struct svcrdma_request, list);
 	/* If it is detached, they are about to be discarded. */
 	if (request && !service->detached) {
-		list_move_tail(&request->list, &service->pulled);
-		rpcrdma_service_wake(service);
+		list_move_tail(&request->list, &service->resume);
+		svcrdma_service_wake(service);
 	}
 	spin_unlock(&service->lock);
 }
 
 /**
- * rpcrdma_request_starve - have a request wait until others have read theirs
+ * svcrdma_read_wait - have a request wait until others have read theirs
  * @request: a request that is not the caller's any more
- * @returns: service->returns before the caller found that it has to wait
+ * @seq: service->resource_seq before the caller found that it has to wait
  */
-void rpcrdma_request_starve(struct rpcrdma_request *request, int returns)
+void svcrdma_read_wait(struct svcrdma_request *request, int seq)
 {
-	struct rpcrdma_service *service = request->service;
+	struct svcrdma_service *service = request->service;
 	bool detached;
 
-	rpcrdma_count(RPCRDMA_STAT_SQ_STARVE);
+	svcrdma_count(SVCRDMA_STAT_SQ_STARVE);
 	spin_lock(&service->lock);
 	detached = service->detached;
 	if (!detached)
-		list_add_tail(&request->list, &service->starved);
+		list_add_tail(&request->list, &service->read_waiters);
 	spin_unlock(&service->lock);
 	if (detached) {
-		rpcrdma_request_put(request);
+		svcrdma_request_put(request);
 		return;
 	}
 	/* Who gave something back meanwhile may not have seen it in the list. */
 	smp_mb();
-	if (atomic_read(&service->returns) != returns)
-		rpcrdma_request_feed(service);
+	if (atomic_read(&service->resource_seq) != seq)
+		svcrdma_read_wake(service);
 }
 
 /**
- * struct next - what a thread is to do next
- * @pulled: a request to be taken up again; else
+ * struct svcrdma_next - what a thread is to do next
+ * @resume: a request to be taken up again; else
  * @recv: a message, and
  * @idle: a request to be used for it, if there is one
  */
-struct next {
-	struct rpcrdma_request *pulled;
+struct svcrdma_next {
+	struct svcrdma_request *resume;
 	struct rpcrdma_recv *recv;
-	struct rpcrdma_request *idle;
+	struct svcrdma_request *idle;
 };
 
 /*
@@ -307,31 +314,32 @@ struct next {
  * has waited for them longer. XPT_DATA is cleared under the lock under which it
  * is set, so no message is left behind.
  */
-static struct next take_next(struct rpcrdma_service *service)
+static struct svcrdma_next
+svcrdma_request_take_next(struct svcrdma_service *service)
 {
-	struct next next = {};
+	struct svcrdma_next next = {};
 
 	spin_lock(&service->lock);
-	next.pulled = list_first_entry_or_null(&service->pulled,
-					       struct rpcrdma_request, list);
-	if (next.pulled)
-		list_del(&next.pulled->list);
+	next.resume = list_first_entry_or_null(&service->resume,
+					       struct svcrdma_request, list);
+	if (next.resume)
+		list_del(&next.resume->list);
 	else
 		next.recv = list_first_entry_or_null(&service->received,
 						     struct rpcrdma_recv, list);
 	if (next.recv) {
 		list_del(&next.recv->list);
-		next.idle = take_idle(service);
+		next.idle = svcrdma_request_take_idle(service);
 	}
-	if (list_empty(&service->pulled) && list_empty(&service->received))
+	if (list_empty(&service->resume) && list_empty(&service->received))
 		clear_bit(XPT_DATA, &service->xprt.xpt_flags);
 	spin_unlock(&service->lock);
 	return next;
 }
 
 /* All octets inline: they stay where they were received. */
-static void inline_arguments(struct rpcrdma_request *request,
-			     struct svc_rqst *rqstp)
+static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
+					     struct svc_rqst *rqstp)
 {
 	struct xdr_buf *arg = &rqstp->rq_arg;
 
@@ -351,16 +359,17 @@ static void inline_arguments(struct rpcrdma_request *request,
  *
  * Return: octets, or zero if it must not get them.
  */
-static int hand_over(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+static int svcrdma_request_hand_over(struct svcrdma_request *request,
+				     struct svc_rqst *rqstp)
 {
 	const struct kvec *head = &rqstp->rq_arg.head[0];
 	struct svc_xprt *xprt = rqstp->rq_xprt;
 
-	if (rpcrdma_call_cut(head->iov_base, head->iov_len)) {
-		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	if (svcrdma_call_truncated(head->iov_base, head->iov_len)) {
+		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return 0;
 	}
-	request->again = !rpcrdma_call_gss(head->iov_base, head->iov_len);
+	request->again = !svcrdma_call_gss(head->iov_base, head->iov_len);
 	rqstp->rq_xprt_ctxt = request;
 	/* Only the duplicate request cache reads this, to tell peers apart. */
 	rqstp->rq_prot = XPRT_TRANSPORT_RDMA;
@@ -374,34 +383,35 @@ static int hand_over(struct rpcrdma_request *request, struct svc_rqst *rqstp)
 	return rqstp->rq_arg.len;
 }
 
-static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
+static int svcrdma_request_take_up_call(struct svcrdma_request *request,
+					struct svc_rqst *rqstp)
 {
-	struct rpcrdma_service *service = request->service;
+	struct svcrdma_service *service = request->service;
 	struct rpcrdma_conn *conn = service->conn;
 
 	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
-	if (rpcrdma_denied_before(request)) {
-		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	if (svcrdma_denied_before(request)) {
+		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return 0;
 	}
 	request->invalidate = conn->agreement.remote_inv &&
-			      rpcrdma_choose_handle(&request->msg,
+			      svcrdma_choose_handle(&request->msg,
 						    &request->handle);
-	request->args = rpcrdma_choose_args(&request->msg, request->recv->data +
+	request->args = svcrdma_choose_args(&request->msg, request->recv->data +
 					    request->msg.header_len);
-	if (request->args == RPCRDMA_ARGS_INLINE) {
-		inline_arguments(request, rqstp);
-		return hand_over(request, rqstp);
+	if (request->args == SVCRDMA_ARGS_INLINE) {
+		svcrdma_request_inline_arguments(request, rqstp);
+		return svcrdma_request_hand_over(request, rqstp);
 	}
-	if (rpcrdma_pull_refused(request, rqstp)) {
-		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	if (svcrdma_pull_refused(request, rqstp)) {
+		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return 0;
 	}
-	if (!rpcrdma_pull_needed(&request->msg)) {
-		rpcrdma_pull_nothing(request, rqstp);
-		return hand_over(request, rqstp);
+	if (!svcrdma_pull_needed(&request->msg)) {
+		svcrdma_pull_inline(request, rqstp);
+		return svcrdma_request_hand_over(request, rqstp);
 	}
-	rpcrdma_pull_start(request, rqstp);
+	svcrdma_pull_start(request, rqstp);
 	return 0;
 }
 
@@ -409,7 +419,8 @@ static int take_up_call(struct rpcrdma_request *request, struct svc_rqst *rqstp)
  * A header too broken to tell its direction is that of a Reply if a backward Call
  * with its XID waits for one: then it must not be answered.
  */
-static enum rpcrdma_verdict decode(struct rpcrdma_request *request)
+static enum rpcrdma_verdict
+svcrdma_request_decode(struct svcrdma_request *request)
 {
 	bool backward = READ_ONCE(request->service->xprt.xpt_bc_xprt);
 	struct rpcrdma_message *msg = &request->msg;
@@ -418,64 +429,66 @@ static enum rpcrdma_verdict decode(struct rpcrdma_request *request)
 	verdict = rpcrdma_wire_decode(msg, request->recv->data,
 				      request->recv->len, RPCRDMA_RESPONDER,
 				      backward);
-	if (backward && msg->direction == RPCRDMA_UNTOLD &&
-	    rpcrdma_callback_waits(request->service, msg->xid))
+	if (backward && msg->direction == RPCRDMA_DIRECTION_UNKNOWN &&
+	    svcrdma_callback_waits(request->service, msg->xid))
 		return RPCRDMA_DROP;
 	return verdict;
 }
 
-static int take_up_message(struct rpcrdma_service *service,
-			   const struct next *next, struct svc_rqst *rqstp)
+static int svcrdma_request_take_up_message(struct svcrdma_service *service,
+					   const struct svcrdma_next *next,
+					   struct svc_rqst *rqstp)
 {
-	struct rpcrdma_request *request = next->idle ?: request_alloc(service);
+	struct svcrdma_request *request =
+		next->idle ?: svcrdma_request_alloc(service);
 	struct rpcrdma_recv *recv = next->recv;
 	enum rpcrdma_verdict verdict;
 
 	if (!request) {
-		retry_later(service, recv);
+		svcrdma_request_retry_later(service, recv);
 		return 0;
 	}
 	request->recv = recv;
 	request->invalidate = false;
 	request->results.count = 0;
 
-	verdict = decode(request);
+	verdict = svcrdma_request_decode(request);
 	if (verdict == RPCRDMA_USE) {
 		if (request->msg.direction == RPCRDMA_CALL)
-			return take_up_call(request, rqstp);
-		rpcrdma_callback_reply(request);
-		rpcrdma_request_put(request);
+			return svcrdma_request_take_up_call(request, rqstp);
+		svcrdma_callback_reply(request);
+		svcrdma_request_put(request);
 		return 0;
 	}
 
 	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len,
 				  request->msg.reason);
 	if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
-		rpcrdma_reply_error(request, RPCRDMA_ERR_VERS);
+		svcrdma_reply_error(request, RPCRDMA_ERR_VERS);
 	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
-		rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 	} else {
-		rpcrdma_count(RPCRDMA_STAT_DROPPED);
-		rpcrdma_request_put(request);
+		svcrdma_count(SVCRDMA_STAT_DROPPED);
+		svcrdma_request_put(request);
 	}
 	return 0;
 }
 
-static int take_up_pulled(struct rpcrdma_request *request,
-			  struct svc_rqst *rqstp)
+static int svcrdma_request_take_up_resumed(struct svcrdma_request *request,
+					   struct svc_rqst *rqstp)
 {
-	if (!rpcrdma_pull_all_read(request)) {
-		rpcrdma_pull_go_on(request, rqstp);
+	if (!svcrdma_pull_all_read(request)) {
+		svcrdma_pull_continue(request, rqstp);
 		return 0;
 	}
-	if (rpcrdma_pull_finish(request, rqstp))
-		return hand_over(request, rqstp);
-	rpcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	if (svcrdma_pull_finish(request, rqstp))
+		return svcrdma_request_hand_over(request, rqstp);
+	svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 	return 0;
 }
 
 /**
- * rpcrdma_recvfrom - xpo_recvfrom: give a thread the next Call
+ * svcrdma_recvfrom - xpo_recvfrom: give a thread the next Call
  * @rqstp: the thread's
  *
  * A Call with Read chunks is taken up twice or more: to post the RDMA Reads, and
@@ -483,20 +496,20 @@ static int take_up_pulled(struct rpcrdma_request *request,
  *
  * Return: octets in rq_arg; zero if there is nothing for nfsd to do.
  */
-int rpcrdma_recvfrom(struct svc_rqst *rqstp)
+int svcrdma_recvfrom(struct svc_rqst *rqstp)
 {
-	struct rpcrdma_service *service = to_service(rqstp->rq_xprt);
-	struct next next;
+	struct svcrdma_service *service = svcrdma_service_of(rqstp->rq_xprt);
+	struct svcrdma_next next;
 
 	rqstp->rq_xprt_ctxt = NULL;
 	rqstp->rq_respages = rqstp->rq_pages;
 	rqstp->rq_next_page = rqstp->rq_respages;
 
-	next = take_next(service);
+	next = svcrdma_request_take_next(service);
 	svc_xprt_received(&service->xprt);
-	if (next.pulled)
-		return take_up_pulled(next.pulled, rqstp);
+	if (next.resume)
+		return svcrdma_request_take_up_resumed(next.resume, rqstp);
 	if (next.recv)
-		return take_up_message(service, &next, rqstp);
+		return svcrdma_request_take_up_message(service, &next, rqstp);
 	return 0;
 }

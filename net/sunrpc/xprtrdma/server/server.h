@@ -3,10 +3,10 @@
  * The server's role: an svc_xprt class "rdma", and the callback client that
  * uses the same connections in the backward direction (RFC 8167).
  */
-#ifndef RPCRDMA_SERVER_SERVER_H
-#define RPCRDMA_SERVER_SERVER_H
+#ifndef SVCRDMA_SERVER_H
+#define SVCRDMA_SERVER_H
 
-int rpcrdma_server_init(void);
-void rpcrdma_server_exit(void);
+int svcrdma_init(void);
+void svcrdma_exit(void);
 
-#endif /* RPCRDMA_SERVER_SERVER_H */
+#endif /* SVCRDMA_SERVER_H */

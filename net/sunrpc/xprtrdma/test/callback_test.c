@@ -14,9 +14,9 @@ struct backward {
 	struct ib_qp qp;
 	struct rpcrdma_device device;
 	struct rpcrdma_conn *conn;
-	struct rpcrdma_service service;
+	struct svcrdma_service service;
 	struct rpcrdma_recv recv;
-	struct rpcrdma_request request;
+	struct svcrdma_request request;
 	struct rpc_xprt *xprt;
 	unsigned int receives;	/* posted */
 	bool credit_first;
@@ -73,7 +73,7 @@ static void test_receive_before_credit(struct kunit *test)
 {
 	struct backward *backward = kunit_kzalloc(test, sizeof(*backward),
 						  GFP_KERNEL);
-	struct rpcrdma_request *request;
+	struct svcrdma_request *request;
 
 	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
 		kunit_skip(test, "a device without a bus cannot map memory");
@@ -85,7 +85,7 @@ static void test_receive_before_credit(struct kunit *test)
 
 	backward->service.conn = backward->conn;
 	backward->service.xprt.xpt_bc_xprt = backward->xprt;
-	atomic_set(&backward->service.here, 1);
+	atomic_set(&backward->service.calls_held, 1);
 	backward->recv.conn = backward->conn;
 	request = &backward->request;
 	request->service = &backward->service;
@@ -94,7 +94,7 @@ static void test_receive_before_credit(struct kunit *test)
 	request->msg.credits = 8;
 
 	set_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
-	rpcrdma_callback_reply(request);
+	svcrdma_callback_reply(request);
 	KUNIT_EXPECT_EQ(test, backward->receives, 1);
 	KUNIT_EXPECT_FALSE(test, backward->credit_first);
 	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));

@@ -61,8 +61,9 @@ static void test_states(struct kunit *test)
 
 			conn->state = from;
 			KUNIT_EXPECT_EQ_MSG(test,
-					    rpcrdma_conn_go(conn, to, NULL),
-					    may, "from %u to %u", from, to);
+					    rpcrdma_conn_set_state(conn, to,
+								   NULL), may,
+					    "from %u to %u", from, to);
 			KUNIT_EXPECT_EQ(test, conn->state, may ? to : from);
 		}
 	}
@@ -79,13 +80,13 @@ static void test_closes_once(struct kunit *test)
 	struct rpcrdma_conn *conn = conn_make(test, true, &role);
 
 	rpcrdma_conn_wait(conn);
-	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_WAITING);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_WAITING);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_begin(conn));
-	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_BEGINNING);
-	rpcrdma_conn_go(conn, RPCRDMA_CONN_ACCEPTING, NULL);
-	rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_BEGINNING);
+	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL);
+	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
-	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_SETTLED);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conn));
 	rpcrdma_conn_leave(conn);
 
@@ -95,7 +96,7 @@ static void test_closes_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, role.closed, 1);
 	KUNIT_EXPECT_EQ(test, role.status, -ECONNRESET);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_enter(conn));
-	KUNIT_EXPECT_EQ(test, conn->standing, RPCRDMA_CONN_SETTLED);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_begin(conn));
 	rpcrdma_conn_close(conn, -EIO);
 	flush_workqueue(rpcrdma_teardown_wq);
@@ -257,8 +258,8 @@ static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
 static void settle_conn(struct rpcrdma_conn *conn)
 {
 	rpcrdma_conn_begin(conn);
-	rpcrdma_conn_go(conn, RPCRDMA_CONN_ACCEPTING, NULL);
-	rpcrdma_conn_go(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL);
+	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 }
 
 /* Each has less than the one before, and the next one has some. */
@@ -342,7 +343,8 @@ static void test_those_that_end_bar_nobody(struct kunit *test)
 		settle_conn(conns[i]);
 		KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conns[i]));
 		rpcrdma_conn_close(conns[i], -ECONNRESET);
-		KUNIT_EXPECT_EQ(test, conns[i]->standing, RPCRDMA_CONN_ENDING);
+		KUNIT_EXPECT_EQ(test, conns[i]->admission,
+				RPCRDMA_ADMISSION_ENDING);
 	}
 	KUNIT_EXPECT_TRUE(test, host_may_wait(1));
 	KUNIT_EXPECT_TRUE(test, host_may_begin(1));
@@ -351,7 +353,8 @@ static void test_those_that_end_bar_nobody(struct kunit *test)
 	flush_workqueue(rpcrdma_teardown_wq);
 	for (i = 0; i < count; i++) {
 		KUNIT_EXPECT_EQ(test, roles[i].closed, 1);
-		KUNIT_EXPECT_EQ(test, conns[i]->standing, RPCRDMA_CONN_SETTLED);
+		KUNIT_EXPECT_EQ(test, conns[i]->admission,
+				RPCRDMA_ADMISSION_NONE);
 		rpcrdma_conn_put(conns[i]);
 	}
 }

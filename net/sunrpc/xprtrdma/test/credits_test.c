@@ -9,40 +9,40 @@
 #define REQUESTED	32
 
 /* With Receives for @posted Replies */
-static struct rpcrdma_credits start_with(u32 posted)
+static struct xprt_rdma_credits start_with(u32 posted)
 {
-	struct rpcrdma_credits credits;
+	struct xprt_rdma_credits credits;
 
-	rpcrdma_credits_init(&credits, posted);
+	xprt_rdma_credits_init(&credits, posted);
 	return credits;
 }
 
-static struct rpcrdma_credits start(void)
+static struct xprt_rdma_credits start(void)
 {
 	return start_with(2 * REQUESTED);
 }
 
 /* Send all Calls that may be sent, and return how many. */
-static unsigned int send_all(struct rpcrdma_credits *credits)
+static unsigned int send_all(struct xprt_rdma_credits *credits)
 {
 	unsigned int sent = 0;
 
-	while (rpcrdma_credits_left(credits, REQUESTED)) {
-		rpcrdma_credits_take(credits);
+	while (xprt_rdma_credits_left(credits, REQUESTED)) {
+		xprt_rdma_credits_take(credits);
 		sent++;
 	}
 	return sent;
 }
 
-static void receive(struct rpcrdma_credits *credits, u32 granted)
+static void receive(struct xprt_rdma_credits *credits, u32 granted)
 {
-	rpcrdma_credits_grant(credits, granted);
-	rpcrdma_credits_give(credits);
+	xprt_rdma_credits_grant(credits, granted);
+	xprt_rdma_credits_give(credits);
 }
 
 static void test_credits_before_first_reply(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 	receive(&credits, 8);
@@ -51,7 +51,7 @@ static void test_credits_before_first_reply(struct kunit *test)
 
 static void test_credits_no_more_than_requested(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	receive(&credits, U32_MAX);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
@@ -59,7 +59,7 @@ static void test_credits_no_more_than_requested(struct kunit *test)
 
 static void test_credits_zero(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	receive(&credits, 0);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
@@ -67,7 +67,7 @@ static void test_credits_zero(struct kunit *test)
 
 static void test_credits_fall_and_rise(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	receive(&credits, 4);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
@@ -84,11 +84,11 @@ static void test_credits_fall_and_rise(struct kunit *test)
 /* Only a Reply gives back a credit; the end of a task that waits does not. */
 static void test_credits_killed_task(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	receive(&credits, 3);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 3);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_left(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_left(&credits, REQUESTED));
 	receive(&credits, 3);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
@@ -96,49 +96,49 @@ static void test_credits_killed_task(struct kunit *test)
 /* Only as long as all credits are those of Calls without a task */
 static void test_credits_wedged(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	receive(&credits, 3);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 	send_all(&credits);
-	rpcrdma_credits_forsake(&credits);
-	rpcrdma_credits_forsake(&credits);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
-	rpcrdma_credits_forsake(&credits);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	xprt_rdma_credits_orphan(&credits);
+	xprt_rdma_credits_orphan(&credits);
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	xprt_rdma_credits_orphan(&credits);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 
-	rpcrdma_credits_settle(&credits);
+	xprt_rdma_credits_conclude(&credits);
 	receive(&credits, 3);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
 /* More Receives are posted as soon as somebody wants to send. */
 static void test_credits_short_of_receives(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start_with(2);
+	struct xprt_rdma_credits credits = start_with(2);
 
 	receive(&credits, 8);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
-	rpcrdma_credits_forsake(&credits);
-	rpcrdma_credits_forsake(&credits);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	xprt_rdma_credits_orphan(&credits);
+	xprt_rdma_credits_orphan(&credits);
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 }
 
 /* The Reply may have been faster than whoever takes the task off the wire. */
 static void test_credits_settled_early(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	send_all(&credits);
-	rpcrdma_credits_settle(&credits);
-	rpcrdma_credits_forsake(&credits);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_wedged(&credits, REQUESTED));
+	xprt_rdma_credits_conclude(&credits);
+	xprt_rdma_credits_orphan(&credits);
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 }
 
 static void test_credits_unasked_replies(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 	unsigned int i;
 
 	for (i = 0; i < 100; i++)
@@ -209,7 +209,7 @@ KUNIT_ARRAY_PARAM_DESC(discard, discard_rows, name);
 static void test_credits_discarded(struct kunit *test)
 {
 	const struct discard_row *row = test->param_value;
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 	struct rpcrdma_message *msg;
 	enum rpcrdma_verdict verdict;
 	__be32 word[10];
@@ -226,21 +226,21 @@ static void test_credits_discarded(struct kunit *test)
 				      row->backward);
 	KUNIT_EXPECT_NE(test, verdict, RPCRDMA_USE);
 	if (verdict == RPCRDMA_DROP &&
-	    rpcrdma_credits_freed_by(msg, row->backward))
-		rpcrdma_credits_give(&credits);
+	    xprt_rdma_credits_freed_by(msg, row->backward))
+		xprt_rdma_credits_give(&credits);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), row->frees ? 1 : 0);
 }
 
 /* However many Replies are bad, the window is what it was when one is good. */
 static void test_credits_recover(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 	unsigned int i;
 
 	receive(&credits, 4);
 	for (i = 0; i < 100; i++) {
 		send_all(&credits);
-		rpcrdma_credits_give(&credits);
+		xprt_rdma_credits_give(&credits);
 	}
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 	for (i = 0; i < 4; i++)
@@ -250,40 +250,40 @@ static void test_credits_recover(struct kunit *test)
 
 static void test_credits_news(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
-	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_grant(&credits, 1));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_grant(&credits, 1));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_grant(&credits, 0));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_grant(&credits, 2));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_grant(&credits, 1));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 1));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_grant(&credits, 1));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_grant(&credits, 0));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 2));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 1));
 }
 
 /* Make more Receives if that is what is short. Return: whether it was. */
-static bool grow(struct rpcrdma_credits *credits)
+static bool grow(struct xprt_rdma_credits *credits)
 {
-	u32 posted = rpcrdma_credits_to_post(credits, REQUESTED);
+	u32 posted = xprt_rdma_credits_to_post(credits, REQUESTED);
 
 	if (posted <= credits->posted)
 		return false;
-	rpcrdma_credits_posted(credits, posted);
+	xprt_rdma_credits_posted(credits, posted);
 	return true;
 }
 
 /* Whatever the server grants, there is a Receive for each Reply it owes. */
 static void test_credits_have_receives(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start_with(4);
+	struct xprt_rdma_credits credits = start_with(4);
 
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 	receive(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
-	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 4);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 4);
 	/* None of these may ever be answered: it takes one more to have more. */
-	KUNIT_EXPECT_EQ(test, rpcrdma_credits_slots(&credits), 5);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_slots(&credits), 5);
 	KUNIT_EXPECT_TRUE(test, grow(&credits));
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
-	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 8);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 8);
 	/* Without memory for more it goes on as before. */
 	receive(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
@@ -292,7 +292,7 @@ static void test_credits_have_receives(struct kunit *test)
 /* Receives are made for credits alone, and then for all of them. */
 static void test_receives_follow_credits(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start_with(4);
+	struct xprt_rdma_credits credits = start_with(4);
 	unsigned int steps = 0;
 
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
@@ -301,40 +301,47 @@ static void test_receives_follow_credits(struct kunit *test)
 	receive(&credits, 5);
 	KUNIT_EXPECT_TRUE(test, grow(&credits));
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
-	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), 5);
-	KUNIT_EXPECT_EQ(test, rpcrdma_credits_slots(&credits), 5);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 5);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_slots(&credits), 5);
 	receive(&credits, U32_MAX);
 	while (grow(&credits))
 		steps++;
 	KUNIT_EXPECT_EQ(test, steps, 3);
-	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), REQUESTED);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
 	/* None is taken back: a Reply may be on its way to it. */
 	receive(&credits, 1);
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
 	receive(&credits, REQUESTED);
-	KUNIT_EXPECT_EQ(test, rpcrdma_credits_limit(&credits), REQUESTED);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), REQUESTED);
 }
 
 /* How long is too long for a Call that its server may have dropped */
 static void test_credits_overdue(struct kunit *test)
 {
-	struct rpcrdma_credits credits = start();
+	struct xprt_rdma_credits credits = start();
 
 	/* The only credit: the first time-out is enough, if it was all the Call's. */
 	send_all(&credits);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 59, 60, false));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 59, 60, true));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_overdue(&credits, 60, 60, false));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 59, 60,
+							   false));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 59, 60,
+							   true));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_overdue(&credits, 60, 60,
+							  false));
 
 	/* A server that answers may be slow, until the major time-out. */
 	receive(&credits, 3);
 	send_all(&credits);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 60, 60, false));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 179, 60, false));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_credits_overdue(&credits, 180, 60, true));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 60, 60,
+							   false));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 179, 60,
+							   false));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_overdue(&credits, 180, 60,
+							  true));
 	/* This one has begun before the Call was sent by this connection. */
-	KUNIT_EXPECT_FALSE(test, rpcrdma_credits_overdue(&credits, 1, 60, true));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 1, 60,
+							   true));
 }
 
 static struct kunit_case credits_cases[] = {

@@ -8,12 +8,12 @@
 
 #define START	1000000UL
 
-static struct rpcrdma_drops begin(void)
+static struct svcrdma_drops begin(void)
 {
-	struct rpcrdma_drops drops;
+	struct svcrdma_drops drops;
 
-	rpcrdma_drops_init(&drops);
-	drops.looked = START - RPCRDMA_DROPS_MOST;
+	svcrdma_drops_init(&drops);
+	drops.looked = START - SVCRDMA_DROPS_MAX;
 	return drops;
 }
 
@@ -21,70 +21,70 @@ static struct rpcrdma_drops begin(void)
 static void test_drops_back_off(struct kunit *test)
 {
 	static const unsigned int seconds[] = { 1, 2, 4, 8, 8, 8 };
-	struct rpcrdma_drops drops = begin();
+	struct svcrdma_drops drops = begin();
 	unsigned long now = START, delay;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(seconds); i++) {
-		delay = rpcrdma_drops_add(&drops, true, true, now);
+		delay = svcrdma_drops_add(&drops, true, true, now);
 		KUNIT_EXPECT_EQ(test, delay, seconds[i] * HZ);
 		now += delay;
-		KUNIT_EXPECT_FALSE(test, rpcrdma_drops_look(&drops, true, now));
+		KUNIT_EXPECT_FALSE(test, svcrdma_drops_look(&drops, true, now));
 		now += HZ / 2;
 	}
 	/* One that has nothing to do with these */
-	now += RPCRDMA_DROPS_MOST;
-	KUNIT_EXPECT_EQ(test, rpcrdma_drops_add(&drops, true, true, now), HZ);
+	now += SVCRDMA_DROPS_MAX;
+	KUNIT_EXPECT_EQ(test, svcrdma_drops_add(&drops, true, true, now), HZ);
 }
 
 /* All of them wait for the same look. */
 static void test_drops_wait_together(struct kunit *test)
 {
-	struct rpcrdma_drops drops = begin();
+	struct svcrdma_drops drops = begin();
 
-	KUNIT_EXPECT_EQ(test, rpcrdma_drops_add(&drops, true, true, START), HZ);
-	rpcrdma_drops_look(&drops, true, START + HZ);
-	rpcrdma_drops_add(&drops, true, true, START + HZ);
-	KUNIT_EXPECT_EQ(test, rpcrdma_drops_add(&drops, false, true,
+	KUNIT_EXPECT_EQ(test, svcrdma_drops_add(&drops, true, true, START), HZ);
+	svcrdma_drops_look(&drops, true, START + HZ);
+	svcrdma_drops_add(&drops, true, true, START + HZ);
+	KUNIT_EXPECT_EQ(test, svcrdma_drops_add(&drops, false, true,
 						START + 10 * HZ), 2 * HZ);
 }
 
 /* Look every eight seconds; return after how many the connection is closed. */
-static unsigned int seconds_left(struct rpcrdma_drops *drops, bool replied)
+static unsigned int seconds_left(struct svcrdma_drops *drops, bool replied)
 {
 	unsigned int seconds;
 
 	for (seconds = 0; seconds < 600; seconds += 8)
-		if (rpcrdma_drops_look(drops, replied, START + seconds * HZ))
+		if (svcrdma_drops_look(drops, replied, START + seconds * HZ))
 			break;
 	return seconds;
 }
 
 static void test_drops_keep_the_connection(struct kunit *test)
 {
-	struct rpcrdma_drops drops = begin();
+	struct svcrdma_drops drops = begin();
 
-	rpcrdma_drops_add(&drops, true, true, START);
+	svcrdma_drops_add(&drops, true, true, START);
 	KUNIT_EXPECT_GE(test, seconds_left(&drops, true), 600);
 }
 
 /* Another one may begin with another Call. */
 static void test_drops_and_nothing_else(struct kunit *test)
 {
-	struct rpcrdma_drops drops = begin();
+	struct svcrdma_drops drops = begin();
 
-	rpcrdma_drops_add(&drops, true, true, START);
+	svcrdma_drops_add(&drops, true, true, START);
 	KUNIT_EXPECT_EQ(test, seconds_left(&drops, false), 64);
 }
 
 /* Whatever else there is: it is to be sent anew. */
 static void test_drops_lose_a_call(struct kunit *test)
 {
-	struct rpcrdma_drops drops = begin();
+	struct svcrdma_drops drops = begin();
 
-	rpcrdma_drops_add(&drops, true, false, START);
+	svcrdma_drops_add(&drops, true, false, START);
 	KUNIT_EXPECT_TRUE(test, drops.lost);
-	rpcrdma_drops_add(&drops, true, false, START + 10 * HZ);
+	svcrdma_drops_add(&drops, true, false, START + 10 * HZ);
 	KUNIT_EXPECT_EQ(test, seconds_left(&drops, true), 64);
 }
 

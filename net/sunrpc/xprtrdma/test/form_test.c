@@ -27,167 +27,167 @@
  */
 struct form_row {
 	const char *name;
-	struct rpcrdma_sizes sizes;
-	struct rpcrdma_form form;
+	struct xprt_rdma_sizes sizes;
+	struct xprt_rdma_form form;
 };
 
 static const struct form_row form_rows[] = {
 	{
 		"a small Call and a small Reply",
 		{ .call_len = 120, .reply_max = 120 },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER, 120 },
 	}, {
 		"a Call that just fits",
 		{ .call_len = 1024 - HEADER },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER,
 		  1024 - HEADER },
 	}, {
 		"a Call that just does not fit",
 		{ .call_len = 1028 - HEADER, .long_segments = 1 },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER_READ, 0 },
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_INLINE, HEADER_READ, 0 },
 	}, {
 		"a Reply that just fits",
 		{ .call_len = 120, .reply_max = 1024 - HEADER },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER, 120 },
 	}, {
 		"a Reply that just does not fit",
 		{ .call_len = 120, .reply_max = 1028 - HEADER,
 		  .reply_segments = 1 },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER_REPLY, 120 },
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_CHUNK, HEADER_REPLY, 120 },
 	}, {
 		"a WRITE with little data",
 		{ SENDS_DDP(512) },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER,
 		  AROUND + 512 },
 	}, {
 		"a WRITE",
 		{ SENDS_DDP(4096) },
-		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		{ XPRT_RDMA_CALL_READ_CHUNK, XPRT_RDMA_REPLY_INLINE, HEADER_READ,
 		  AROUND },
 	}, {
 		"a WRITE that fits a larger threshold",
 		{ SENDS_DDP(4096), .call_threshold = 8192 },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER,
 		  AROUND + 4096 },
 	}, {
 		"the reply threshold is of no concern to a Call",
 		{ SENDS_DDP(4096), .reply_threshold = 8192 },
-		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		{ XPRT_RDMA_CALL_READ_CHUNK, XPRT_RDMA_REPLY_INLINE, HEADER_READ,
 		  AROUND },
 	}, {
 		"a WRITE with padding, which goes with the data",
 		{ .call_len = AROUND + 4096, .call_pages = 4093,
 		  .call_ddp = true },
-		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		{ XPRT_RDMA_CALL_READ_CHUNK, XPRT_RDMA_REPLY_INLINE, HEADER_READ,
 		  AROUND },
 	}, {
 		"a WRITE with data that is not DDP-eligible",
 		{ SENDS(4096) },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
 	}, {
 		"a WRITE with as much around the data as fits",
 		{ .call_len = 1024 - HEADER_READ + 4096, .call_pages = 4096,
 		  .call_ddp = true },
-		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE, HEADER_READ,
+		{ XPRT_RDMA_CALL_READ_CHUNK, XPRT_RDMA_REPLY_INLINE, HEADER_READ,
 		  1024 - HEADER_READ },
 	}, {
 		"a WRITE with more around the data than fits",
 		{ .call_len = 1028 - HEADER_READ + 4096, .call_pages = 4096,
 		  .call_ddp = true },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
 	}, {
 		"a WRITE with much around the data",
 		{ .call_len = 2000 + 4096, .call_pages = 4096,
 		  .call_ddp = true },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_INLINE, HEADER + 3 * 24, 0 },
 	}, {
 		"a long Call whose pages are empty, DDP-eligible or not",
 		{ .call_len = 2000, .call_ddp = true, .long_segments = 1 },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_INLINE, HEADER_READ, 0 },
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_INLINE, HEADER_READ, 0 },
 	}, {
 		"a large WRITE, registered by a device with a small limit",
 		{ SENDS_DDP(MIB), .read_segments = 16 },
-		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_INLINE,
+		{ XPRT_RDMA_CALL_READ_CHUNK, XPRT_RDMA_REPLY_INLINE,
 		  HEADER + 16 * 24, AROUND },
 	}, {
 		"a READ of little data",
 		{ .call_len = 120, TAKES_DDP(512) },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER, 120 },
 	}, {
 		"a READ",
 		{ .call_len = 120, TAKES_DDP(4096) },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
 		  120 },
 	}, {
 		"a large READ, registered by a device with a small limit",
 		{ .call_len = 120, TAKES_DDP(MIB), .write_segments = 16 },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_WRITE_CHUNK,
 		  HEADER + 8 + 16 * 16, 120 },
 	}, {
 		"a READ that fits a larger threshold",
 		{ .call_len = 120, TAKES_DDP(4096), .reply_threshold = 8192 },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE, HEADER, 120 },
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER, 120 },
 	}, {
 		"the call threshold is of no concern to a Reply",
 		{ .call_len = 120, TAKES_DDP(4096), .call_threshold = 8192 },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
 		  120 },
 	}, {
 		"a READ of data that is not DDP-eligible",
 		{ .call_len = 120, TAKES(4096) },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER + 4 + 3 * 16,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_CHUNK, HEADER + 4 + 3 * 16,
 		  120 },
 	}, {
 		"a Reply without pages to put data in, DDP-eligible or not",
 		{ .call_len = 120, .reply_max = 2000, .reply_ddp = true,
 		  .reply_segments = 1 },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER_REPLY, 120 },
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_CHUNK, HEADER_REPLY, 120 },
 	}, {
 		"a READ with as much around the data as fits",
 		{ .call_len = 120, .reply_max = 1024 - HEADER_WRITE + 4096,
 		  .reply_pages = 4096, .reply_ddp = true },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
 		  120 },
 	}, {
 		"a READ with more around the data than fits",
 		{ .call_len = 120, .reply_max = 1028 - HEADER_WRITE + 4096,
 		  .reply_pages = 4096, .reply_ddp = true },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_CHUNK, HEADER + 4 + 3 * 16,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_CHUNK, HEADER + 4 + 3 * 16,
 		  120 },
 	}, {
 		"a Write chunk takes room that the Call would have needed",
 		{ .call_len = 1024 - HEADER, TAKES_DDP(4096),
 		  .long_segments = 1 },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_WRITE_CHUNK,
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_WRITE_CHUNK,
 		  HEADER_WRITE + 24, 0 },
 	}, {
 		"a Call that just fits beside a Write chunk",
 		{ .call_len = 1024 - HEADER_WRITE, TAKES_DDP(4096) },
-		{ RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
+		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
 		  1024 - HEADER_WRITE },
 	}, {
 		"data both ways",
 		{ SENDS_DDP(4096), TAKES_DDP(8192) },
-		{ RPCRDMA_CALL_READ_CHUNK, RPCRDMA_REPLY_WRITE_CHUNK,
+		{ XPRT_RDMA_CALL_READ_CHUNK, XPRT_RDMA_REPLY_WRITE_CHUNK,
 		  HEADER_WRITE + 24, AROUND },
 	}, {
 		"data both ways, not DDP-eligible",
 		{ SENDS(4096), TAKES(8192) },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_CHUNK,
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_CHUNK,
 		  HEADER + 3 * 24 + 4 + 3 * 16, 0 },
 	}, {
 		"a header that just fits",
 		{ SENDS(MIB), TAKES(4096), .long_segments = 40,
 		  .reply_segments = 2 },
-		{ RPCRDMA_CALL_LONG, RPCRDMA_REPLY_CHUNK, 1024, 0 },
+		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_CHUNK, 1024, 0 },
 	},
 };
 
 KUNIT_ARRAY_PARAM_DESC(form, form_rows, name);
 
-static struct rpcrdma_sizes fill_in(const struct rpcrdma_sizes *from)
+static struct xprt_rdma_sizes fill_in(const struct xprt_rdma_sizes *from)
 {
-	struct rpcrdma_sizes sizes = *from;
+	struct xprt_rdma_sizes sizes = *from;
 
 	if (sizes.call_pages && !sizes.call_len)
 		sizes.call_len = AROUND + sizes.call_pages;
@@ -203,13 +203,13 @@ static struct rpcrdma_sizes fill_in(const struct rpcrdma_sizes *from)
 }
 
 /* The short cut for what needs no chunks has to come to the same. */
-static int choose(struct kunit *test, struct rpcrdma_form *form,
-		  const struct rpcrdma_sizes *sizes)
+static int choose(struct kunit *test, struct xprt_rdma_form *form,
+		  const struct xprt_rdma_sizes *sizes)
 {
-	int err = rpcrdma_form_choose(form, sizes);
-	struct rpcrdma_form short_cut;
+	int err = xprt_rdma_form_choose(form, sizes);
+	struct xprt_rdma_form short_cut;
 
-	if (!rpcrdma_form_inline(&short_cut, sizes)) {
+	if (!xprt_rdma_form_inline(&short_cut, sizes)) {
 		KUNIT_EXPECT_TRUE(test, err || form->call || form->reply);
 		return err;
 	}
@@ -224,8 +224,8 @@ static int choose(struct kunit *test, struct rpcrdma_form *form,
 static void test_form(struct kunit *test)
 {
 	const struct form_row *row = test->param_value;
-	struct rpcrdma_sizes sizes = fill_in(&row->sizes);
-	struct rpcrdma_form form;
+	struct xprt_rdma_sizes sizes = fill_in(&row->sizes);
+	struct xprt_rdma_form form;
 
 	KUNIT_ASSERT_EQ(test, choose(test, &form, &sizes), 0);
 	KUNIT_EXPECT_EQ(test, form.call, row->form.call);
@@ -246,25 +246,25 @@ static void add_segments(struct kunit *test, struct rpcrdma_message *msg,
 static void test_form_header_len(struct kunit *test)
 {
 	const struct form_row *row = test->param_value;
-	struct rpcrdma_sizes sizes = fill_in(&row->sizes);
+	struct xprt_rdma_sizes sizes = fill_in(&row->sizes);
 	struct rpcrdma_message *msg;
-	struct rpcrdma_form form;
+	struct xprt_rdma_form form;
 
 	msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
 	KUNIT_ASSERT_EQ(test, choose(test, &form, &sizes), 0);
 
 	rpcrdma_wire_init_call(msg, 0, 1);
-	if (form.call == RPCRDMA_CALL_READ_CHUNK)
+	if (form.call == XPRT_RDMA_CALL_READ_CHUNK)
 		add_segments(test, msg, rpcrdma_wire_add_read(msg, 64),
 			     sizes.read_segments);
-	else if (form.call == RPCRDMA_CALL_LONG)
+	else if (form.call == XPRT_RDMA_CALL_LONG)
 		add_segments(test, msg, rpcrdma_wire_add_read(msg, 0),
 			     sizes.long_segments);
-	if (form.reply == RPCRDMA_REPLY_WRITE_CHUNK)
+	if (form.reply == XPRT_RDMA_REPLY_WRITE_CHUNK)
 		add_segments(test, msg, rpcrdma_wire_add_write(msg),
 			     sizes.write_segments);
-	else if (form.reply == RPCRDMA_REPLY_CHUNK)
+	else if (form.reply == XPRT_RDMA_REPLY_CHUNK)
 		add_segments(test, msg, rpcrdma_wire_add_reply(msg),
 			     sizes.reply_segments);
 	KUNIT_EXPECT_EQ(test, form.header_len, rpcrdma_wire_header_len(msg));
@@ -272,11 +272,11 @@ static void test_form_header_len(struct kunit *test)
 			sizes.call_threshold);
 }
 
-static void expect_forms(struct kunit *test, struct rpcrdma_sizes sizes,
-			 enum rpcrdma_call_form call,
-			 enum rpcrdma_reply_form reply)
+static void expect_forms(struct kunit *test, struct xprt_rdma_sizes sizes,
+			 enum xprt_rdma_call_form call,
+			 enum xprt_rdma_reply_form reply)
 {
-	struct rpcrdma_form form;
+	struct xprt_rdma_form form;
 
 	sizes = fill_in(&sizes);
 	KUNIT_ASSERT_EQ(test, choose(test, &form, &sizes), 0);
@@ -290,14 +290,14 @@ static void expect_forms(struct kunit *test, struct rpcrdma_sizes sizes,
 static void expect_edges(struct kunit *test, u32 call_threshold,
 			 u32 reply_threshold, bool ddp)
 {
-	struct rpcrdma_sizes out = {
+	struct xprt_rdma_sizes out = {
 		.call_pages = call_threshold - HEADER - AROUND,
 		.call_ddp = ddp,
 		.reply_max = 120,
 		.call_threshold = call_threshold,
 		.reply_threshold = reply_threshold,
 	};
-	struct rpcrdma_sizes in = {
+	struct xprt_rdma_sizes in = {
 		.call_len = 120,
 		.reply_pages = reply_threshold - HEADER - AROUND,
 		.reply_ddp = ddp,
@@ -305,15 +305,15 @@ static void expect_edges(struct kunit *test, u32 call_threshold,
 		.reply_threshold = reply_threshold,
 	};
 
-	expect_forms(test, out, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+	expect_forms(test, out, XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE);
 	out.call_pages += 4;
 	expect_forms(test, out,
-		     ddp ? RPCRDMA_CALL_READ_CHUNK : RPCRDMA_CALL_LONG,
-		     RPCRDMA_REPLY_INLINE);
-	expect_forms(test, in, RPCRDMA_CALL_INLINE, RPCRDMA_REPLY_INLINE);
+		     ddp ? XPRT_RDMA_CALL_READ_CHUNK : XPRT_RDMA_CALL_LONG,
+		     XPRT_RDMA_REPLY_INLINE);
+	expect_forms(test, in, XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE);
 	in.reply_pages++;
-	expect_forms(test, in, RPCRDMA_CALL_INLINE,
-		     ddp ? RPCRDMA_REPLY_WRITE_CHUNK : RPCRDMA_REPLY_CHUNK);
+	expect_forms(test, in, XPRT_RDMA_CALL_INLINE,
+		     ddp ? XPRT_RDMA_REPLY_WRITE_CHUNK : XPRT_RDMA_REPLY_CHUNK);
 }
 
 static void test_form_thresholds(struct kunit *test)
@@ -332,9 +332,9 @@ static void test_form_thresholds(struct kunit *test)
 	}
 }
 
-static void expect_no_form(struct kunit *test, struct rpcrdma_sizes sizes)
+static void expect_no_form(struct kunit *test, struct xprt_rdma_sizes sizes)
 {
-	struct rpcrdma_form form;
+	struct xprt_rdma_form form;
 
 	sizes = fill_in(&sizes);
 	KUNIT_EXPECT_EQ(test, choose(test, &form, &sizes), -EMSGSIZE);
@@ -343,23 +343,23 @@ static void expect_no_form(struct kunit *test, struct rpcrdma_sizes sizes)
 static void test_form_too_long(struct kunit *test)
 {
 	/* The header alone does not fit. */
-	expect_no_form(test, (struct rpcrdma_sizes){
+	expect_no_form(test, (struct xprt_rdma_sizes){
 		SENDS_DDP(MIB), .read_segments = 64, .long_segments = 64,
 	});
-	expect_no_form(test, (struct rpcrdma_sizes){
+	expect_no_form(test, (struct xprt_rdma_sizes){
 		.call_len = 120, TAKES(MIB), .reply_segments = 64,
 	});
-	expect_no_form(test, (struct rpcrdma_sizes){
+	expect_no_form(test, (struct xprt_rdma_sizes){
 		SENDS(MIB), TAKES(4096), .long_segments = 40,
 		.reply_segments = 3,
 	});
 	/* Nothing of this may wrap around. */
-	expect_no_form(test, (struct rpcrdma_sizes){
+	expect_no_form(test, (struct xprt_rdma_sizes){
 		.call_len = U32_MAX, .call_pages = U32_MAX - 3,
 		.call_ddp = true, .read_segments = U32_MAX,
 		.long_segments = U32_MAX,
 	});
-	expect_no_form(test, (struct rpcrdma_sizes){
+	expect_no_form(test, (struct xprt_rdma_sizes){
 		.reply_max = U32_MAX, .reply_segments = U32_MAX,
 	});
 }
@@ -367,24 +367,24 @@ static void test_form_too_long(struct kunit *test)
 /* All chunks together have as many segments as a message can have, or more. */
 static void test_form_segments(struct kunit *test)
 {
-	struct rpcrdma_sizes data = {
+	struct xprt_rdma_sizes data = {
 		SENDS_DDP(MIB), .read_segments = RPCRDMA_MAX_SEGMENTS / 2,
 		TAKES_DDP(MIB), .write_segments = RPCRDMA_MAX_SEGMENTS / 2,
 		.call_threshold = RPCRDMA_INLINE_MAX,
 		.reply_threshold = RPCRDMA_INLINE_MAX,
 	};
-	struct rpcrdma_sizes whole = {
+	struct xprt_rdma_sizes whole = {
 		SENDS(MIB), .long_segments = RPCRDMA_MAX_SEGMENTS / 2,
 		TAKES(MIB), .reply_segments = RPCRDMA_MAX_SEGMENTS / 2,
 		.call_threshold = RPCRDMA_INLINE_MAX,
 		.reply_threshold = RPCRDMA_INLINE_MAX,
 	};
 
-	expect_forms(test, data, RPCRDMA_CALL_READ_CHUNK,
-		     RPCRDMA_REPLY_WRITE_CHUNK);
+	expect_forms(test, data, XPRT_RDMA_CALL_READ_CHUNK,
+		     XPRT_RDMA_REPLY_WRITE_CHUNK);
 	data.read_segments++;
 	expect_no_form(test, data);
-	expect_forms(test, whole, RPCRDMA_CALL_LONG, RPCRDMA_REPLY_CHUNK);
+	expect_forms(test, whole, XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_CHUNK);
 	whole.reply_segments++;
 	expect_no_form(test, whole);
 }
@@ -396,16 +396,16 @@ static void test_form_backward(struct kunit *test)
 		.call_threshold = 1024, .reply_threshold = 1024,
 	};
 
-	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 996);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 996);
 	agreement.call_threshold = 16384;
-	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 996);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 996);
 	agreement.reply_threshold = 4096;
-	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 4068);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 4068);
 	agreement.call_threshold = 2048;
-	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 2020);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 2020);
 	agreement.call_threshold = 16384;
 	agreement.reply_threshold = RPCRDMA_INLINE_MAX;
-	KUNIT_EXPECT_EQ(test, rpcrdma_form_backward(&agreement, 4096), 4096);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 4096);
 }
 
 static struct kunit_case form_cases[] = {

@@ -8,33 +8,33 @@
 
 #define FIRST	4
 
-/* So many Calls, @here of them at a time; return what is wanted then. */
-static unsigned int calls(struct rpcrdma_grant *grant, unsigned int count,
-			  unsigned int here, unsigned long now)
+/* So many Calls, @calls_held of them at a time; return what is wanted then. */
+static unsigned int calls(struct svcrdma_grant *grant, unsigned int count,
+			  unsigned int calls_held, unsigned long now)
 {
 	while (count--)
-		rpcrdma_grant_call(grant, here, now);
+		svcrdma_grant_call(grant, calls_held, now);
 	return grant->wanted;
 }
 
-static struct rpcrdma_grant granted(unsigned int credits)
+static struct svcrdma_grant granted(unsigned int credits)
 {
-	struct rpcrdma_grant grant;
+	struct svcrdma_grant grant;
 
-	rpcrdma_grant_init(&grant, credits);
+	svcrdma_grant_init(&grant, credits);
 	grant.since = 0;
 	return grant;
 }
 
 static void test_grant_rises_when_used(struct kunit *test)
 {
-	struct rpcrdma_grant grant = granted(FIRST);
+	struct svcrdma_grant grant = granted(FIRST);
 
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, 1), FIRST);
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 2 * FIRST);
 	/* Not granted before there are Receives */
 	KUNIT_EXPECT_EQ(test, grant.granted, FIRST);
-	rpcrdma_grant_raise(&grant, 2 * FIRST);
+	svcrdma_grant_raise(&grant, 2 * FIRST);
 	KUNIT_EXPECT_EQ(test, grant.granted, 2 * FIRST);
 	KUNIT_EXPECT_EQ(test, calls(&grant, 2 * FIRST, 2, 1), 2 * FIRST);
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 4 * FIRST);
@@ -43,47 +43,47 @@ static void test_grant_rises_when_used(struct kunit *test)
 /* However long the RPC server takes for each */
 static void test_grant_rises_when_used_up(struct kunit *test)
 {
-	struct rpcrdma_grant grant = granted(FIRST);
+	struct svcrdma_grant grant = granted(FIRST);
 
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST - 1, 1), FIRST);
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST,
-				    100 * RPCRDMA_GRANT_WINDOW), 2 * FIRST);
+				    100 * SVCRDMA_GRANT_WINDOW), 2 * FIRST);
 }
 
 static void test_grant_stays_for_one_by_one(struct kunit *test)
 {
-	struct rpcrdma_grant grant = granted(FIRST);
+	struct svcrdma_grant grant = granted(FIRST);
 
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, 1), FIRST);
 	/* That some came together long ago does not count. */
-	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, RPCRDMA_GRANT_WINDOW + 1),
+	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, SVCRDMA_GRANT_WINDOW + 1),
 			FIRST);
-	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, RPCRDMA_GRANT_WINDOW + 2),
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, SVCRDMA_GRANT_WINDOW + 2),
 			FIRST);
 }
 
 static void test_grant_stays_for_the_slow(struct kunit *test)
 {
-	struct rpcrdma_grant grant = granted(FIRST);
+	struct svcrdma_grant grant = granted(FIRST);
 	unsigned int i;
 
 	for (i = 1; i < 1000; i++)
 		KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST - 1,
-					    i * RPCRDMA_GRANT_WINDOW), FIRST);
+					    i * SVCRDMA_GRANT_WINDOW), FIRST);
 	/* What was long ago does not count. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
-				    i * RPCRDMA_GRANT_WINDOW), FIRST);
+				    i * SVCRDMA_GRANT_WINDOW), FIRST);
 	/* What is now does. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
-				    i * RPCRDMA_GRANT_WINDOW + 1), 2 * FIRST);
+				    i * SVCRDMA_GRANT_WINDOW + 1), 2 * FIRST);
 }
 
 static void test_grant_without_memory(struct kunit *test)
 {
-	struct rpcrdma_grant grant = granted(FIRST);
+	struct svcrdma_grant grant = granted(FIRST);
 
 	calls(&grant, FIRST + 1, 2, 1);
-	rpcrdma_grant_raise(&grant, 0);
+	svcrdma_grant_raise(&grant, 0);
 	KUNIT_EXPECT_EQ(test, grant.granted, FIRST);
 	KUNIT_EXPECT_EQ(test, grant.wanted, FIRST);
 	/* It is asked for again, but not at once. */
@@ -93,10 +93,10 @@ static void test_grant_without_memory(struct kunit *test)
 
 static void test_grant_never_falls(struct kunit *test)
 {
-	struct rpcrdma_grant grant = granted(FIRST);
+	struct svcrdma_grant grant = granted(FIRST);
 
-	rpcrdma_grant_raise(&grant, 64);
-	rpcrdma_grant_raise(&grant, 8);
+	svcrdma_grant_raise(&grant, 64);
+	svcrdma_grant_raise(&grant, 8);
 	KUNIT_EXPECT_EQ(test, grant.granted, 64);
 }
 

@@ -147,8 +147,8 @@ static int offer(struct pool *pool, unsigned int offset, unsigned int len)
 static unsigned int segments(const struct pool *pool, unsigned int offset,
 			     unsigned int len)
 {
-	return rpcrdma_form_segments(offset, len, MR_PAGES,
-				     pool->conn->bounced);
+	return xprt_rdma_form_segments(offset, len, MR_PAGES,
+				       pool->conn->bounced);
 }
 
 static void need_virt_dma(struct kunit *test)

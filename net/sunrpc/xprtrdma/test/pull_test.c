@@ -7,16 +7,16 @@
 
 struct pull_row {
 	const char *name;
-	enum rpcrdma_args args;	/* RPCRDMA_ARGS_INLINE: nothing to be pulled */
+	enum svcrdma_args args;	/* SVCRDMA_ARGS_INLINE: nothing to be pulled */
 	u32 payload;		/* none: the message is in a chunk */
 	struct chunk_row read[CHUNKS];
 	u32 len;
 	const char *pieces;
 };
 
-#define INLINE_ARGS	RPCRDMA_ARGS_INLINE
-#define WRITE_ARGS	RPCRDMA_ARGS_WRITE
-#define STREAM_ARGS	RPCRDMA_ARGS_STREAM
+#define INLINE_ARGS	SVCRDMA_ARGS_INLINE
+#define WRITE_ARGS	SVCRDMA_ARGS_WRITE
+#define STREAM_ARGS	SVCRDMA_ARGS_STREAM
 
 static const struct pull_row pull_rows[] = {
 	{
@@ -92,23 +92,23 @@ static void test_pull(struct kunit *test)
 	struct fixture *f = test->priv;
 
 	deliver_reads(test, row->payload, row->read);
-	KUNIT_ASSERT_EQ(test, rpcrdma_pull_needed(&f->msg), row->len != 0);
-	KUNIT_EXPECT_EQ(test, rpcrdma_args_len(&f->msg, row->args), row->len);
+	KUNIT_ASSERT_EQ(test, svcrdma_pull_needed(&f->msg), row->len != 0);
+	KUNIT_EXPECT_EQ(test, svcrdma_args_len(&f->msg, row->args), row->len);
 	if (!row->len)
 		return;
-	KUNIT_EXPECT_EQ(test, 0, rpcrdma_args_walk(&f->msg, row->args, 0,
+	KUNIT_EXPECT_EQ(test, 0, svcrdma_args_walk(&f->msg, row->args, 0,
 						   note_piece, f));
 	KUNIT_EXPECT_TRUE_MSG(test, !strcmp(f->pieces, row->pieces),
 			      "have %s", f->pieces);
 }
 
-static int check_order(void *data, const struct rpcrdma_piece *piece)
+static int check_order(void *data, const struct svcrdma_piece *piece)
 {
 	u32 *at = data;
 
 	if (piece->at != *at || !piece->octets)
 		return -EINVAL;
-	if (piece->kind == RPCRDMA_PIECE_CHUNK &&
+	if (piece->kind == SVCRDMA_PIECE_CHUNK &&
 	    piece->octets > piece->segment->length - piece->skip)
 		return -ERANGE;
 	*at += piece->octets;
@@ -117,7 +117,7 @@ static int check_order(void *data, const struct rpcrdma_piece *piece)
 
 /* Where octet by octet of what is pulled comes from */
 struct origin {
-	enum rpcrdma_piece_kind kind;
+	enum svcrdma_piece_kind kind;
 	u32 handle;
 	u32 skip;
 };
@@ -127,7 +127,7 @@ struct origins {
 	u32 len;
 };
 
-static int note_origin(void *data, const struct rpcrdma_piece *piece)
+static int note_origin(void *data, const struct svcrdma_piece *piece)
 {
 	struct origins *origins = data;
 	u32 i;
@@ -157,14 +157,14 @@ static void test_pull_goes_on(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, rest);
 	for (payload = 0; payload <= 200; payload += 200) {
 		deliver_reads(test, payload, payload ? read + 1 : read);
-		len = rpcrdma_args_len(&f->msg, STREAM_ARGS);
+		len = svcrdma_args_len(&f->msg, STREAM_ARGS);
 		whole->len = 0;
-		rpcrdma_args_walk(&f->msg, STREAM_ARGS, 0, note_origin, whole);
+		svcrdma_args_walk(&f->msg, STREAM_ARGS, 0, note_origin, whole);
 		KUNIT_ASSERT_EQ(test, whole->len, len);
 		for (from = 0; from <= len; from++) {
 			rest->len = from;
-			rpcrdma_args_walk(&f->msg, STREAM_ARGS, from, note_origin,
-					  rest);
+			svcrdma_args_walk(&f->msg, STREAM_ARGS, from,
+					  note_origin, rest);
 			KUNIT_ASSERT_EQ(test, rest->len, len);
 			KUNIT_EXPECT_EQ(test, 0,
 					memcmp(&whole->octet[from],
@@ -200,16 +200,18 @@ static void test_pull_is_complete(struct kunit *test)
 			position = xdr_align_size(position);
 		}
 		deliver_reads(test, payload, read);
-		if (!rpcrdma_pull_needed(&f->msg))
+		if (!svcrdma_pull_needed(&f->msg))
 			continue;
 		at = 0;
-		KUNIT_ASSERT_EQ(test, 0, rpcrdma_args_walk(&f->msg, STREAM_ARGS, 0,
-							   check_order, &at));
-		KUNIT_ASSERT_EQ(test, at, rpcrdma_args_len(&f->msg, STREAM_ARGS));
+		KUNIT_ASSERT_EQ(test, 0,
+				svcrdma_args_walk(&f->msg, STREAM_ARGS, 0,
+						  check_order, &at));
+		KUNIT_ASSERT_EQ(test, at,
+				svcrdma_args_len(&f->msg, STREAM_ARGS));
 	}
 }
 
-static int stop_at_once(void *data, const struct rpcrdma_piece *piece)
+static int stop_at_once(void *data, const struct svcrdma_piece *piece)
 {
 	unsigned int *calls = data;
 
@@ -226,20 +228,20 @@ static void test_pull_stops(struct kunit *test)
 	unsigned int calls = 0;
 
 	deliver_reads(test, 100, read);
-	KUNIT_EXPECT_EQ(test, -ENOTCONN, rpcrdma_args_walk(&f->msg, STREAM_ARGS, 0,
-							   stop_at_once,
-							   &calls));
+	KUNIT_EXPECT_EQ(test, -ENOTCONN,
+			svcrdma_args_walk(&f->msg, STREAM_ARGS, 0,
+					  stop_at_once, &calls));
 	KUNIT_EXPECT_EQ(test, calls, 1);
 }
 
-static bool allowed(struct kunit *test, enum rpcrdma_args args,
+static bool allowed(struct kunit *test, enum svcrdma_args args,
 		    const struct chunk_row *read, u32 payload,
-		    struct rpcrdma_pull_limits limits)
+		    struct svcrdma_pull_limits limits)
 {
 	struct fixture *f = test->priv;
 
 	deliver_reads(test, payload, read);
-	return rpcrdma_args_allowed(&f->msg, args, &limits);
+	return svcrdma_args_allowed(&f->msg, args, &limits);
 }
 
 static void test_pull_limits(struct kunit *test)
@@ -256,7 +258,7 @@ static void test_pull_limits(struct kunit *test)
 	static const struct chunk_row none[CHUNKS];
 	const u32 len = 4 * PAGE_SIZE;
 
-#define LIMITS(...)	((struct rpcrdma_pull_limits){ __VA_ARGS__ })
+#define LIMITS(...)	((struct svcrdma_pull_limits){ __VA_ARGS__ })
 	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, one, 100,
 					LIMITS(1, len + 100, 4)));
 	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
@@ -298,7 +300,7 @@ struct args_row {
 	} auth;
 	u32 payload;		/* none: the message is in a chunk */
 	struct chunk_row read[CHUNKS];
-	enum rpcrdma_args args;
+	enum svcrdma_args args;
 };
 
 #define NFS3(procedure)		{ 100003, 3, procedure }
@@ -363,7 +365,7 @@ static void test_args(struct kunit *test)
 
 	deliver_reads(test, row->payload, row->read);
 	KUNIT_EXPECT_EQ(test, row->args,
-			rpcrdma_choose_args(&f->msg, make_call(row)));
+			svcrdma_choose_args(&f->msg, make_call(row)));
 }
 
 /* The shortest Call of each kind that RPCSEC_GSS may have */
@@ -392,13 +394,14 @@ static void test_cut(struct kunit *test)
 	const __be32 *call = make_call(&row->call);
 	bool gss = row->call.auth.flavor == 6;
 
-	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, row->octets));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, row->octets + 1));
-	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_cut(call, row->octets - 1));
-	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_cut(call, 32));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, 31));
-	KUNIT_EXPECT_EQ(test, gss, rpcrdma_call_gss(call, 32));
-	KUNIT_EXPECT_FALSE(test, rpcrdma_call_gss(call, 31));
+	KUNIT_EXPECT_FALSE(test, svcrdma_call_truncated(call, row->octets));
+	KUNIT_EXPECT_FALSE(test, svcrdma_call_truncated(call, row->octets + 1));
+	KUNIT_EXPECT_EQ(test, gss,
+			svcrdma_call_truncated(call, row->octets - 1));
+	KUNIT_EXPECT_EQ(test, gss, svcrdma_call_truncated(call, 32));
+	KUNIT_EXPECT_FALSE(test, svcrdma_call_truncated(call, 31));
+	KUNIT_EXPECT_EQ(test, gss, svcrdma_call_gss(call, 32));
+	KUNIT_EXPECT_FALSE(test, svcrdma_call_gss(call, 31));
 }
 
 static void test_cut_credential(struct kunit *test)
@@ -412,14 +415,16 @@ static void test_cut_credential(struct kunit *test)
 	static const struct args_row token = { .auth = { 6, 20, 1, 1, 0 } };
 	__be32 *call;
 
-	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&none), 4096));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&large), 4096));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&verf), 4096));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(make_call(&handle), 4096));
+	KUNIT_EXPECT_TRUE(test, svcrdma_call_truncated(make_call(&none), 4096));
+	KUNIT_EXPECT_TRUE(test, svcrdma_call_truncated(make_call(&large),
+						       4096));
+	KUNIT_EXPECT_TRUE(test, svcrdma_call_truncated(make_call(&verf), 4096));
+	KUNIT_EXPECT_TRUE(test, svcrdma_call_truncated(make_call(&handle),
+						       4096));
 	call = make_call(&token);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_call_cut(call, 4096));
+	KUNIT_EXPECT_FALSE(test, svcrdma_call_truncated(call, 4096));
 	call[15] = cpu_to_be32(U32_MAX - 2);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_call_cut(call, 4096));
+	KUNIT_EXPECT_TRUE(test, svcrdma_call_truncated(call, 4096));
 }
 
 static struct kunit_case pull_cases[] = {

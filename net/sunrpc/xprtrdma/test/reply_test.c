@@ -216,20 +216,20 @@ static void test_reply(struct kunit *test)
 	deliver_call(test, NULL, row->write, row->num_writes, &row->reply);
 	make_results(test, row);
 	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
-	KUNIT_ASSERT_EQ(test, rpcrdma_reply_choose(&f->form, &f->msg,
+	KUNIT_ASSERT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
 						   &f->results, &f->res,
 						   THRESHOLD), row->ret);
 	if (row->ret)
 		return;
 	KUNIT_EXPECT_EQ(test, f->msg.proc, row->proc);
 	KUNIT_EXPECT_EQ(test, f->form.len, row->left);
-	KUNIT_EXPECT_EQ(test, rpcrdma_reply_walk(&f->form, &f->msg, &f->results,
+	KUNIT_EXPECT_EQ(test, svcrdma_reply_walk(&f->form, &f->msg, &f->results,
 						 note_piece, f), 0);
 	KUNIT_EXPECT_TRUE_MSG(test, !strcmp(f->pieces, row->pieces),
 			      "have %s", f->pieces);
 }
 
-static int add_octets(void *data, const struct rpcrdma_piece *piece)
+static int add_octets(void *data, const struct svcrdma_piece *piece)
 {
 	u32 *octets = data;
 
@@ -253,10 +253,10 @@ static void test_reply_returns_chunks(struct kunit *test)
 	deliver_call(test, NULL, row->write, row->num_writes, &row->reply);
 	make_results(test, row);
 	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
-	KUNIT_ASSERT_EQ(test, rpcrdma_reply_choose(&f->form, &f->msg,
+	KUNIT_ASSERT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
 						   &f->results, &f->res,
 						   THRESHOLD), 0);
-	rpcrdma_reply_walk(&f->form, &f->msg, &f->results, add_octets, &octets);
+	svcrdma_reply_walk(&f->form, &f->msg, &f->results, add_octets, &octets);
 	KUNIT_EXPECT_EQ(test, octets, f->form.written);
 	header = rpcrdma_wire_header_len(&f->msg);
 	if (f->msg.proc == RPCRDMA_MSG)
@@ -297,10 +297,10 @@ static void test_reply_header_too_long(struct kunit *test)
 	f->res.head[0].iov_len = 100;
 	f->res.len = 100;
 	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
-	KUNIT_EXPECT_EQ(test, rpcrdma_reply_choose(&f->form, &f->msg,
+	KUNIT_EXPECT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
 						   &f->results, &f->res,
 						   THRESHOLD), -EMSGSIZE);
-	KUNIT_EXPECT_EQ(test, rpcrdma_reply_choose(&f->form, &f->msg,
+	KUNIT_EXPECT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
 						   &f->results, &f->res, 4096),
 			0);
 }
@@ -357,7 +357,7 @@ static void test_handle(struct kunit *test)
 
 	deliver_call(test, &row->read, row->write, row->num_writes,
 		     &row->reply);
-	KUNIT_EXPECT_EQ(test, rpcrdma_choose_handle(&f->msg, &handle),
+	KUNIT_EXPECT_EQ(test, svcrdma_choose_handle(&f->msg, &handle),
 			row->handle != 0);
 	KUNIT_EXPECT_EQ(test, handle, row->handle);
 }

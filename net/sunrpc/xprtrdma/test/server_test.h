@@ -32,8 +32,8 @@ struct chunk_row {
 struct fixture {
 	struct rpcrdma_message made;
 	struct rpcrdma_message msg;	/* as it arrives */
-	struct rpcrdma_results results;
-	struct rpcrdma_reply_form form;
+	struct svcrdma_results results;
+	struct svcrdma_reply_form form;
 	struct xdr_buf res;
 	unsigned int handles;
 	char pieces[512];
@@ -79,7 +79,7 @@ static inline void deliver(struct kunit *test, enum rpcrdma_role to,
 }
 
 /* All pieces one behind the other: h2+8@100:50 is handle 2 from octet 8 on. */
-static inline int note_piece(void *data, const struct rpcrdma_piece *piece)
+static inline int note_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct fixture *f = data;
 	size_t len = strlen(f->pieces);
@@ -87,15 +87,15 @@ static inline int note_piece(void *data, const struct rpcrdma_piece *piece)
 
 	len = sizeof(f->pieces) - len;
 	switch (piece->kind) {
-	case RPCRDMA_PIECE_CHUNK:
+	case SVCRDMA_PIECE_CHUNK:
 		snprintf(to, len, "h%u+%u@%u:%u ", piece->segment->handle,
 			 piece->skip, piece->at, piece->octets);
 		break;
-	case RPCRDMA_PIECE_INLINE:
+	case SVCRDMA_PIECE_INLINE:
 		snprintf(to, len, "i+%u@%u:%u ", piece->skip, piece->at,
 			 piece->octets);
 		break;
-	case RPCRDMA_PIECE_PADDING:
+	case SVCRDMA_PIECE_PADDING:
 		snprintf(to, len, "0@%u:%u ", piece->at, piece->octets);
 		break;
 	}

@@ -195,10 +195,10 @@ static void test_direction_of_broken_messages(struct kunit *test)
 	w->words = 10;
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
 			RPCRDMA_DROP);
-	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_UNTOLD);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_DIRECTION_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
 			RPCRDMA_ANSWER_ERR_CHUNK);
-	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_UNTOLD);
+	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_DIRECTION_UNKNOWN);
 }
 
 static void test_read_list_in_reply(struct kunit *test)

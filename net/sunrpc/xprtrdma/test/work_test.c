@@ -396,9 +396,9 @@ static void test_sends_left(struct kunit *test)
 	queue_end(queue);
 }
 
-static void watch(struct rpcrdma_conn *conn)
+static void run_watchdog(struct rpcrdma_conn *conn)
 {
-	conn->watch.work.func(&conn->watch.work);
+	conn->sq_watchdog.work.func(&conn->sq_watchdog.work);
 }
 
 /* Only a signalled work has to be reported as done within three minutes. */
@@ -409,15 +409,15 @@ static void test_no_completion(struct kunit *test)
 
 	queue_reset(queue, &work_rows[0]);
 	take_steps(queue, "a1B1");
-	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->watch));
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->sq_watchdog));
 	queue->chain[0].work.since = jiffies - 200 * HZ;
 	queue->chain[1].work.since = jiffies - 170 * HZ;
-	watch(conn);
+	run_watchdog(conn);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
 
 	forget_verbs(conn);
 	queue->chain[1].work.since = jiffies - 180 * HZ;
-	watch(conn);
+	run_watchdog(conn);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
 	KUNIT_EXPECT_EQ(test, conn->status, -ETIMEDOUT);
 	flush_workqueue(rpcrdma_teardown_wq);

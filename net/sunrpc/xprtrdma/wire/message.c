@@ -14,7 +14,7 @@
 static void message_reset(struct rpcrdma_message *msg)
 {
 	memset(msg, 0, offsetof(struct rpcrdma_message, reply_chunk));
-	msg->direction = RPCRDMA_UNTOLD;
+	msg->direction = RPCRDMA_DIRECTION_UNKNOWN;
 }
 
 /**
@@ -60,8 +60,8 @@ enum rpcrdma_reason rpcrdma_chunk_append(struct rpcrdma_message *msg,
 }
 
 /* Only the layout of ERR_VERS is the same in every version. */
-static enum rpcrdma_reason decode_error(struct rpcrdma_message *msg,
-					struct rpcrdma_reader *reader)
+static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
+						struct rpcrdma_reader *reader)
 {
 	const __be32 *p = rpcrdma_take(reader, 1);
 	u32 error;
@@ -93,8 +93,8 @@ static enum rpcrdma_reason decode_error(struct rpcrdma_message *msg,
  * section 4.1.2 makes an ERR_CHUNK 20 octets long: that one is let through, or
  * no requester would ever learn of it.
  */
-static enum rpcrdma_reason decode(struct rpcrdma_message *msg,
-				  const void *buf, u32 len)
+static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
+					  const void *buf, u32 len)
 {
 	struct rpcrdma_reader reader = { .next = buf };
 	const __be32 *p;
@@ -113,7 +113,7 @@ static enum rpcrdma_reason decode(struct rpcrdma_message *msg,
 	msg->proc = be32_to_cpup(p);
 
 	if (msg->proc == RPCRDMA_ERROR)
-		return decode_error(msg, &reader);
+		return message_decode_error(msg, &reader);
 	if (msg->version != RPCRDMA_VERSION_ONE)
 		return RPCRDMA_BAD_VERSION;
 	return rpcrdma_v1_decode(msg, buf, len, &reader);
@@ -126,8 +126,8 @@ static enum rpcrdma_reason decode(struct rpcrdma_message *msg,
  * 1 alone, and so are their Replies: where Calls may arrive, any other version is
  * a Call's.
  */
-static void correct_direction(struct rpcrdma_message *msg,
-			      enum rpcrdma_role role, bool backward)
+static void message_correct_direction(struct rpcrdma_message *msg,
+				      enum rpcrdma_role role, bool backward)
 {
 	bool calls = role == RPCRDMA_RESPONDER || backward;
 
@@ -145,17 +145,18 @@ static void correct_direction(struct rpcrdma_message *msg,
  * the forward direction. Only a Call is ever answered: an RDMA_ERROR sent for
  * a broken Reply could hit some Call of the other direction with the same XID.
  */
-static enum rpcrdma_verdict judge(struct rpcrdma_message *msg,
-				  enum rpcrdma_role role, bool backward)
+static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
+					  enum rpcrdma_role role, bool backward)
 {
 	enum rpcrdma_direction forward, direction;
 
 	if (msg->reason == RPCRDMA_BAD_SHORT || msg->reason == RPCRDMA_BAD_DONE)
 		return RPCRDMA_DROP;
 
-	correct_direction(msg, role, backward);
+	message_correct_direction(msg, role, backward);
 	forward = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL : RPCRDMA_REPLY;
-	direction = msg->direction == RPCRDMA_UNTOLD ? forward : msg->direction;
+	direction = msg->direction == RPCRDMA_DIRECTION_UNKNOWN ?
+		    forward : msg->direction;
 	if (direction != forward && !backward) {
 		msg->reason = RPCRDMA_BAD_DIRECTION;
 		return RPCRDMA_DROP;
@@ -195,10 +196,10 @@ enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		    enum rpcrdma_role role, bool backward)
 {
-	enum rpcrdma_reason reason = decode(msg, buf, len);
+	enum rpcrdma_reason reason = message_decode(msg, buf, len);
 
 	msg->reason = reason;
-	return judge(msg, role, backward);
+	return message_judge(msg, role, backward);
 }
 
 /**
@@ -384,7 +385,8 @@ u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg)
 						RPCRDMA_ERR_CHUNK_LEN;
 }
 
-static __be32 *encode_error(const struct rpcrdma_message *msg, __be32 *p)
+static __be32 *message_encode_error(const struct rpcrdma_message *msg,
+				    __be32 *p)
 {
 	*p++ = cpu_to_be32(msg->error);
 	if (msg->error == RPCRDMA_ERR_VERS) {
@@ -424,7 +426,7 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 	*p++ = cpu_to_be32(msg->credits);
 	*p++ = cpu_to_be32(msg->proc);
 	if (msg->proc == RPCRDMA_ERROR)
-		p = encode_error(msg, p);
+		p = message_encode_error(msg, p);
 	else
 		p = rpcrdma_v1_encode(msg, p);
 	return (p - (__be32 *)buf) * sizeof(*p);

@@ -3,7 +3,7 @@
  * What goes on the wire: RPC-over-RDMA transport headers in one in-memory
  * form, whatever their version, and the RDMA-CM private data.
  *
- * Nothing in this room allocates, sleeps or locks; every function may be
+ * Nothing in this layer allocates, sleeps or locks; every function may be
  * called in any context. Receive and Send buffers are aligned to four octets.
  */
 #ifndef RPCRDMA_WIRE_MESSAGE_H
@@ -53,7 +53,7 @@ enum rpcrdma_errcode {
 enum rpcrdma_direction {
 	RPCRDMA_CALL = 0,
 	RPCRDMA_REPLY = 1,
-	RPCRDMA_UNTOLD = 2,
+	RPCRDMA_DIRECTION_UNKNOWN = 2,
 };
 
 /* What this end of the connection is in the forward direction (RFC 8167). */

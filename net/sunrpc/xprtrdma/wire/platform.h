@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The little that this room takes from the kernel, or from libc outside of it:
+ * The little that this layer takes from the kernel, or from libc outside of it:
  * fixed-width types, byte order, memory functions and error codes.
  */
 #ifndef RPCRDMA_WIRE_PLATFORM_H

@@ -19,7 +19,7 @@ enum {
 static const u8 private_id[] = { 0xf6, 0xab, 0x0e, 0x18 };
 
 /* Rounds down: a peer must not be promised more than there is. */
-static u8 size_to_code(u32 size)
+static u8 private_size_to_code(u32 size)
 {
 	if (size < RPCRDMA_INLINE_MIN)
 		size = RPCRDMA_INLINE_MIN;
@@ -28,7 +28,7 @@ static u8 size_to_code(u32 size)
 	return size / SIZE_UNIT - 1;
 }
 
-static u32 code_to_size(u8 code)
+static u32 private_code_to_size(u8 code)
 {
 	return (code + 1) * SIZE_UNIT;
 }
@@ -48,8 +48,8 @@ void rpcrdma_wire_encode_private(const struct rpcrdma_params *params,
 	memcpy(octets, private_id, sizeof(private_id));
 	octets[PRIVATE_AT_VERSION] = PRIVATE_VERSION;
 	octets[PRIVATE_AT_FLAGS] = params->remote_inv ? PRIVATE_REMOTE_INV : 0;
-	octets[PRIVATE_AT_SEND_SIZE] = size_to_code(params->send_size);
-	octets[PRIVATE_AT_RECV_SIZE] = size_to_code(params->recv_size);
+	octets[PRIVATE_AT_SEND_SIZE] = private_size_to_code(params->send_size);
+	octets[PRIVATE_AT_RECV_SIZE] = private_size_to_code(params->recv_size);
 }
 
 static bool private_matches(const u8 *p)
@@ -79,8 +79,10 @@ bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
 	for (; len >= RPCRDMA_PRIVATE_LEN; p++, len--) {
 		if (!private_matches(p))
 			continue;
-		params->send_size = code_to_size(p[PRIVATE_AT_SEND_SIZE]);
-		params->recv_size = code_to_size(p[PRIVATE_AT_RECV_SIZE]);
+		params->send_size =
+			private_code_to_size(p[PRIVATE_AT_SEND_SIZE]);
+		params->recv_size =
+			private_code_to_size(p[PRIVATE_AT_RECV_SIZE]);
 		params->remote_inv = p[PRIVATE_AT_FLAGS] & PRIVATE_REMOTE_INV;
 		return true;
 	}
@@ -91,12 +93,12 @@ bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
 }
 
 /* The smaller of two sizes, as the other end computes it from the codes. */
-static u32 agreed_size(u32 send_size, u32 recv_size)
+static u32 private_agreed_size(u32 send_size, u32 recv_size)
 {
-	u8 send = size_to_code(send_size);
-	u8 recv = size_to_code(recv_size);
+	u8 send = private_size_to_code(send_size);
+	u8 recv = private_size_to_code(recv_size);
 
-	return code_to_size(send < recv ? send : recv);
+	return private_code_to_size(send < recv ? send : recv);
 }
 
 /**
@@ -113,10 +115,10 @@ void rpcrdma_wire_agree(const struct rpcrdma_params *client,
 			const struct rpcrdma_params *server,
 			struct rpcrdma_agreement *agreement)
 {
-	agreement->call_threshold = agreed_size(client->send_size,
-						server->recv_size);
-	agreement->reply_threshold = agreed_size(server->send_size,
-						 client->recv_size);
+	agreement->call_threshold = private_agreed_size(client->send_size,
+							server->recv_size);
+	agreement->reply_threshold = private_agreed_size(server->send_size,
+							 client->recv_size);
 	agreement->client_inv = client->remote_inv;
 	agreement->server_inv = server->remote_inv;
 	agreement->remote_inv = client->remote_inv && server->remote_inv;

@@ -12,14 +12,14 @@
 #define RPC_HEAD_WORDS		2
 #define RPC_HEAD_LEN		8
 
-static u64 xdr_round_up(u32 octets)
+static u64 v1_round_up(u32 octets)
 {
 	return ((u64)octets + 3) & ~3ULL;
 }
 
-static enum rpcrdma_reason append_segment(struct rpcrdma_message *msg,
-					  struct rpcrdma_chunk *chunk,
-					  const __be32 *p)
+static enum rpcrdma_reason v1_append_segment(struct rpcrdma_message *msg,
+					     struct rpcrdma_chunk *chunk,
+					     const __be32 *p)
 {
 	u32 handle = be32_to_cpup(p);
 	u32 length = be32_to_cpup(p + 1);
@@ -32,7 +32,8 @@ static enum rpcrdma_reason append_segment(struct rpcrdma_message *msg,
  * Where in the Read list the chunk with this position is or has to go. Peers
  * nearly always send positions that ascend, so the last chunk comes first.
  */
-static unsigned int read_index(const struct rpcrdma_message *msg, u32 position)
+static unsigned int v1_read_index(const struct rpcrdma_message *msg,
+				  u32 position)
 {
 	unsigned int i = msg->num_reads;
 
@@ -42,10 +43,10 @@ static unsigned int read_index(const struct rpcrdma_message *msg, u32 position)
 }
 
 /* Until all segments are known, chunk->first counts those of this chunk. */
-static enum rpcrdma_reason count_read_segment(struct rpcrdma_message *msg,
-					      u32 position)
+static enum rpcrdma_reason v1_count_read_segment(struct rpcrdma_message *msg,
+						 u32 position)
 {
-	unsigned int i = read_index(msg, position);
+	unsigned int i = v1_read_index(msg, position);
 	struct rpcrdma_chunk *chunk = &msg->read[i];
 
 	if (position % sizeof(__be32))
@@ -67,7 +68,7 @@ static enum rpcrdma_reason count_read_segment(struct rpcrdma_message *msg,
 }
 
 /* Give each Read chunk its share of the segment array. */
-static void place_read_chunks(struct rpcrdma_message *msg)
+static void v1_place_read_chunks(struct rpcrdma_message *msg)
 {
 	unsigned int i, first = 0;
 
@@ -84,8 +85,8 @@ static void place_read_chunks(struct rpcrdma_message *msg)
  * twice: once to count and sort the chunks, once to put each segment where the
  * others of its chunk are.
  */
-static enum rpcrdma_reason decode_read_list(struct rpcrdma_message *msg,
-					    struct rpcrdma_reader *reader)
+static enum rpcrdma_reason v1_decode_read_list(struct rpcrdma_message *msg,
+					       struct rpcrdma_reader *reader)
 {
 	const __be32 *start = reader->next;
 	enum rpcrdma_reason reason;
@@ -97,28 +98,28 @@ static enum rpcrdma_reason decode_read_list(struct rpcrdma_message *msg,
 
 		if (!p)
 			return RPCRDMA_BAD_TRUNCATED;
-		reason = count_read_segment(msg, be32_to_cpup(p));
+		reason = v1_count_read_segment(msg, be32_to_cpup(p));
 		if (reason)
 			return reason;
 	}
 	if (reason)
 		return reason;
 
-	place_read_chunks(msg);
+	v1_place_read_chunks(msg);
 	for (i = 0; i < msg->num_segments; i++) {
 		const __be32 *p = start + i * (1 + READ_SEGMENT_WORDS) + 1;
-		unsigned int chunk = read_index(msg, be32_to_cpup(p));
+		unsigned int chunk = v1_read_index(msg, be32_to_cpup(p));
 
-		reason = append_segment(msg, &msg->read[chunk], p + 1);
+		reason = v1_append_segment(msg, &msg->read[chunk], p + 1);
 		if (reason)
 			return reason;
 	}
 	return RPCRDMA_OK;
 }
 
-static enum rpcrdma_reason decode_write_chunk(struct rpcrdma_message *msg,
-					      struct rpcrdma_chunk *chunk,
-					      struct rpcrdma_reader *reader)
+static enum rpcrdma_reason v1_decode_write_chunk(struct rpcrdma_message *msg,
+						 struct rpcrdma_chunk *chunk,
+						 struct rpcrdma_reader *reader)
 {
 	const __be32 *p = rpcrdma_take(reader, 1);
 	enum rpcrdma_reason reason;
@@ -136,15 +137,15 @@ static enum rpcrdma_reason decode_write_chunk(struct rpcrdma_message *msg,
 	rpcrdma_chunk_init(chunk, msg->num_segments);
 	msg->num_segments += count;
 	for (; count; count--, p += SEGMENT_WORDS) {
-		reason = append_segment(msg, chunk, p);
+		reason = v1_append_segment(msg, chunk, p);
 		if (reason)
 			return reason;
 	}
 	return RPCRDMA_OK;
 }
 
-static enum rpcrdma_reason decode_write_list(struct rpcrdma_message *msg,
-					     struct rpcrdma_reader *reader)
+static enum rpcrdma_reason v1_decode_write_list(struct rpcrdma_message *msg,
+						struct rpcrdma_reader *reader)
 {
 	enum rpcrdma_reason reason;
 	bool present;
@@ -152,8 +153,9 @@ static enum rpcrdma_reason decode_write_list(struct rpcrdma_message *msg,
 	while (!(reason = rpcrdma_take_present(reader, &present)) && present) {
 		if (msg->num_writes == RPCRDMA_MAX_CHUNKS)
 			return RPCRDMA_BAD_CHUNK_COUNT;
-		reason = decode_write_chunk(msg, &msg->write[msg->num_writes],
-					    reader);
+		reason = v1_decode_write_chunk(msg,
+					       &msg->write[msg->num_writes],
+					       reader);
 		if (reason)
 			return reason;
 		msg->num_writes++;
@@ -161,21 +163,21 @@ static enum rpcrdma_reason decode_write_list(struct rpcrdma_message *msg,
 	return reason;
 }
 
-static enum rpcrdma_reason decode_reply_chunk(struct rpcrdma_message *msg,
-					      struct rpcrdma_reader *reader)
+static enum rpcrdma_reason v1_decode_reply_chunk(struct rpcrdma_message *msg,
+						 struct rpcrdma_reader *reader)
 {
 	enum rpcrdma_reason reason;
 
 	reason = rpcrdma_take_present(reader, &msg->has_reply_chunk);
 	if (!reason && msg->has_reply_chunk)
-		reason = decode_write_chunk(msg, &msg->reply_chunk, reader);
+		reason = v1_decode_write_chunk(msg, &msg->reply_chunk, reader);
 	return reason;
 }
 
 /* The direction of an RDMA_MSG is told by the RPC message that follows. */
 static enum rpcrdma_reason
-decode_inline_payload(struct rpcrdma_message *msg,
-		      struct rpcrdma_reader *reader)
+v1_decode_inline_payload(struct rpcrdma_message *msg,
+			 struct rpcrdma_reader *reader)
 {
 	const __be32 *p = rpcrdma_take(reader, RPC_HEAD_WORDS);
 	u32 msg_type;
@@ -196,7 +198,7 @@ decode_inline_payload(struct rpcrdma_message *msg,
  * The direction of an RDMA_NOMSG is told by the chunk that holds the RPC
  * message: only a Call has a Read list, and a Call must have Position Zero.
  */
-static enum rpcrdma_reason find_long_payload(struct rpcrdma_message *msg)
+static enum rpcrdma_reason v1_find_long_payload(struct rpcrdma_message *msg)
 {
 	const struct rpcrdma_chunk *payload = rpcrdma_position_zero(msg);
 
@@ -220,7 +222,7 @@ static enum rpcrdma_reason find_long_payload(struct rpcrdma_message *msg)
  * the padding. What the chunks before a position put back is to be taken off
  * to find the place in the part that did not travel in these chunks.
  */
-static enum rpcrdma_reason check_positions(struct rpcrdma_message *msg)
+static enum rpcrdma_reason v1_check_positions(struct rpcrdma_message *msg)
 {
 	unsigned int i = rpcrdma_position_zero(msg) ? 1 : 0;
 	u64 reduced = msg->stream_len, restored = 0, end = 0;
@@ -229,7 +231,7 @@ static enum rpcrdma_reason check_positions(struct rpcrdma_message *msg)
 		return RPCRDMA_BAD_POSITION_HEAD;
 	for (; i < msg->num_reads; i++) {
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
-		u64 length = xdr_round_up(chunk->length);
+		u64 length = v1_round_up(chunk->length);
 
 		if (chunk->position < RPC_HEAD_LEN)
 			return RPCRDMA_BAD_POSITION_HEAD;
@@ -247,7 +249,7 @@ static enum rpcrdma_reason check_positions(struct rpcrdma_message *msg)
 }
 
 /* What a Reply returns in its chunks has been written. */
-static enum rpcrdma_reason check_reply(struct rpcrdma_message *msg)
+static enum rpcrdma_reason v1_check_reply(struct rpcrdma_message *msg)
 {
 	unsigned int i;
 
@@ -261,7 +263,7 @@ static enum rpcrdma_reason check_reply(struct rpcrdma_message *msg)
 }
 
 /* Three absent lists, as most messages have: step over them at once. */
-static bool skip_no_chunks(struct rpcrdma_reader *reader)
+static bool v1_skip_no_chunks(struct rpcrdma_reader *reader)
 {
 	const __be32 *p = reader->next;
 
@@ -271,18 +273,18 @@ static bool skip_no_chunks(struct rpcrdma_reader *reader)
 	return true;
 }
 
-static enum rpcrdma_reason decode_chunks(struct rpcrdma_message *msg,
-					 struct rpcrdma_reader *reader)
+static enum rpcrdma_reason v1_decode_chunks(struct rpcrdma_message *msg,
+					    struct rpcrdma_reader *reader)
 {
 	enum rpcrdma_reason reason;
 
-	if (skip_no_chunks(reader))
+	if (v1_skip_no_chunks(reader))
 		return RPCRDMA_OK;
-	reason = decode_read_list(msg, reader);
+	reason = v1_decode_read_list(msg, reader);
 	if (!reason)
-		reason = decode_write_list(msg, reader);
+		reason = v1_decode_write_list(msg, reader);
 	if (!reason)
-		reason = decode_reply_chunk(msg, reader);
+		reason = v1_decode_reply_chunk(msg, reader);
 	return reason;
 }
 
@@ -315,20 +317,20 @@ enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 		return RPCRDMA_BAD_PROC;
 	}
 
-	reason = decode_chunks(msg, reader);
+	reason = v1_decode_chunks(msg, reader);
 	if (reason)
 		return reason;
 	msg->header_len = (reader->next - (const __be32 *)buf) * sizeof(__be32);
 	if (msg->proc == RPCRDMA_MSG) {
 		msg->payload_len = len - msg->header_len;
-		reason = decode_inline_payload(msg, reader);
+		reason = v1_decode_inline_payload(msg, reader);
 	} else {
-		reason = find_long_payload(msg);
+		reason = v1_find_long_payload(msg);
 	}
 	if (reason)
 		return reason;
-	return msg->direction == RPCRDMA_CALL ? check_positions(msg) :
-						check_reply(msg);
+	return msg->direction == RPCRDMA_CALL ? v1_check_positions(msg) :
+						v1_check_reply(msg);
 }
 
 /**
@@ -350,8 +352,8 @@ u32 rpcrdma_v1_chunks_len(const struct rpcrdma_message *msg)
 	return words * sizeof(__be32);
 }
 
-static __be32 *encode_segment(const struct rpcrdma_segment *segment, u32 length,
-			      __be32 *p)
+static __be32 *v1_encode_segment(const struct rpcrdma_segment *segment,
+				 u32 length, __be32 *p)
 {
 	*p++ = cpu_to_be32(segment->handle);
 	*p++ = cpu_to_be32(length);
@@ -360,8 +362,9 @@ static __be32 *encode_segment(const struct rpcrdma_segment *segment, u32 length,
 	return p;
 }
 
-static __be32 *encode_read_chunk(const struct rpcrdma_message *msg,
-				 const struct rpcrdma_chunk *chunk, __be32 *p)
+static __be32 *v1_encode_read_chunk(const struct rpcrdma_message *msg,
+				    const struct rpcrdma_chunk *chunk,
+				    __be32 *p)
 {
 	const struct rpcrdma_segment *segment;
 	unsigned int i;
@@ -370,7 +373,7 @@ static __be32 *encode_read_chunk(const struct rpcrdma_message *msg,
 	for (i = 0; i < chunk->count; i++, segment++) {
 		*p++ = cpu_to_be32(1);
 		*p++ = cpu_to_be32(chunk->position);
-		p = encode_segment(segment, segment->length, p);
+		p = v1_encode_segment(segment, segment->length, p);
 	}
 	return p;
 }
@@ -379,8 +382,9 @@ static __be32 *encode_read_chunk(const struct rpcrdma_message *msg,
  * A Reply has all segments of the Call, with lengths that say how far the
  * responder has filled them (RFC 8166 section 3.4.6).
  */
-static __be32 *encode_write_chunk(const struct rpcrdma_message *msg,
-				  const struct rpcrdma_chunk *chunk, __be32 *p)
+static __be32 *v1_encode_write_chunk(const struct rpcrdma_message *msg,
+				     const struct rpcrdma_chunk *chunk,
+				     __be32 *p)
 {
 	u32 left = msg->direction == RPCRDMA_REPLY ? chunk->written :
 						     chunk->length;
@@ -393,7 +397,7 @@ static __be32 *encode_write_chunk(const struct rpcrdma_message *msg,
 	for (i = 0; i < chunk->count; i++, segment++) {
 		u32 length = left < segment->length ? left : segment->length;
 
-		p = encode_segment(segment, length, p);
+		p = v1_encode_segment(segment, length, p);
 		left -= length;
 	}
 	return p;
@@ -413,13 +417,13 @@ __be32 *rpcrdma_v1_encode(const struct rpcrdma_message *msg, __be32 *p)
 	unsigned int i;
 
 	for (i = 0; i < msg->num_reads; i++)
-		p = encode_read_chunk(msg, &msg->read[i], p);
+		p = v1_encode_read_chunk(msg, &msg->read[i], p);
 	*p++ = 0;
 	for (i = 0; i < msg->num_writes; i++)
-		p = encode_write_chunk(msg, &msg->write[i], p);
+		p = v1_encode_write_chunk(msg, &msg->write[i], p);
 	*p++ = 0;
 	if (msg->has_reply_chunk)
-		p = encode_write_chunk(msg, &msg->reply_chunk, p);
+		p = v1_encode_write_chunk(msg, &msg->reply_chunk, p);
 	else
 		*p++ = 0;
 	return p;

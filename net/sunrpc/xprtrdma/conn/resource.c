@@ -42,9 +42,9 @@ void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_owned_enter - as rpcrdma_conn_enter(), by the owner of something
+ * rpcrdma_resource_enter - as rpcrdma_conn_enter(), by the owner of something
  * @conn: its connection, which may be gone already
- * @owned: what the caller owns
+ * @resource: what the caller owns
  *
  * The memory of a connection is freed by RCU and after it has made orphans of
  * all that belongs to it, so what is not an orphan still has a connection.
@@ -52,73 +52,77 @@ void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
  * Context: any.
  * Return: whether the caller has to leave.
  */
-bool rpcrdma_owned_enter(struct rpcrdma_conn *conn, struct rpcrdma_owned *owned)
+bool rpcrdma_resource_enter(struct rpcrdma_conn *conn,
+			    struct rpcrdma_resource *resource)
 {
 	bool entered;
 
 	rcu_read_lock();
-	/* Pairs with rpcrdma_owned_abandon(). */
-	entered = !smp_load_acquire(&owned->orphan) && rpcrdma_conn_enter(conn);
+	/* Pairs with rpcrdma_resource_abandon(). */
+	entered = !smp_load_acquire(&resource->orphan) &&
+		  rpcrdma_conn_enter(conn);
 	rcu_read_unlock();
 	return entered;
 }
 
 /**
- * rpcrdma_owned_drop - give up what belongs to a connection in its teardown
+ * rpcrdma_resource_drop - give up what belongs to a connection in its teardown
  * @conn: its connection, which may be gone already
- * @owned: what the caller owns and rpcrdma_owned_enter() failed for
- * @undo: what cannot wait for the teardown; called under owned_lock if that has
- *	not done it, while the device is still there. May be NULL.
+ * @resource: what the caller owns and rpcrdma_resource_enter() failed for
+ * @undo: what cannot wait for the teardown; called under resource_lock if that
+ *	has not done it, while the device is still there. May be NULL.
  *
  * Context: any.
  * Return: whether the caller has to free it; otherwise the teardown does.
  */
-bool rpcrdma_owned_drop(struct rpcrdma_conn *conn, struct rpcrdma_owned *owned,
-			void (*undo)(struct rpcrdma_owned *owned))
+bool rpcrdma_resource_drop(struct rpcrdma_conn *conn,
+			   struct rpcrdma_resource *resource,
+			   void (*undo)(struct rpcrdma_resource *resource))
 {
 	bool orphan;
 
 	rcu_read_lock();
-	/* Pairs with rpcrdma_owned_abandon(). */
-	orphan = smp_load_acquire(&owned->orphan);
+	/* Pairs with rpcrdma_resource_abandon(). */
+	orphan = smp_load_acquire(&resource->orphan);
 	if (!orphan) {
-		spin_lock_bh(&conn->owned_lock);
-		orphan = owned->orphan;
+		spin_lock_bh(&conn->resource_lock);
+		orphan = resource->orphan;
 		if (!orphan && undo)
-			undo(owned);
-		owned->held = false;
-		spin_unlock_bh(&conn->owned_lock);
+			undo(resource);
+		resource->held = false;
+		spin_unlock_bh(&conn->resource_lock);
 	}
 	rcu_read_unlock();
 	return orphan;
 }
 
 /**
- * rpcrdma_owned_abandon - the teardown's last word on things of one kind
+ * rpcrdma_resource_abandon - the teardown's last word on things of one kind
  * @conn: the connection; nobody can enter it any more
  * @all: the list of them, by all
  * @release: frees the memory of one
  *
  * Context: process.
  */
-void rpcrdma_owned_abandon(struct rpcrdma_conn *conn, struct list_head *all,
-			   void (*release)(struct rpcrdma_owned *owned))
+void
+rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
+			 void (*release)(struct rpcrdma_resource *resource))
 {
-	struct rpcrdma_owned *owned, *next;
+	struct rpcrdma_resource *resource, *next;
 	LIST_HEAD(idle);
 
-	spin_lock_bh(&conn->owned_lock);
-	list_for_each_entry_safe(owned, next, all, all) {
-		if (!owned->held) {
-			list_move(&owned->all, &idle);
+	spin_lock_bh(&conn->resource_lock);
+	list_for_each_entry_safe(resource, next, all, all) {
+		if (!resource->held) {
+			list_move(&resource->all, &idle);
 			continue;
 		}
-		list_del(&owned->all);
+		list_del(&resource->all);
 		/* From here on it is the owner's alone. */
-		smp_store_release(&owned->orphan, true);
+		smp_store_release(&resource->orphan, true);
 	}
-	spin_unlock_bh(&conn->owned_lock);
+	spin_unlock_bh(&conn->resource_lock);
 
-	list_for_each_entry_safe(owned, next, &idle, all)
-		release(owned);
+	list_for_each_entry_safe(resource, next, &idle, all)
+		release(resource);
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * An RPC message piece by piece, each of which lies in one page. Inline, so
- * that what is done with a piece is called directly.
+ * An RPC message by page fragments, each of which lies in one page. Inline, so
+ * that what is done with a fragment is called directly.
  */
-#ifndef RPCRDMA_CLIENT_PIECE_H
-#define RPCRDMA_CLIENT_PIECE_H
+#ifndef XPRT_RDMA_PAGE_FRAG_H
+#define XPRT_RDMA_PAGE_FRAG_H
 
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sunrpc/xdr.h>
 
-/* What is done with a piece; anything but zero ends the walk. */
-typedef int (*rpcrdma_piece_fn)(void *context, struct page *page,
-				unsigned int offset, unsigned int len);
+/* What is done with a fragment; anything but zero ends the walk. */
+typedef int (*xprt_rdma_page_frag_fn)(void *context, struct page *page,
+				      unsigned int offset, unsigned int len);
 
 /**
- * rpcrdma_kvec_pieces - walk a head or a tail
+ * xprt_rdma_page_frags_in_kvec - walk a head or a tail
  * @vec: the kvec
- * @fn: called for each piece
+ * @fn: called for each fragment
  * @context: for @fn
  *
  * Return: zero or what @fn returned last.
  */
-static __always_inline int rpcrdma_kvec_pieces(const struct kvec *vec,
-					       rpcrdma_piece_fn fn,
-					       void *context)
+static __always_inline int
+xprt_rdma_page_frags_in_kvec(const struct kvec *vec, xprt_rdma_page_frag_fn fn,
+			     void *context)
 {
 	const char *data = vec->iov_base;
 	size_t len = vec->iov_len, part;
@@ -41,18 +41,17 @@ static __always_inline int rpcrdma_kvec_pieces(const struct kvec *vec,
 }
 
 /**
- * rpcrdma_page_pieces - walk the pages between head and tail
+ * xprt_rdma_page_frags_in_pages - walk the pages between head and tail
  * @buf: the message
  * @len: octets of them, not more than there are
- * @fn: called for each piece
+ * @fn: called for each fragment
  * @context: for @fn
  *
  * Return: zero or what @fn returned last.
  */
-static __always_inline int rpcrdma_page_pieces(const struct xdr_buf *buf,
-					       unsigned int len,
-					       rpcrdma_piece_fn fn,
-					       void *context)
+static __always_inline int
+xprt_rdma_page_frags_in_pages(const struct xdr_buf *buf, unsigned int len,
+			      xprt_rdma_page_frag_fn fn, void *context)
 {
 	struct page **page = buf->pages + (buf->page_base >> PAGE_SHIFT);
 	unsigned int offset = offset_in_page(buf->page_base), part;
@@ -67,4 +66,4 @@ static __always_inline int rpcrdma_page_pieces(const struct xdr_buf *buf,
 	return ret;
 }
 
-#endif /* RPCRDMA_CLIENT_PIECE_H */
+#endif /* XPRT_RDMA_PAGE_FRAG_H */
