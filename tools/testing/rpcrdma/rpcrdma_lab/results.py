@@ -54,6 +54,12 @@ class Times:
         """What a test will take, or a guess if it has not run on this machine."""
         return self.seconds.get(name, guess)
 
+    def places(self, scenario: str) -> dict[str, float]:
+        """What a scenario took by the place where it ran: guest, ends, device and module."""
+        start = f"{scenario} ["
+        return {name[len(start):-1]: seconds for name, seconds in self.seconds.items()
+                if name.startswith(start)}
+
     def keep(self, took: Mapping[str, float]) -> None:
         """Add the times of some tests to the file."""
         with cache.locked("times", quiet=True):

@@ -5,6 +5,7 @@ import dataclasses
 import fnmatch
 import itertools
 import re
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,8 +14,8 @@ from . import kernels, root
 from .host import LAB, LabError
 from .results import Times
 
-# About how much longer things take than on um. It is used to plan, as long as their
-# times on this machine are not known.
+# About how much longer things take than on um. It is used to plan as long as their times
+# on this machine are not known.
 GUESS = {"um": 1, "um-debug": 4, kernels.COVERAGE: 1,
          "debian-6.1": 4, "debian-6.12": 4, "smp-debug": 12}
 
@@ -132,6 +133,11 @@ def guest_name(name: str) -> str:
     return "um" if name == kernels.COVERAGE else name
 
 
+def guest_of(place: str) -> str:
+    """The guest in a job's place, as in "um rxe ours"."""
+    return place.split()[0]
+
+
 def module_of(modules: str, end: int) -> str:
     """The module of one end: ours+inbox is the server's and the client's."""
     return modules.split("+")[-1 if end == 2 else 0]
@@ -190,8 +196,11 @@ class Job:
         return f"{kernels.version(self.guest)} {root.version()}"
 
     def about(self, times: Times) -> float:
-        """The seconds that it takes once its guest has booted."""
-        return times.about(self.name, self.scenario.limit / 3 * GUESS[self.guest])
+        """The seconds that it takes once its guest has booted, by what is known of any guest."""
+        on_um = [seconds / GUESS[guest_of(place)]
+                 for place, seconds in times.places(self.scenario.name).items()
+                 if guest_of(place) in GUESS] or [self.scenario.limit / 3]
+        return times.about(self.name, statistics.median(on_um) * GUESS[self.guest])
 
 
 def load_all(folder: str = "scenarios") -> list[Scenario]:
