@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   while the server is stopped a soft mount fails, and a hard one can be unmounted
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 smp-debug
+# also:    um-debug debian-6.1 debian-6.12
 # devices: rxe siw
 # limit:   90
 
