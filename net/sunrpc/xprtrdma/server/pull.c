@@ -194,22 +194,22 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 	return 0;
 }
 
-/* One after the other, or all that may read now would find that they may. */
-static int svcrdma_pull_begin_reads(struct svcrdma_request *request,
+/* Return: 0, -EAGAIN if the request has to wait, or another negative errno. */
+static int svcrdma_pull_start_reads(struct svcrdma_request *request,
 				    struct svc_rqst *rqstp)
 {
-	struct svcrdma_service *service = request->service;
+	struct svcrdma_read_admission *admission = &request->service->read_admission;
 	int ret = -EAGAIN;
 
-	mutex_lock(&service->reads);
-	if (svcrdma_read_may_start(service)) {
+	mutex_lock(&admission->start);
+	if (svcrdma_read_may_start(admission)) {
 		/* Not before, for those that wait to read are many. */
 		if (!request->num_pages)
 			svcrdma_pull_take_pages(request, rqstp,
 						svcrdma_pull_pages(request));
 		ret = svcrdma_pull_map_reads(request);
 	}
-	mutex_unlock(&service->reads);
+	mutex_unlock(&admission->start);
 	return ret;
 }
 
@@ -224,7 +224,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request,
 	u32 from = request->read_offset;
 	int ret;
 
-	ret = svcrdma_pull_begin_reads(request, rqstp);
+	ret = svcrdma_pull_start_reads(request, rqstp);
 	if (ret)
 		return ret;
 	request->pull_since = jiffies;
@@ -252,6 +252,7 @@ void svcrdma_pull_continue(struct svcrdma_request *request,
 	struct svcrdma_service *service = request->service;
 	int seq = atomic_read_acquire(&service->resource_seq);
 	struct rpcrdma_conn *conn = service->conn;
+	struct svcrdma_request *next = NULL;
 	int ret = -ENOTCONN;
 
 	if (rpcrdma_conn_enter(conn)) {
@@ -259,13 +260,16 @@ void svcrdma_pull_continue(struct svcrdma_request *request,
 		rpcrdma_conn_leave(conn);
 	}
 	if (!ret) {
-		svcrdma_read_wake(service);
+		next = svcrdma_read_wake(&service->read_admission);
 	} else if (ret == -EAGAIN) {
-		svcrdma_read_wait(request, seq);
+		svcrdma_count(SVCRDMA_STAT_SQ_STARVE);
+		next = svcrdma_read_wait(&service->read_admission, request, seq);
 	} else {
 		svcrdma_request_put(request);
 		svcrdma_service_close(service);
 	}
+	if (next)
+		svcrdma_request_resume(next);
 }
 
 /**

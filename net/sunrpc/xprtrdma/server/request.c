@@ -152,11 +152,11 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 	list_splice_init(&service->received, &received);
 	list_splice_init(&service->dropped, &received);
 	list_splice_init(&service->resume, &waiting);
-	list_splice_init(&service->read_waiters, &waiting);
 	list_splice_init(&service->idle, &idle);
 	service->num_idle = 0;
 	service->max_idle = 0;
 	spin_unlock(&service->lock);
+	svcrdma_read_admission_close(&service->read_admission, &waiting);
 
 	list_for_each_entry_safe(recv, next_recv, &received, list)
 		rpcrdma_recv_put(recv);
@@ -229,10 +229,11 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 }
 
 /**
- * svcrdma_request_resume - what was posted to read a request's chunks is done
- * @request: a request
+ * svcrdma_request_resume - let a thread go on with a request
+ * @request: a request whose RDMA Reads are done, or that may start the next
+ *	ones; the caller must not use it afterwards
  *
- * Context: a callback of the connection.
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_request_resume(struct svcrdma_request *request)
 {
@@ -241,60 +242,6 @@ void svcrdma_request_resume(struct svcrdma_request *request)
 	if (!svcrdma_service_hand_over(service, &request->list,
 				       &service->resume))
 		svcrdma_request_put(request);
-}
-
-/**
- * svcrdma_read_wake - let the next of those that wait to read go on
- * @service: the connection
- *
- * For whoever has given back what they wait for, or found that there is some
- * left. One at a time, as there may not be enough for two: it does the same in
- * its turn.
- *
- * Context: a full barrier behind what was given back.
- */
-void svcrdma_read_wake(struct svcrdma_service *service)
-{
-	struct svcrdma_request *request;
-
-	if (list_empty(&service->read_waiters) ||
-	    !svcrdma_read_may_start(service))
-		return;
-	spin_lock(&service->lock);
-	request = list_first_entry_or_null(&service->read_waiters,
-					   struct svcrdma_request, list);
-	/* If it is detached, they are about to be discarded. */
-	if (request && !service->detached) {
-		list_move_tail(&request->list, &service->resume);
-		svcrdma_service_wake(service);
-	}
-	spin_unlock(&service->lock);
-}
-
-/**
- * svcrdma_read_wait - have a request wait until others have read theirs
- * @request: a request that is not the caller's any more
- * @seq: service->resource_seq before the caller found that it has to wait
- */
-void svcrdma_read_wait(struct svcrdma_request *request, int seq)
-{
-	struct svcrdma_service *service = request->service;
-	bool detached;
-
-	svcrdma_count(SVCRDMA_STAT_SQ_STARVE);
-	spin_lock(&service->lock);
-	detached = service->detached;
-	if (!detached)
-		list_add_tail(&request->list, &service->read_waiters);
-	spin_unlock(&service->lock);
-	if (detached) {
-		svcrdma_request_put(request);
-		return;
-	}
-	/* Who gave something back meanwhile may not have seen it in the list. */
-	smp_mb();
-	if (atomic_read(&service->resource_seq) != seq)
-		svcrdma_read_wake(service);
 }
 
 /**

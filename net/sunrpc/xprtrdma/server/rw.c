@@ -86,7 +86,7 @@ static void svcrdma_rw_chain_unmap(struct svcrdma_request *request)
 	if (!chain->num_rws)
 		return;
 	if (chain->direction == DMA_FROM_DEVICE)
-		atomic_sub(chain->wrs, &service->reading);
+		svcrdma_read_ended(&service->read_admission, chain->wrs);
 	while (chain->num_rws)
 		svcrdma_rw_undo(conn, &chain->rw[--chain->num_rws],
 				chain->direction);
@@ -315,7 +315,7 @@ static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
 	if (wrs < 0)
 		return wrs;
 	if (chain->direction == DMA_FROM_DEVICE)
-		atomic_add(wrs, &service->reading);
+		svcrdma_read_started(&service->read_admission, wrs);
 	chain->wrs += wrs;
 	chain->num_sg += rw->num_sg;
 	chain->num_rws++;

@@ -12,7 +12,7 @@
  * More Reads than fit into one chain go in steps: whichever thread takes the
  * request up again posts the next ones, until all is there. No thread waits for
  * them, as the peer may take its time. Where they have to wait for others, the
- * request does so in service->read_waiters. Nor does a thread wait for a Reply to
+ * request does so in read admission. Nor does a thread wait for a Reply to
  * leave: if there is no room for it in the send queue, it is posted later, and no
  * more Calls of the connection are taken up until then, see
  * svcrdma_xprt_has_wspace().
@@ -24,7 +24,7 @@
  *
  * Locks: service->lock may be held when one of the svc pool's or of the
  * connection's is taken, by svc_xprt_enqueue(), and is a leaf otherwise. It is
- * inside service->reads.
+ * inside service->read_admission.start.
  *
  * A thread that touches the queue pair, be it to build a chain of work requests
  * or to undo one, does so between rpcrdma_conn_enter() and
@@ -42,6 +42,7 @@
 #include "drops.h"
 #include "form.h"
 #include "grant.h"
+#include "read_admission.h"
 #include "server.h"
 
 /* What one request has room for without another allocation: 64 KiB. */
@@ -66,9 +67,6 @@
  * @received: messages that no thread has looked at
  * @resume: requests to be taken up again: their Read chunks are here, or more
  *	of them can be read
- * @read_waiters: requests that can read no more until others are done. While
- *	there are any, others have Reads in flight, or one that was taken from
- *	here is about to.
  * @dropped: messages that the RPC server has dropped, and is to get again
  * @drops: when that is
  * @idle: requests not in use
@@ -79,9 +77,8 @@
  * @drop_work: looks at what was dropped
  * @send_wait: threads that wait for a Send: memory is short
  * @resource_seq: counts what came back, for those who wait in @send_wait or
- *	@read_waiters
- * @reads: held by the thread that makes them
- * @reading: work requests of Reads, posted or about to be
+ *	@read_admission
+ * @read_admission: which requests may start RDMA Reads, and which wait
  *
  * Allocated by xpo_accept.
  */
@@ -98,7 +95,6 @@ struct svcrdma_service {
 	bool detached;
 	struct list_head received;
 	struct list_head resume;
-	struct list_head read_waiters;
 	struct list_head dropped;
 	struct svcrdma_drops drops;
 	struct list_head idle;
@@ -111,8 +107,7 @@ struct svcrdma_service {
 
 	wait_queue_head_t send_wait;
 	atomic_t resource_seq;
-	struct mutex reads;		/* see above */
-	atomic_t reading;
+	struct svcrdma_read_admission read_admission;
 };
 
 /**
@@ -162,7 +157,7 @@ struct svcrdma_rw_chain {
 /**
  * struct svcrdma_request - a Call, until its Reply has left
  * @service: where it arrived
- * @list: in service->resume, service->read_waiters or service->idle
+ * @list: in service->resume, service->read_admission or service->idle
  * @recv: its receive buffer; NULL once given back
  * @again: the RPC server may get the Call again if it drops it
  * @invalidate: whether @handle may be invalidated by the Reply
@@ -185,7 +180,7 @@ struct svcrdma_rw_chain {
  *
  * Taken from the service's idle list, or allocated; owned in turn by the
  * thread in recvfrom, the Reads in flight, service->resume or
- * service->read_waiters, the RPC server as rq_xprt_ctxt or in a deferred
+ * service->read_admission, the RPC server as rq_xprt_ctxt or in a deferred
  * request, and the Send in flight.
  */
 struct svcrdma_request {
@@ -213,15 +208,6 @@ static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 	return container_of(xprt, struct svcrdma_service, xprt);
 }
 
-/*
- * No more begin where half of the send queue is theirs, so that Replies find room
- * beside them: a peer may offer more than fits, and take its time with all of it.
- */
-static inline bool svcrdma_read_may_start(const struct svcrdma_service *service)
-{
-	return atomic_read(&service->reading) < service->conn->max_chain;
-}
-
 /* xprt.c */
 void svcrdma_service_wake(struct svcrdma_service *service);
 void svcrdma_service_close(struct svcrdma_service *service);
@@ -237,8 +223,6 @@ void svcrdma_request_put(struct svcrdma_request *request);
 void svcrdma_request_discard(struct svcrdma_service *service);
 void svcrdma_request_put_recv(struct svcrdma_request *request);
 void svcrdma_request_resume(struct svcrdma_request *request);
-void svcrdma_read_wait(struct svcrdma_request *request, int seq);
-void svcrdma_read_wake(struct svcrdma_service *service);
 void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
 

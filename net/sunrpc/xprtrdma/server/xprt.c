@@ -75,12 +75,16 @@ bool svcrdma_service_wait(struct svcrdma_service *service, int seq)
  */
 void svcrdma_service_returned(struct svcrdma_service *service)
 {
+	struct svcrdma_request *request;
+
 	/* A full barrier: who sees the count finds what came back. */
 	atomic_inc_return(&service->resource_seq);
 	/* And who did not see it is found here. */
 	if (waitqueue_active(&service->send_wait))
 		wake_up_all(&service->send_wait);
-	svcrdma_read_wake(service);
+	request = svcrdma_read_wake(&service->read_admission);
+	if (request)
+		svcrdma_request_resume(request);
 }
 
 /* Threads that are here at the same time want the same, so one does it. */
@@ -177,7 +181,7 @@ static void svcrdma_service_free(struct work_struct *work)
 		container_of(work, struct svcrdma_service, free_work);
 
 	rpcrdma_conn_put(service->conn);
-	mutex_destroy(&service->reads);
+	mutex_destroy(&service->read_admission.start);
 	kfree(service);
 	if (atomic_dec_and_test(&svcrdma_num_services))
 		wake_up_var(&svcrdma_num_services);
@@ -206,12 +210,11 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->received);
 	INIT_LIST_HEAD(&service->resume);
-	INIT_LIST_HEAD(&service->read_waiters);
 	INIT_LIST_HEAD(&service->dropped);
 	svcrdma_drops_init(&service->drops);
 	INIT_LIST_HEAD(&service->idle);
 	init_waitqueue_head(&service->send_wait);
-	mutex_init(&service->reads);
+	svcrdma_read_admission_init(&service->read_admission, &service->resource_seq);
 	svcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
 	/* All that a thread has for a request and its Reply */
 	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 3;
@@ -228,6 +231,7 @@ static void svcrdma_service_established(struct rpcrdma_conn *conn)
 {
 	struct svcrdma_service *service = conn->role;
 
+	service->read_admission.max_wrs = conn->max_chain;
 	spin_lock(&service->lock);
 	service->ready = true;
 	if (!list_empty(&service->received) && !service->detached)
