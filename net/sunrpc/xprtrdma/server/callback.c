@@ -12,6 +12,7 @@
 #include <linux/sunrpc/xprt.h>
 
 #include "server_private.h"
+#include "../address.h"
 #include "../trace.h"
 
 /**
@@ -21,6 +22,7 @@
  * @granted: Calls that the client lets us have in flight; one until its first
  *	Reply says more
  * @last_call: when the last one was sent, in jiffies
+ * @strings: address strings of @xprt
  *
  * The rpc_xprt's transport_lock protects the rest. The svc_xprt has a reference
  * to it until it is freed itself. There is no reference the other way: whoever
@@ -40,6 +42,7 @@ struct svcrdma_callback {
 	unsigned int in_flight;
 	unsigned int granted;
 	unsigned long last_call;
+	struct rpcrdma_address_strings strings;
 };
 
 static struct svcrdma_callback *svcrdma_callback_of(struct rpc_xprt *xprt)
@@ -302,9 +305,6 @@ static void svcrdma_callback_close(struct rpc_xprt *xprt)
 static void svcrdma_callback_free(struct rpc_xprt *xprt)
 {
 	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
 	xprt_free(xprt);
 }
 
@@ -371,38 +371,6 @@ static struct xprt_class svcrdma_callback_class = {
 	.netid	= { "" },
 };
 
-static char *svcrdma_callback_hex_address(const struct sockaddr *addr)
-{
-	if (addr->sa_family == AF_INET6)
-		return kasprintf(GFP_KERNEL, "%pi6",
-				 &((struct sockaddr_in6 *)addr)->sin6_addr);
-	return kasprintf(GFP_KERNEL, "%08x",
-			 ntohl(((struct sockaddr_in *)addr)->sin_addr.s_addr));
-}
-
-/* What traces, sysfs and debugfs show */
-static int svcrdma_callback_format_address(struct rpc_xprt *xprt,
-					   const struct sockaddr *addr)
-{
-	const char **strings = xprt->address_strings;
-	bool v6 = addr->sa_family == AF_INET6;
-	char buf[INET6_ADDRSTRLEN + 16];
-
-	rpc_ntop(addr, buf, sizeof(buf));
-	strings[RPC_DISPLAY_PROTO] = "rdma";
-	strings[RPC_DISPLAY_NETID] = v6 ? "rdma6" : "rdma";
-	strings[RPC_DISPLAY_ADDR] = kstrdup(buf, GFP_KERNEL);
-	strings[RPC_DISPLAY_PORT] = kasprintf(GFP_KERNEL, "%u",
-					      rpc_get_port(addr));
-	strings[RPC_DISPLAY_HEX_ADDR] = svcrdma_callback_hex_address(addr);
-	strings[RPC_DISPLAY_HEX_PORT] = kasprintf(GFP_KERNEL, "%4hx",
-						  rpc_get_port(addr));
-	if (strings[RPC_DISPLAY_ADDR] && strings[RPC_DISPLAY_PORT] &&
-	    strings[RPC_DISPLAY_HEX_ADDR] && strings[RPC_DISPLAY_HEX_PORT])
-		return 0;
-	return -ENOMEM;
-}
-
 static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 {
 	struct rpcrdma_conn *conn = svcrdma_service_of(args->bc_xprt)->conn;
@@ -461,7 +429,7 @@ static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 	callback = svcrdma_callback_alloc(args);
 	if (!callback)
 		return ERR_PTR(-ENOMEM);
-	if (svcrdma_callback_format_address(&callback->xprt, args->dstaddr))
+	if (rpcrdma_address_describe(&callback->xprt, &callback->strings))
 		goto out;
 	/* Nobody can answer a Call before there is one. */
 	conn = svcrdma_service_of(args->bc_xprt)->conn;
