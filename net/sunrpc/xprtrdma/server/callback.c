@@ -118,6 +118,7 @@ static int svcrdma_callback_copy_reply(struct rpc_rqst *rqst,
 	struct kvec *head = &rqst->rq_private_buf.head[0];
 	u32 len = msg->payload_len & ~3;
 
+	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	if (msg->proc != RPCRDMA_MSG)
 		return -EIO;
 	memcpy(&rqst->rq_private_buf, &rqst->rq_rcv_buf,

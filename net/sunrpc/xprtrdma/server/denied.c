@@ -28,13 +28,13 @@ static unsigned int svcrdma_denied_next;	/* to be forgotten for another */
 /* None counts from then on; also read without the lock. */
 static unsigned long svcrdma_denied_until;
 
-/* Caller holds the lock. */
 static struct svcrdma_denied *
 svcrdma_denied_find(const struct svcrdma_request *request)
 {
 	const struct rpcrdma_conn *conn = request->service->conn;
 	struct svcrdma_denied *entry;
 
+	lockdep_assert_held(&svcrdma_denied_lock);
 	for (entry = svcrdma_denied_calls;
 	     entry < svcrdma_denied_calls + SVCRDMA_DENIED_MAX; entry++)
 		if (entry->times && entry->xid == request->msg.xid &&

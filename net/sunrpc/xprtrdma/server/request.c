@@ -60,12 +60,12 @@ static void svcrdma_request_free(struct svcrdma_request *request)
 	kmem_cache_free(svcrdma_request_cache, request);
 }
 
-/* Caller holds service->lock. */
 static struct svcrdma_request *
 svcrdma_request_take_idle(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
+	lockdep_assert_held(&service->lock);
 	request = list_first_entry_or_null(&service->idle,
 					   struct svcrdma_request, list);
 	if (request) {
@@ -166,10 +166,11 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 		svcrdma_request_free(request);
 }
 
-/* Return: false if the RPC server has let go. Caller holds the lock. */
-static bool svcrdma_service_add(struct svcrdma_service *service,
-				struct list_head *entry, struct list_head *list)
+/* Return: false if the service is detached. Then the caller keeps @entry. */
+static bool svcrdma_service_add_locked(struct svcrdma_service *service,
+				       struct list_head *entry, struct list_head *list)
 {
+	lockdep_assert_held(&service->lock);
 	if (service->detached)
 		return false;
 	list_add_tail(entry, list);
@@ -177,15 +178,13 @@ static bool svcrdma_service_add(struct svcrdma_service *service,
 	return true;
 }
 
-/* The same for who does not hold the lock. */
-static bool svcrdma_service_hand_over(struct svcrdma_service *service,
-				      struct list_head *entry,
-				      struct list_head *list)
+static bool svcrdma_service_add(struct svcrdma_service *service,
+				struct list_head *entry, struct list_head *list)
 {
 	bool taken;
 
 	spin_lock(&service->lock);
-	taken = svcrdma_service_add(service, entry, list);
+	taken = svcrdma_service_add_locked(service, entry, list);
 	spin_unlock(&service->lock);
 	return taken;
 }
@@ -199,8 +198,7 @@ static void svcrdma_request_retry_later(struct svcrdma_service *service,
 					struct rpcrdma_recv *recv)
 {
 	memalloc_retry_wait(GFP_KERNEL);
-	if (!svcrdma_service_hand_over(service, &recv->list,
-				       &service->received))
+	if (!svcrdma_service_add(service, &recv->list, &service->received))
 		rpcrdma_recv_put(recv);
 }
 
@@ -218,7 +216,7 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 
 	svcrdma_count(SVCRDMA_STAT_RECV);
 	spin_lock(&service->lock);
-	taken = svcrdma_service_add(service, &recv->list, &service->received);
+	taken = svcrdma_service_add_locked(service, &recv->list, &service->received);
 	if (taken)
 		svcrdma_grant_call(&service->grant,
 				   atomic_inc_return(&service->calls_held),
@@ -239,8 +237,7 @@ void svcrdma_request_resume(struct svcrdma_request *request)
 {
 	struct svcrdma_service *service = request->service;
 
-	if (!svcrdma_service_hand_over(service, &request->list,
-				       &service->resume))
+	if (!svcrdma_service_add(service, &request->list, &service->resume))
 		svcrdma_request_put(request);
 }
 

@@ -130,6 +130,7 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
  */
 void svcrdma_service_wake(struct svcrdma_service *service)
 {
+	lockdep_assert_held(&service->lock);
 	if (!service->ready)
 		return;
 	set_bit(XPT_DATA, &service->xprt.xpt_flags);
@@ -435,6 +436,7 @@ static void svcrdma_service_drop(struct svcrdma_service *service,
 	bool alone = list_empty(&service->dropped);
 	unsigned long delay;
 
+	lockdep_assert_held(&service->lock);
 	delay = svcrdma_drops_add(&service->drops, alone, request->again,
 				  jiffies);
 	if (request->again) {
