@@ -82,8 +82,7 @@ static bool svcrdma_callback_is_stuck(struct svcrdma_callback *callback)
 		return false;
 	spin_lock(&xprt->transport_lock);
 	stuck = callback->in_flight >= callback->granted &&
-		time_after(jiffies,
-			   callback->last_call + RPCRDMA_STALL_TIMEOUT);
+		time_after(jiffies, callback->last_call + RPCRDMA_STALL_TIMEOUT);
 	spin_unlock(&xprt->transport_lock);
 	return stuck;
 }
@@ -121,8 +120,7 @@ static int svcrdma_callback_copy_reply(struct rpc_rqst *rqst,
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	if (msg->proc != RPCRDMA_MSG)
 		return -EIO;
-	memcpy(&rqst->rq_private_buf, &rqst->rq_rcv_buf,
-	       sizeof(rqst->rq_private_buf));
+	memcpy(&rqst->rq_private_buf, &rqst->rq_rcv_buf, sizeof(rqst->rq_private_buf));
 	if (len > head->iov_len)
 		return -EMSGSIZE;
 	memcpy(head->iov_base, from->recv->data + msg->header_len, len);
@@ -157,8 +155,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 	}
 	spin_unlock(&xprt->queue_lock);
 	if (!rqst)
-		trace_rpcrdma_dropped_message(service->conn, msg->xid,
-					      request->recv->len);
+		trace_rpcrdma_dropped_message(service->conn, msg->xid, request->recv->len);
 	svcrdma_request_put_recv(request);
 	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg->credits,
 				  service->conn->config.backward_credits);
@@ -187,10 +184,8 @@ bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 	return found;
 }
 
-static int svcrdma_callback_fill_call(struct svcrdma_service *service,
-				      struct rpc_rqst *rqst,
-				      struct rpcrdma_message *msg,
-				      struct rpcrdma_send *send)
+static int svcrdma_callback_fill_call(struct svcrdma_service *service, struct rpc_rqst *rqst,
+				      struct rpcrdma_message *msg, struct rpcrdma_send *send)
 {
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	int len;
@@ -206,8 +201,7 @@ static int svcrdma_callback_fill_call(struct svcrdma_service *service,
 	return read_bytes_from_xdr_buf(buf, 0, send->data + len, buf->len);
 }
 
-static int svcrdma_callback_post_call(struct svcrdma_service *service,
-				      struct rpc_rqst *rqst,
+static int svcrdma_callback_post_call(struct svcrdma_service *service, struct rpc_rqst *rqst,
 				      struct rpcrdma_message *msg)
 {
 	struct rpcrdma_send *send;
@@ -230,8 +224,7 @@ out:
 	return ret;
 }
 
-static int svcrdma_callback_send_call(struct svcrdma_service *service,
-				      struct rpc_rqst *rqst)
+static int svcrdma_callback_send_call(struct svcrdma_service *service, struct rpc_rqst *rqst)
 {
 	struct svcrdma_request *request = svcrdma_request_get(service);
 	int ret = -ENOTCONN;
@@ -284,16 +277,14 @@ out_lost:
  * would only wait for a credit is never tried: what nfsd sends anew for a Call
  * that timed out is seen here, and nowhere else.
  */
-static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst,
-					    struct xdr_buf *buf)
+static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
 	struct svc_xprt *svc_xprt = rqst->rq_xprt->bc_xprt;
 	struct rpcrdma_conn *conn = svcrdma_service_of(svc_xprt)->conn;
 
 	if (svcrdma_callback_is_stuck(svcrdma_callback_of(rqst->rq_xprt)))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	if (rqst->rq_snd_buf.len >
-	    conn->agreement.reply_threshold - RPCRDMA_HEADER_MIN)
+	if (rqst->rq_snd_buf.len > conn->agreement.reply_threshold - RPCRDMA_HEADER_MIN)
 		return -EMSGSIZE;
 	return 0;
 }
@@ -316,8 +307,7 @@ static void svcrdma_callback_destroy(struct rpc_xprt *xprt)
 	module_put(THIS_MODULE);
 }
 
-static void svcrdma_callback_print_stats(struct rpc_xprt *xprt,
-					 struct seq_file *seq)
+static void svcrdma_callback_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {
 	seq_printf(seq, "\txprt:\trdma-bc %lu %lu %lu %llu %llu\n",
 		   xprt->stat.sends, xprt->stat.recvs, xprt->stat.bad_xids,
@@ -400,8 +390,7 @@ static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 }
 
 /* A connection has one. It stays with it, should nfsd want it again. */
-static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt,
-				    struct rpc_xprt *xprt)
+static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *xprt)
 {
 	bool first;
 
@@ -423,8 +412,7 @@ static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 
 	if (args->addrlen > sizeof(callback->xprt.addr))
 		return ERR_PTR(-EBADF);
-	if (args->dstaddr->sa_family != AF_INET &&
-	    args->dstaddr->sa_family != AF_INET6)
+	if (args->dstaddr->sa_family != AF_INET && args->dstaddr->sa_family != AF_INET6)
 		return ERR_PTR(-EAFNOSUPPORT);
 
 	callback = svcrdma_callback_alloc(args);

@@ -28,8 +28,7 @@ static unsigned int svcrdma_denied_next;	/* to be forgotten for another */
 /* None counts from then on; also read without the lock. */
 static unsigned long svcrdma_denied_until;
 
-static struct svcrdma_denied *
-svcrdma_denied_find(const struct svcrdma_request *request)
+static struct svcrdma_denied *svcrdma_denied_find(const struct svcrdma_request *request)
 {
 	const struct rpcrdma_conn *conn = request->service->conn;
 	struct svcrdma_denied *entry;
@@ -62,8 +61,7 @@ void svcrdma_denied_note(const struct svcrdma_request *request, int status)
 	spin_lock(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find(request);
 	if (!entry) {
-		entry = &svcrdma_denied_calls[svcrdma_denied_next++ %
-					      SVCRDMA_DENIED_MAX];
+		entry = &svcrdma_denied_calls[svcrdma_denied_next++ % SVCRDMA_DENIED_MAX];
 		*entry = (struct svcrdma_denied){
 			.peer = request->service->conn->peer_addr,
 			.xid = request->msg.xid,
@@ -87,8 +85,7 @@ bool svcrdma_denied_before(const struct svcrdma_request *request)
 	const struct svcrdma_denied *entry;
 	bool before;
 
-	if (!request->msg.num_segments ||
-	    time_after(jiffies, READ_ONCE(svcrdma_denied_until)))
+	if (!request->msg.num_segments || time_after(jiffies, READ_ONCE(svcrdma_denied_until)))
 		return false;
 	spin_lock(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find(request);

@@ -62,12 +62,10 @@ static inline void svcrdma_drops_init(struct svcrdma_drops *drops)
  *
  * Return: when to look at the latest, in jiffies from now on.
  */
-static inline unsigned long svcrdma_drops_add(struct svcrdma_drops *drops,
-					      bool alone, bool again,
-					      unsigned long now)
+static inline unsigned long svcrdma_drops_add(struct svcrdma_drops *drops, bool alone,
+					      bool again, unsigned long now)
 {
-	if (alone && !drops->lost &&
-	    time_after_eq(now, drops->looked + drops->delay)) {
+	if (alone && !drops->lost && time_after_eq(now, drops->looked + drops->delay)) {
 		drops->delay = SVCRDMA_DROPS_FIRST;
 		drops->quiet_since = now;
 	}
@@ -91,12 +89,10 @@ static inline bool svcrdma_drops_look(struct svcrdma_drops *drops, bool replied,
 				      unsigned long now)
 {
 	drops->looked = now;
-	drops->delay = min_t(unsigned long, 2 * drops->delay,
-			     SVCRDMA_DROPS_MAX);
+	drops->delay = min_t(unsigned long, 2 * drops->delay, SVCRDMA_DROPS_MAX);
 	if (replied)
 		drops->quiet_since = now;
-	if (drops->lost &&
-	    time_after_eq(now, drops->lost_since + SVCRDMA_DROPS_LIMIT))
+	if (drops->lost && time_after_eq(now, drops->lost_since + SVCRDMA_DROPS_LIMIT))
 		return true;
 	return time_after_eq(now, drops->quiet_since + SVCRDMA_DROPS_LIMIT);
 }

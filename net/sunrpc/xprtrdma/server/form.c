@@ -57,8 +57,7 @@ static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
 	used += XDR_QUADLEN(cred_len);
 	if (words < used)
 		return 0;
-	verf_len = be32_to_cpu(call[SVCRDMA_CALL_VERF_LEN +
-			       XDR_QUADLEN(cred_len)]);
+	verf_len = be32_to_cpu(call[SVCRDMA_CALL_VERF_LEN + XDR_QUADLEN(cred_len)]);
 	if (verf_len > RPC_MAX_AUTH_SIZE)
 		return 0;
 	used += XDR_QUADLEN(verf_len);
@@ -88,8 +87,7 @@ static bool svcrdma_gss_whole(const __be32 *call)
 /* A procedure's arguments follow the header as they are. */
 static bool svcrdma_gss_plain(const __be32 *call)
 {
-	return svcrdma_gss_whole(call) &&
-	       svcrdma_gss_proc_is(call, RPC_GSS_PROC_DATA) &&
+	return svcrdma_gss_whole(call) && svcrdma_gss_proc_is(call, RPC_GSS_PROC_DATA) &&
 	       call[SVCRDMA_CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
 }
 
@@ -137,8 +135,7 @@ bool svcrdma_call_truncated(const __be32 *call, u32 octets)
 	if (!len || !svcrdma_gss_whole(call))
 		return true;
 	/* To destroy a context takes no arguments. */
-	if (svcrdma_gss_plain(call) ||
-	    svcrdma_gss_proc_is(call, RPC_GSS_PROC_DESTROY))
+	if (svcrdma_gss_plain(call) || svcrdma_gss_proc_is(call, RPC_GSS_PROC_DESTROY))
 		return false;
 	return octets - len < sizeof(__be32) ||
 	       be32_to_cpu(call[len / sizeof(__be32)]) > U32_MAX - 3;
@@ -172,16 +169,14 @@ static bool svcrdma_call_writes(const __be32 *call)
  *
  * Return: where.
  */
-enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
-				      const __be32 *payload)
+enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const __be32 *payload)
 {
 	if (!svcrdma_pull_needed(msg))
 		return msg->payload_len <= PAGE_SIZE ||
 		       svcrdma_call_plain(payload, msg->payload_len) ?
 		       SVCRDMA_ARGS_INLINE : SVCRDMA_ARGS_STREAM;
 	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
-	    svcrdma_call_plain(payload, msg->read[0].position) &&
-	    svcrdma_call_writes(payload))
+	    svcrdma_call_plain(payload, msg->read[0].position) && svcrdma_call_writes(payload))
 		return SVCRDMA_ARGS_WRITE;
 	return SVCRDMA_ARGS_STREAM;
 }
@@ -213,16 +208,14 @@ u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args)
  *
  * Return: false if the requester may not ask for so much.
  */
-bool svcrdma_args_allowed(const struct rpcrdma_message *msg,
-			  enum svcrdma_args args,
+bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args args,
 			  const struct svcrdma_pull_limits *limits)
 {
 	u32 len = svcrdma_args_len(msg, args);
 
 	if (svcrdma_pull_needed(msg) && !limits->reads)
 		return false;
-	return msg->stream_len <= limits->len &&
-	       DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
+	return msg->stream_len <= limits->len && DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
 }
 
 /* What both walks go with */
@@ -233,8 +226,7 @@ struct svcrdma_walk {
 	u32 from;	/* what is before this has been visited */
 };
 
-static int svcrdma_walk_piece(const struct svcrdma_walk *walk,
-			      struct svcrdma_piece piece)
+static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_piece piece)
 {
 	u32 before = walk->from > piece.at ? walk->from - piece.at : 0;
 
@@ -248,8 +240,7 @@ static int svcrdma_walk_piece(const struct svcrdma_walk *walk,
 
 /* The octets of a chunk from @skip on, which it has */
 static int svcrdma_walk_chunk(const struct svcrdma_walk *walk, u32 at,
-			      const struct rpcrdma_chunk *chunk, u32 skip,
-			      u32 octets)
+			      const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
 {
 	struct svcrdma_piece piece = {
 		.kind = SVCRDMA_PIECE_CHUNK,
@@ -277,9 +268,8 @@ static int svcrdma_walk_chunk(const struct svcrdma_walk *walk, u32 at,
 	return 0;
 }
 
-static int svcrdma_walk_other(const struct svcrdma_walk *walk,
-			      enum svcrdma_piece_kind kind, u32 at, u32 skip,
-			      u32 octets)
+static int svcrdma_walk_other(const struct svcrdma_walk *walk, enum svcrdma_piece_kind kind,
+			      u32 at, u32 skip, u32 octets)
 {
 	return svcrdma_walk_piece(walk, (struct svcrdma_piece){
 		.kind = kind,
@@ -304,8 +294,7 @@ static int svcrdma_walk_item(const struct svcrdma_walk *walk, u32 at,
  * What is left of the message without its data items is in the inline part or
  * in the Position Zero Read chunk.
  */
-static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at,
-				u32 skip, u32 octets)
+static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at, u32 skip, u32 octets)
 {
 	const struct rpcrdma_chunk *zero = rpcrdma_position_zero(walk->msg);
 
@@ -339,8 +328,7 @@ static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u32 length = xdr_align_size(chunk->length);
 
-		ret = svcrdma_walk_reduced(walk, at, at - restored,
-					   chunk->position - at);
+		ret = svcrdma_walk_reduced(walk, at, at - restored, chunk->position - at);
 		if (!ret)
 			ret = svcrdma_walk_item(walk, chunk->position, chunk);
 		if (ret)
@@ -348,8 +336,7 @@ static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
 		restored += length;
 		at = chunk->position + length;
 	}
-	return svcrdma_walk_reduced(walk, at, at - restored,
-				    msg->stream_len - at);
+	return svcrdma_walk_reduced(walk, at, at - restored, msg->stream_len - at);
 }
 
 /**
@@ -362,8 +349,7 @@ static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
  *
  * Return: 0, or what @visit returned instead.
  */
-int svcrdma_args_walk(const struct rpcrdma_message *msg,
-		      enum svcrdma_args args, u32 from,
+int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args, u32 from,
 		      svcrdma_visit_fn visit, void *data)
 {
 	struct svcrdma_walk walk = { msg, visit, data, from };
@@ -403,8 +389,7 @@ bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
 	return true;
 }
 
-static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at,
-					u32 length)
+static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
 {
 	__be32 word;
 
@@ -423,16 +408,14 @@ static bool svcrdma_form_result_valid(const struct xdr_buf *res,
 		return false;
 	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32),
 					 result->length)) {
-		if (!svcrdma_form_length_word_is(res, result->offset,
-						 result->length))
+		if (!svcrdma_form_length_word_is(res, result->offset, result->length))
 			return false;
 		result->offset += sizeof(__be32);
 	}
 	return result->length <= res->len - result->offset;
 }
 
-static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at,
-				  u32 end)
+static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at, u32 end)
 {
 	struct svcrdma_part *part = &form->part[form->num_parts];
 
@@ -449,10 +432,8 @@ static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at,
  * empty one makes its result stay inline (RFC 8166 section 4.3.2). Padding
  * goes with the result, and is not written.
  */
-static int svcrdma_form_divide(struct svcrdma_reply_form *form,
-			       struct rpcrdma_message *msg,
-			       struct svcrdma_results *results,
-			       const struct xdr_buf *res)
+static int svcrdma_form_divide(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
+			       struct svcrdma_results *results, const struct xdr_buf *res)
 {
 	unsigned int i, writes = 0;
 	u32 end = 0;
@@ -462,8 +443,7 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form,
 		struct rpcrdma_chunk *chunk;
 
 		result->chunk = NULL;
-		if (writes == msg->num_writes ||
-		    !svcrdma_form_result_valid(res, result, end))
+		if (writes == msg->num_writes || !svcrdma_form_result_valid(res, result, end))
 			continue;
 		chunk = &msg->write[writes++];
 		if (!chunk->length)
@@ -492,24 +472,21 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form,
  *
  * Return: 0, or -EMSGSIZE if the requester left no room for it.
  */
-int svcrdma_reply_choose(struct svcrdma_reply_form *form,
-			 struct rpcrdma_message *msg,
-			 struct svcrdma_results *results,
-			 const struct xdr_buf *res, u32 threshold)
+int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
+			 struct svcrdma_results *results, const struct xdr_buf *res,
+			 u32 threshold)
 {
 	u32 header_len = rpcrdma_wire_header_len(msg);
 
 	form->num_parts = 0;
 	form->len = 0;
 	form->written = 0;
-	if (svcrdma_form_divide(form, msg, results, res) ||
-	    header_len > threshold)
+	if (svcrdma_form_divide(form, msg, results, res) || header_len > threshold)
 		return -EMSGSIZE;
 	if (form->len <= threshold - header_len)
 		return 0;
 
-	if (!msg->has_reply_chunk ||
-	    rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
+	if (!msg->has_reply_chunk || rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
 		return -EMSGSIZE;
 	msg->proc = RPCRDMA_NOMSG;
 	form->written += form->len;
@@ -540,15 +517,13 @@ int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
 		const struct svcrdma_result *result = &results->result[i];
 
 		if (result->chunk)
-			ret = svcrdma_walk_chunk(&walk, result->offset,
-						 result->chunk, 0,
+			ret = svcrdma_walk_chunk(&walk, result->offset, result->chunk, 0,
 						 result->length);
 	}
 	if (msg->proc != RPCRDMA_NOMSG)
 		return ret;
 	for (i = 0; i < form->num_parts && !ret; i++) {
-		ret = svcrdma_walk_chunk(&walk, form->part[i].at,
-					 &msg->reply_chunk, done,
+		ret = svcrdma_walk_chunk(&walk, form->part[i].at, &msg->reply_chunk, done,
 					 form->part[i].len);
 		done += form->part[i].len;
 	}

@@ -63,11 +63,9 @@ enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
 				      const __be32 *payload);
 bool svcrdma_call_truncated(const __be32 *call, u32 octets);
 u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args);
-bool svcrdma_args_allowed(const struct rpcrdma_message *msg,
-			  enum svcrdma_args args,
+bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args args,
 			  const struct svcrdma_pull_limits *limits);
-int svcrdma_args_walk(const struct rpcrdma_message *msg,
-		      enum svcrdma_args args, u32 from,
+int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args, u32 from,
 		      svcrdma_visit_fn visit, void *data);
 
 bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle);
@@ -121,10 +119,9 @@ struct svcrdma_reply_form {
 	u32 written;
 };
 
-int svcrdma_reply_choose(struct svcrdma_reply_form *form,
-			 struct rpcrdma_message *msg,
-			 struct svcrdma_results *results,
-			 const struct xdr_buf *res, u32 threshold);
+int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
+			 struct svcrdma_results *results, const struct xdr_buf *res,
+			 u32 threshold);
 int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
 		       const struct rpcrdma_message *msg,
 		       const struct svcrdma_results *results,

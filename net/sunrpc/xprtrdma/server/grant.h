@@ -33,8 +33,7 @@ struct svcrdma_grant {
 	unsigned long since;
 };
 
-static inline void svcrdma_grant_init(struct svcrdma_grant *grant,
-				      unsigned int first)
+static inline void svcrdma_grant_init(struct svcrdma_grant *grant, unsigned int first)
 {
 	*grant = (struct svcrdma_grant){
 		.granted = first,
@@ -54,8 +53,7 @@ static inline void svcrdma_grant_init(struct svcrdma_grant *grant,
  * RPC server that takes long; else it uses all of them in a short time, and some
  * at the same time.
  */
-static inline void svcrdma_grant_call(struct svcrdma_grant *grant,
-				      unsigned int calls_held,
+static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int calls_held,
 				      unsigned long now)
 {
 	if (calls_held >= grant->granted)
@@ -63,8 +61,7 @@ static inline void svcrdma_grant_call(struct svcrdma_grant *grant,
 	grant->peak = max(grant->peak, calls_held);
 	if (++grant->calls <= grant->granted)
 		return;
-	if (grant->peak > 1 &&
-	    time_before(now, grant->since + SVCRDMA_GRANT_WINDOW))
+	if (grant->peak > 1 && time_before(now, grant->since + SVCRDMA_GRANT_WINDOW))
 		WRITE_ONCE(grant->wanted, 2 * grant->granted);
 	grant->calls = 0;
 	grant->peak = 0;
@@ -76,8 +73,7 @@ static inline void svcrdma_grant_call(struct svcrdma_grant *grant,
  * @grant: the grant
  * @credits: what there are Receives for
  */
-static inline void svcrdma_grant_raise(struct svcrdma_grant *grant,
-				       unsigned int credits)
+static inline void svcrdma_grant_raise(struct svcrdma_grant *grant, unsigned int credits)
 {
 	WRITE_ONCE(grant->granted, max(grant->granted, credits));
 	WRITE_ONCE(grant->wanted, grant->granted);

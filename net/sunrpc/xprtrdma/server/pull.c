@@ -44,8 +44,7 @@ static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
  *
  * Return: true if the Call asks for too much.
  */
-bool svcrdma_pull_refused(const struct svcrdma_request *request,
-			  const struct svc_rqst *rqstp)
+bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp)
 {
 	const struct svcrdma_service *service = request->service;
 	unsigned int pages = rqstp->rq_page_end - rqstp->rq_pages;
@@ -60,8 +59,7 @@ bool svcrdma_pull_refused(const struct svcrdma_request *request,
 }
 
 /* The thread gets new ones before its next request. */
-static void svcrdma_pull_take_pages(struct svcrdma_request *request,
-				    struct svc_rqst *rqstp,
+static void svcrdma_pull_take_pages(struct svcrdma_request *request, struct svc_rqst *rqstp,
 				    unsigned int num_pages)
 {
 	size_t size = num_pages * sizeof(*request->pages);
@@ -72,22 +70,19 @@ static void svcrdma_pull_take_pages(struct svcrdma_request *request,
 }
 
 /* This thread's pages go instead of those that were read into. */
-static void svcrdma_pull_give_pages(struct svcrdma_request *request,
-				    struct svc_rqst *rqstp)
+static void svcrdma_pull_give_pages(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	unsigned int num_pages = request->num_pages;
 
 	release_pages(rqstp->rq_pages, num_pages);
-	memcpy(rqstp->rq_pages, request->pages,
-	       num_pages * sizeof(*request->pages));
+	memcpy(rqstp->rq_pages, request->pages, num_pages * sizeof(*request->pages));
 	rqstp->rq_respages = &rqstp->rq_pages[num_pages];
 	rqstp->rq_next_page = rqstp->rq_respages;
 	request->num_pages = 0;
 }
 
 /* Return: 1 when the chain is full. */
-static int svcrdma_pull_read_piece(void *data,
-				   const struct svcrdma_piece *piece)
+static int svcrdma_pull_read_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct svcrdma_request *request = data;
 	struct xdr_buf local = {
@@ -112,8 +107,7 @@ static void svcrdma_pull_copy_to_pages(struct page **pages, u32 at,
 	while (octets) {
 		u32 len = min_t(u32, octets, PAGE_SIZE - offset_in_page(at));
 
-		memcpy_to_page(pages[at >> PAGE_SHIFT], offset_in_page(at),
-			       data, len);
+		memcpy_to_page(pages[at >> PAGE_SHIFT], offset_in_page(at), data, len);
 		data += len;
 		at += len;
 		octets -= len;
@@ -126,8 +120,7 @@ struct svcrdma_pull_dest {
 	struct page **pages;
 };
 
-static int svcrdma_pull_complete_piece(void *data,
-				       const struct svcrdma_piece *piece)
+static int svcrdma_pull_complete_piece(void *data, const struct svcrdma_piece *piece)
 {
 	const struct svcrdma_pull_dest *dest = data;
 	const struct svcrdma_request *request = dest->request;
@@ -158,8 +151,7 @@ static void svcrdma_pull_done(struct rpcrdma_work *work, int status)
 
 	trace_rpcrdma_pulled(conn, request->msg.xid, status);
 	request->pull_time += jiffies - request->pull_since;
-	if (request->pull_time > SVCRDMA_PULL_TIMEOUT &&
-	    !svcrdma_pull_all_read(request))
+	if (request->pull_time > SVCRDMA_PULL_TIMEOUT && !svcrdma_pull_all_read(request))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 	svcrdma_denied_note(request, status);
 	svcrdma_rw_chain_destroy(request);
@@ -195,8 +187,7 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 }
 
 /* Return: 0, -EAGAIN if the request has to wait, or another negative errno. */
-static int svcrdma_pull_start_reads(struct svcrdma_request *request,
-				    struct svc_rqst *rqstp)
+static int svcrdma_pull_start_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_read_admission *admission = &request->service->read_admission;
 	int ret = -EAGAIN;
@@ -205,8 +196,7 @@ static int svcrdma_pull_start_reads(struct svcrdma_request *request,
 	if (svcrdma_read_may_start(admission)) {
 		/* Not before, for those that wait to read are many. */
 		if (!request->num_pages)
-			svcrdma_pull_take_pages(request, rqstp,
-						svcrdma_pull_pages(request));
+			svcrdma_pull_take_pages(request, rqstp, svcrdma_pull_pages(request));
 		ret = svcrdma_pull_map_reads(request);
 	}
 	mutex_unlock(&admission->start);
@@ -218,8 +208,7 @@ static int svcrdma_pull_start_reads(struct svcrdma_request *request,
  * -EAGAIN if others have to be done with their Reads first, or another negative
  * errno if the connection has to be closed.
  */
-static int svcrdma_pull_post_reads(struct svcrdma_request *request,
-				   struct svc_rqst *rqstp)
+static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	u32 from = request->read_offset;
 	int ret;
@@ -229,8 +218,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request,
 		return ret;
 	request->pull_since = jiffies;
 	trace_rpcrdma_pull(request->service->conn, request->msg.xid,
-			   request->read_offset - from,
-			   request->rw_chain.num_rws);
+			   request->read_offset - from, request->rw_chain.num_rws);
 	request->rw_chain.work.done = svcrdma_pull_done;
 	ret = svcrdma_rw_chain_post(request);
 	if (ret)
@@ -246,8 +234,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request,
  * It is too rare to try again if that fails for lack of memory: the requester
  * repeats the Call by another connection.
  */
-void svcrdma_pull_continue(struct svcrdma_request *request,
-			   struct svc_rqst *rqstp)
+void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	int seq = atomic_read_acquire(&service->resource_seq);
@@ -298,8 +285,7 @@ bool svcrdma_pull_all_read(const struct svcrdma_request *request)
 }
 
 /* Data at the start of a page, and what is before them where it arrived */
-static void svcrdma_pull_write_head(const struct svcrdma_request *request,
-				    struct xdr_buf *arg)
+static void svcrdma_pull_write_head(const struct svcrdma_request *request, struct xdr_buf *arg)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 
@@ -324,8 +310,7 @@ static void svcrdma_pull_make_arguments(struct svcrdma_request *request,
 	struct svcrdma_pull_dest dest = { request, rqstp->rq_pages };
 	struct xdr_buf *arg = &rqstp->rq_arg;
 
-	svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece,
-			  &dest);
+	svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece, &dest);
 	arg->pages = rqstp->rq_pages;
 	arg->page_base = 0;
 	if (request->args == SVCRDMA_ARGS_WRITE)
@@ -355,8 +340,7 @@ static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
  *
  * Return: false if the RPC message does not belong to the header.
  */
-bool svcrdma_pull_finish(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp)
+bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 
@@ -371,8 +355,7 @@ bool svcrdma_pull_finish(struct svcrdma_request *request,
  * @request: a Call whose arguments do not stay where they were received
  * @rqstp: the thread's, of which it takes pages
  */
-void svcrdma_pull_inline(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp)
+void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	rqstp->rq_respages = &rqstp->rq_pages[svcrdma_pull_pages(request)];
 	rqstp->rq_next_page = rqstp->rq_respages;

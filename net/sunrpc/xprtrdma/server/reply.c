@@ -50,8 +50,7 @@ struct svcrdma_reply {
  *
  * Return: 0.
  */
-int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
-			   unsigned int length)
+int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length)
 {
 	struct svcrdma_request *request = rqstp->rq_xprt_ctxt;
 	struct svcrdma_results *results;
@@ -145,8 +144,7 @@ static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 }
 
 /* Write a piece of the Reply to the requester's memory. */
-static int svcrdma_reply_write_piece(void *data,
-				     const struct svcrdma_piece *piece)
+static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct svcrdma_reply *reply = data;
 	const struct xdr_buf *res = reply->res;
@@ -157,10 +155,8 @@ static int svcrdma_reply_write_piece(void *data,
 	    piece->at + piece->octets > res->head[0].iov_len + res->page_len)
 		reply->uses_head = true;
 	for (;;) {
-		ret = svcrdma_rw_chain_add(reply->carrier, res,
-					   piece->at + written,
-					   piece->octets - written,
-					   piece->segment,
+		ret = svcrdma_rw_chain_add(reply->carrier, res, piece->at + written,
+					   piece->octets - written, piece->segment,
 					   piece->skip + written);
 		if (ret < 0)
 			return ret;
@@ -198,9 +194,8 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service)
 	return NULL;
 }
 
-static int svcrdma_reply_copy_octets(struct rpcrdma_send *send,
-				     const struct xdr_buf *res, u32 at,
-				     u32 octets)
+static int svcrdma_reply_copy_octets(struct rpcrdma_send *send, const struct xdr_buf *res,
+				     u32 at, u32 octets)
 {
 	int ret;
 
@@ -211,15 +206,13 @@ static int svcrdma_reply_copy_octets(struct rpcrdma_send *send,
 	return ret;
 }
 
-static int svcrdma_reply_copy_parts(struct svcrdma_reply *reply,
-				    struct rpcrdma_send *send)
+static int svcrdma_reply_copy_parts(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	unsigned int i;
 	int ret = 0;
 
 	for (i = 0; i < reply->form.num_parts && !ret; i++)
-		ret = svcrdma_reply_copy_octets(send, reply->res,
-						reply->form.part[i].at,
+		ret = svcrdma_reply_copy_octets(send, reply->res, reply->form.part[i].at,
 						reply->form.part[i].len);
 	return ret;
 }
@@ -237,8 +230,7 @@ static bool svcrdma_reply_can_gather(const struct svcrdma_reply *reply)
 	return pages + !!res->tail[0].iov_len <= conn->send_sges;
 }
 
-static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply,
-				      struct rpcrdma_send *send)
+static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	const struct xdr_buf *res = reply->res;
 	const struct kvec *tail = &res->tail[0];
@@ -258,16 +250,14 @@ static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply,
 	if (!ret && tail->iov_len) {
 		reply->uses_head = true;
 		ret = rpcrdma_send_add_page(send, virt_to_page(tail->iov_base),
-					    offset_in_page(tail->iov_base),
-					    tail->iov_len);
+					    offset_in_page(tail->iov_base), tail->iov_len);
 	}
 	reply->gathered = res->page_len + tail->iov_len;
 	return ret;
 }
 
 /* The header, and behind it what goes inline */
-static int svcrdma_reply_fill_send(struct svcrdma_reply *reply,
-				   struct rpcrdma_send *send)
+static int svcrdma_reply_fill_send(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	const struct rpcrdma_message *msg = &reply->request->msg;
 	int len;
@@ -283,9 +273,8 @@ static int svcrdma_reply_fill_send(struct svcrdma_reply *reply,
 	return svcrdma_reply_copy_parts(reply, send);
 }
 
-static void
-svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,
-				  struct rpcrdma_send *send)
+static void svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,
+					      struct rpcrdma_send *send)
 {
 	if (!request->invalidate)
 		return;
@@ -315,8 +304,7 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
  * the thread gets new ones; those it does not read stay with the thread. All
  * others are the core's to free, for they may belong to the page cache.
  */
-static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply,
-				     struct svc_rqst *rqstp)
+static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = reply->request;
 	unsigned int num_pages = request->num_pages;
@@ -343,8 +331,7 @@ static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply,
 
 static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 {
-	struct rpcrdma_send *send =
-		container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_send *send = container_of(work, struct rpcrdma_send, work);
 	struct svcrdma_request *carrier = send->private;
 
 	rpcrdma_send_put(send);
@@ -354,40 +341,34 @@ static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 	svcrdma_reply_carrier_done(carrier);
 }
 
-static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply,
-				       struct rpcrdma_send *send)
+static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	struct svcrdma_request *request = reply->request;
 	int ret;
 
-	ret = svcrdma_reply_walk(&reply->form, &request->msg,
-				 &request->results, svcrdma_reply_write_piece,
-				 reply);
+	ret = svcrdma_reply_walk(&reply->form, &request->msg, &request->results,
+				 svcrdma_reply_write_piece, reply);
 	return ret ?: svcrdma_reply_fill_send(reply, send);
 }
 
 /* The last chain, and the Send behind it */
-static int svcrdma_reply_post_chain(struct svcrdma_reply *reply,
-				    struct rpcrdma_send *send)
+static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_conn *conn = request->service->conn;
 	bool lasting = reply->form.written || reply->gathered;
 	int ret;
 
-	trace_rpcrdma_reply_form(conn, &request->msg,
-				 send->len + reply->gathered, true);
-	trace_rpcrdma_reply(conn, request->msg.xid,
-			    send->len + reply->gathered, reply->form.written,
-			    request->num_pages,
+	trace_rpcrdma_reply_form(conn, &request->msg, send->len + reply->gathered, true);
+	trace_rpcrdma_reply(conn, request->msg.xid, send->len + reply->gathered,
+			    reply->form.written, request->num_pages,
 			    request->invalidate ? request->handle : 0);
 
 	/* The request waits for the device only if that has its pages. */
 	send->private = lasting ? reply->carrier : NULL;
 	send->work.done = svcrdma_reply_done;
-	ret = rpcrdma_send_post_later(send,
-				      svcrdma_rw_chain_wrs(reply->carrier,
-							   &send->wr), lasting);
+	ret = rpcrdma_send_post_later(send, svcrdma_rw_chain_wrs(reply->carrier, &send->wr),
+				      lasting);
 	if (!ret && !lasting)
 		svcrdma_reply_carrier_done(reply->carrier);
 	return ret;
@@ -397,8 +378,7 @@ static int svcrdma_reply_post_chain(struct svcrdma_reply *reply,
  * Between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The device may read the
  * pages already when this fails.
  */
-static int svcrdma_reply_post(struct svcrdma_reply *reply,
-			      struct svc_rqst *rqstp)
+static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_send *send;
@@ -434,8 +414,7 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply,
 }
 
 /* Whatever becomes of it, the request is not the caller's any more. */
-static int svcrdma_reply_send(struct svcrdma_request *request,
-			      struct svc_rqst *rqstp)
+static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	struct svcrdma_reply reply = {
@@ -446,10 +425,8 @@ static int svcrdma_reply_send(struct svcrdma_request *request,
 	int ret;
 
 	rpcrdma_wire_make_reply(&request->msg, RPCRDMA_MSG,
-				svcrdma_service_grant(service,
-						      request->msg.credits));
-	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results,
-				 reply.res,
+				svcrdma_service_grant(service, request->msg.credits));
+	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results, reply.res,
 				 service->conn->agreement.reply_threshold)) {
 		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return len;
@@ -502,8 +479,7 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request,
 	send = svcrdma_service_send_get(request->service);
 	if (!send)
 		return -ENOTCONN;
-	rpcrdma_wire_make_error(msg, error,
-				svcrdma_service_grant(request->service, 0));
+	rpcrdma_wire_make_error(msg, error, svcrdma_service_grant(request->service, 0));
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto out;
@@ -525,8 +501,7 @@ out:
  *
  * RFC 8166 section 4.5.
  */
-void svcrdma_reply_error(struct svcrdma_request *request,
-			 enum rpcrdma_errcode error)
+void svcrdma_reply_error(struct svcrdma_request *request, enum rpcrdma_errcode error)
 {
 	struct svcrdma_service *service = request->service;
 	int ret = -ENOTCONN;

@@ -33,16 +33,14 @@ void svcrdma_request_exit(void)
 	kmem_cache_destroy(svcrdma_request_cache);
 }
 
-static struct svcrdma_request *
-svcrdma_request_alloc(struct svcrdma_service *service)
+static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
 	request = kmem_cache_alloc(svcrdma_request_cache, GFP_KERNEL);
 	if (!request)
 		return NULL;
-	request->pages = kcalloc(service->max_pages, sizeof(*request->pages),
-				 GFP_KERNEL);
+	request->pages = kcalloc(service->max_pages, sizeof(*request->pages), GFP_KERNEL);
 	if (!request->pages) {
 		kmem_cache_free(svcrdma_request_cache, request);
 		return NULL;
@@ -60,14 +58,12 @@ static void svcrdma_request_free(struct svcrdma_request *request)
 	kmem_cache_free(svcrdma_request_cache, request);
 }
 
-static struct svcrdma_request *
-svcrdma_request_take_idle(struct svcrdma_service *service)
+static struct svcrdma_request *svcrdma_request_take_idle(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
 	lockdep_assert_held(&service->lock);
-	request = list_first_entry_or_null(&service->idle,
-					   struct svcrdma_request, list);
+	request = list_first_entry_or_null(&service->idle, struct svcrdma_request, list);
 	if (request) {
 		list_del(&request->list);
 		service->num_idle--;
@@ -218,8 +214,7 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	spin_lock(&service->lock);
 	taken = svcrdma_service_add_locked(service, &recv->list, &service->received);
 	if (taken)
-		svcrdma_grant_call(&service->grant,
-				   atomic_inc_return(&service->calls_held),
+		svcrdma_grant_call(&service->grant, atomic_inc_return(&service->calls_held),
 				   jiffies);
 	spin_unlock(&service->lock);
 	if (!taken)
@@ -258,14 +253,12 @@ struct svcrdma_next {
  * has waited for them longer. XPT_DATA is cleared under the lock under which it
  * is set, so no message is left behind.
  */
-static struct svcrdma_next
-svcrdma_request_take_next(struct svcrdma_service *service)
+static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *service)
 {
 	struct svcrdma_next next = {};
 
 	spin_lock(&service->lock);
-	next.resume = list_first_entry_or_null(&service->resume,
-					       struct svcrdma_request, list);
+	next.resume = list_first_entry_or_null(&service->resume, struct svcrdma_request, list);
 	if (next.resume)
 		list_del(&next.resume->list);
 	else
@@ -303,8 +296,7 @@ static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
  *
  * Return: octets, or zero if it must not get them.
  */
-static int svcrdma_request_hand_over(struct svcrdma_request *request,
-				     struct svc_rqst *rqstp)
+static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct kvec *head = &rqstp->rq_arg.head[0];
 	struct svc_xprt *xprt = rqstp->rq_xprt;
@@ -339,10 +331,9 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 		return 0;
 	}
 	request->invalidate = conn->agreement.remote_inv &&
-			      svcrdma_choose_handle(&request->msg,
-						    &request->handle);
-	request->args = svcrdma_choose_args(&request->msg, request->recv->data +
-					    request->msg.header_len);
+			      svcrdma_choose_handle(&request->msg, &request->handle);
+	request->args = svcrdma_choose_args(&request->msg,
+					    request->recv->data + request->msg.header_len);
 	if (request->args == SVCRDMA_ARGS_INLINE) {
 		svcrdma_request_inline_arguments(request, rqstp);
 		return svcrdma_request_hand_over(request, rqstp);
@@ -363,16 +354,14 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
  * A header too broken to tell its direction is that of a Reply if a backward Call
  * with its XID waits for one: then it must not be answered.
  */
-static enum rpcrdma_verdict
-svcrdma_request_decode(struct svcrdma_request *request)
+static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *request)
 {
 	bool backward = READ_ONCE(request->service->xprt.xpt_bc_xprt);
 	struct rpcrdma_message *msg = &request->msg;
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(msg, request->recv->data,
-				      request->recv->len, RPCRDMA_RESPONDER,
-				      backward);
+	verdict = rpcrdma_wire_decode(msg, request->recv->data, request->recv->len,
+				      RPCRDMA_RESPONDER, backward);
 	if (backward && msg->direction == RPCRDMA_DIRECTION_UNKNOWN &&
 	    svcrdma_callback_waits(request->service, msg->xid))
 		return RPCRDMA_DROP;
@@ -383,8 +372,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 					   const struct svcrdma_next *next,
 					   struct svc_rqst *rqstp)
 {
-	struct svcrdma_request *request =
-		next->idle ?: svcrdma_request_alloc(service);
+	struct svcrdma_request *request = next->idle ?: svcrdma_request_alloc(service);
 	struct rpcrdma_recv *recv = next->recv;
 	enum rpcrdma_verdict verdict;
 

@@ -28,8 +28,7 @@
  *
  * Return: 0 or -ENOMEM.
  */
-int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain,
-			  enum dma_data_direction direction,
+int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 			  unsigned int rws, unsigned int sg)
 {
 	chain->direction = direction;
@@ -49,8 +48,7 @@ int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain,
 		chain->max_rws = rws;
 	}
 	if (sg > SVCRDMA_FEW_SG) {
-		chain->sgl = kvmalloc_array(sg, sizeof(*chain->sgl),
-					    GFP_KERNEL);
+		chain->sgl = kvmalloc_array(sg, sizeof(*chain->sgl), GFP_KERNEL);
 		if (!chain->sgl) {
 			if (chain->rw != chain->few_rws)
 				kvfree(chain->rw);
@@ -72,8 +70,7 @@ static void svcrdma_rw_undo(struct rpcrdma_conn *conn, struct svcrdma_rw *rw,
 		rdma_rw_ctx_destroy(&rw->ctx, conn->qp, conn->port,
 				    rw->sgl, rw->num_sg, direction);
 	else
-		ib_dma_unmap_sg(conn->device->ib, rw->sgl,
-				rw->num_sg, direction);
+		ib_dma_unmap_sg(conn->device->ib, rw->sgl, rw->num_sg, direction);
 }
 
 /* Unmap what was moved. */
@@ -88,8 +85,7 @@ static void svcrdma_rw_chain_unmap(struct svcrdma_request *request)
 	if (chain->direction == DMA_FROM_DEVICE)
 		svcrdma_read_ended(&service->read_admission, chain->wrs);
 	while (chain->num_rws)
-		svcrdma_rw_undo(conn, &chain->rw[--chain->num_rws],
-				chain->direction);
+		svcrdma_rw_undo(conn, &chain->rw[--chain->num_rws], chain->direction);
 	svcrdma_service_returned(service);
 }
 
@@ -128,8 +124,7 @@ struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request,
 	unsigned int i = chain->num_rws;
 
 	while (i--)
-		next = rdma_rw_ctx_wrs(&chain->rw[i].ctx, conn->qp,
-				       conn->port, NULL, next);
+		next = rdma_rw_ctx_wrs(&chain->rw[i].ctx, conn->qp, conn->port, NULL, next);
 	return next;
 }
 
@@ -150,9 +145,8 @@ int svcrdma_rw_chain_post(struct svcrdma_request *request)
 
 	while (last->next)
 		last = last->next;
-	return rpcrdma_work_post_later(request->service->conn,
-				       &request->rw_chain.work, first, last,
-				       true);
+	return rpcrdma_work_post_later(request->service->conn, &request->rw_chain.work, first,
+				       last, true);
 }
 
 /* Memory in one row: octets of @pages, from @offset in the first on */
@@ -164,8 +158,7 @@ struct svcrdma_row {
 };
 
 /* What follows without a gap from octet @at of @buf on */
-static void svcrdma_row_at(struct svcrdma_row *row, const struct xdr_buf *buf,
-			   u32 at)
+static void svcrdma_row_at(struct svcrdma_row *row, const struct xdr_buf *buf, u32 at)
 {
 	const struct kvec *vec = &buf->head[0];
 
@@ -262,8 +255,7 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 		.sg	   = &chain->sgl[chain->num_sg],
 		.end	   = &chain->sgl[chain->num_sg + max_sg],
 		.neighbour = SVCRDMA_NO_PAGE,
-		.never	   = chain->direction == DMA_TO_DEVICE ?
-			     0 : SVCRDMA_NO_PAGE,
+		.never	   = chain->direction == DMA_TO_DEVICE ? 0 : SVCRDMA_NO_PAGE,
 		.max_len   = request->service->conn->device->max_sg_len,
 	};
 	u32 filled = 0, got, len;
@@ -285,17 +277,14 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 static bool svcrdma_rw_chain_full(const struct rpcrdma_conn *conn,
 				  const struct svcrdma_rw_chain *chain)
 {
-	return chain->num_rws == chain->max_rws ||
-	       chain->num_sg == chain->max_sg ||
+	return chain->num_rws == chain->max_rws || chain->num_sg == chain->max_sg ||
 	       chain->wrs > conn->max_chain / 2;
 }
 
 /* Add as much as one rw context can take; return how much that is. */
 static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
-				    const struct xdr_buf *local, u32 at,
-				    u32 octets,
-				    const struct rpcrdma_segment *segment,
-				    u32 skip)
+				    const struct xdr_buf *local, u32 at, u32 octets,
+				    const struct rpcrdma_segment *segment, u32 skip)
 {
 	struct svcrdma_service *service = request->service;
 	struct svcrdma_rw_chain *chain = &request->rw_chain;
@@ -304,14 +293,12 @@ static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
 	unsigned int max_sg;
 	int wrs;
 
-	max_sg = min3(svcrdma_rw_max_sg(conn, chain),
-		      chain->max_sg - chain->num_sg,
+	max_sg = min3(svcrdma_rw_max_sg(conn, chain), chain->max_sg - chain->num_sg,
 		      (octets >> PAGE_SHIFT) + SVCRDMA_SG_EDGES);
 	rw = &chain->rw[chain->num_rws];
 	octets = svcrdma_rw_fill_sgl(request, rw, max_sg, local, at, octets);
-	wrs = rdma_rw_ctx_init(&rw->ctx, conn->qp, conn->port, rw->sgl,
-			       rw->num_sg, 0, segment->offset + skip,
-			       segment->handle, chain->direction);
+	wrs = rdma_rw_ctx_init(&rw->ctx, conn->qp, conn->port, rw->sgl, rw->num_sg, 0,
+			       segment->offset + skip, segment->handle, chain->direction);
 	if (wrs < 0)
 		return wrs;
 	if (chain->direction == DMA_FROM_DEVICE)
@@ -337,9 +324,8 @@ static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
  * for it until others are through with theirs; else the connection has to be
  * closed.
  */
-int svcrdma_rw_chain_add(struct svcrdma_request *request,
-			 const struct xdr_buf *local, u32 at, u32 octets,
-			 const struct rpcrdma_segment *segment, u32 skip)
+int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,
+			 u32 octets, const struct rpcrdma_segment *segment, u32 skip)
 {
 	const struct svcrdma_rw_chain *chain = &request->rw_chain;
 	struct rpcrdma_conn *conn = request->service->conn;
@@ -348,9 +334,8 @@ int svcrdma_rw_chain_add(struct svcrdma_request *request,
 	if (!conn->qp)
 		return -ENOTCONN;
 	while (moved < octets && !svcrdma_rw_chain_full(conn, chain)) {
-		int ret = svcrdma_rw_chain_add_one(request, local, at + moved,
-						   octets - moved, segment,
-						   skip + moved);
+		int ret = svcrdma_rw_chain_add_one(request, local, at + moved, octets - moved,
+						   segment, skip + moved);
 
 		if (ret == -EAGAIN && chain->num_rws)
 			break;

@@ -227,25 +227,18 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
 
 /* pull.c */
-bool svcrdma_pull_refused(const struct svcrdma_request *request,
-			  const struct svc_rqst *rqstp);
-void svcrdma_pull_start(struct svcrdma_request *request,
-			struct svc_rqst *rqstp);
-void svcrdma_pull_continue(struct svcrdma_request *request,
-			   struct svc_rqst *rqstp);
+bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp);
+void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp);
 bool svcrdma_pull_all_read(const struct svcrdma_request *request);
-bool svcrdma_pull_finish(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp);
-void svcrdma_pull_inline(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp);
+bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp);
 
 /* rw.c */
-int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain,
-			  enum dma_data_direction direction,
+int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 			  unsigned int rws, unsigned int sg);
-int svcrdma_rw_chain_add(struct svcrdma_request *request,
-			 const struct xdr_buf *local, u32 at, u32 octets,
-			 const struct rpcrdma_segment *segment, u32 skip);
+int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,
+			 u32 octets, const struct rpcrdma_segment *segment, u32 skip);
 struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request,
 					struct ib_send_wr *next);
 int svcrdma_rw_chain_post(struct svcrdma_request *request);
@@ -253,10 +246,8 @@ void svcrdma_rw_chain_destroy(struct svcrdma_request *request);
 
 /* reply.c */
 int svcrdma_sendto(struct svc_rqst *rqstp);
-int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
-			   unsigned int length);
-void svcrdma_reply_error(struct svcrdma_request *request,
-			 enum rpcrdma_errcode error);
+int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length);
+void svcrdma_reply_error(struct svcrdma_request *request, enum rpcrdma_errcode error);
 struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service);
 
 /* denied.c */

@@ -58,8 +58,7 @@ bool svcrdma_service_wait(struct svcrdma_service *service, int seq)
 	struct rpcrdma_conn *conn = service->conn;
 	unsigned long limit = jiffies + RPCRDMA_STALL_TIMEOUT;
 
-	while (rpcrdma_conn_established(conn) &&
-	       atomic_read(&service->resource_seq) == seq) {
+	while (rpcrdma_conn_established(conn) && atomic_read(&service->resource_seq) == seq) {
 		if (time_after(jiffies, limit))
 			rpcrdma_conn_close(conn, -ETIMEDOUT);
 		wait_event_idle_timeout(service->send_wait,
@@ -88,8 +87,7 @@ void svcrdma_service_returned(struct svcrdma_service *service)
 }
 
 /* Threads that are here at the same time want the same, so one does it. */
-static void svcrdma_service_grow(struct svcrdma_service *service,
-				 unsigned int credits)
+static void svcrdma_service_grow(struct svcrdma_service *service, unsigned int credits)
 {
 	int ret;
 
@@ -153,8 +151,7 @@ void svcrdma_service_close(struct svcrdma_service *service)
 static void svcrdma_service_drop_work(struct work_struct *work)
 {
 	struct svcrdma_service *service =
-		container_of(to_delayed_work(work), struct svcrdma_service,
-			     drop_work);
+		container_of(to_delayed_work(work), struct svcrdma_service, drop_work);
 	struct svcrdma_drops *drops = &service->drops;
 
 	spin_lock(&service->lock);
@@ -170,8 +167,7 @@ static void svcrdma_service_drop_work(struct work_struct *work)
 		svcrdma_service_wake(service);
 	}
 	if (drops->lost)
-		queue_delayed_work(svcrdma_wq, &service->drop_work,
-				   drops->delay);
+		queue_delayed_work(svcrdma_wq, &service->drop_work, drops->delay);
 out:
 	spin_unlock(&service->lock);
 }
@@ -220,8 +216,7 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	/* All that a thread has for a request and its Reply */
 	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 3;
 	atomic_inc(&svcrdma_num_services);
-	svc_xprt_init(listener->xpt_net, &svcrdma_xprt_class, &service->xprt,
-		      serv);
+	svc_xprt_init(listener->xpt_net, &svcrdma_xprt_class, &service->xprt, serv);
 	return service;
 }
 
@@ -273,8 +268,7 @@ static const struct rpcrdma_conn_ops svcrdma_service_ops = {
  * about who it is. nfsd's duplicate request cache takes a Call that is repeated
  * by another connection for a new one unless the ports are the same.
  */
-static void svcrdma_service_set_remote(struct svc_xprt *xprt,
-				       const struct rpcrdma_conn *conn)
+static void svcrdma_service_set_remote(struct svc_xprt *xprt, const struct rpcrdma_conn *conn)
 {
 	struct sockaddr_storage storage = conn->peer_addr;
 	struct sockaddr *remote = (struct sockaddr *)&storage;
@@ -286,10 +280,8 @@ static void svcrdma_service_set_remote(struct svc_xprt *xprt,
 static void svcrdma_service_set_addresses(struct svc_xprt *xprt,
 					  const struct rpcrdma_conn *conn)
 {
-	const struct sockaddr *remote =
-		(const struct sockaddr *)&conn->peer_addr;
-	const struct sockaddr *local =
-		(const struct sockaddr *)&conn->local_addr;
+	const struct sockaddr *remote = (const struct sockaddr *)&conn->peer_addr;
+	const struct sockaddr *local = (const struct sockaddr *)&conn->local_addr;
 
 	svc_xprt_set_local(xprt, local, svc_addr_len(local));
 	svcrdma_service_set_remote(xprt, conn);
@@ -305,14 +297,13 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 		.role			= service,
 		.params.send_size	= size,
 		.params.recv_size	= size,
-		.params.remote_inv	=
-			READ_ONCE(svcrdma_remote_invalidation),
+		.params.remote_inv	= READ_ONCE(svcrdma_remote_invalidation),
 		.omit_private_data	= !READ_ONCE(svcrdma_private_data),
 		.credits		= READ_ONCE(svcrdma_max_requests),
 		.backward_credits	= READ_ONCE(svcrdma_max_bc_requests),
 		.send_pages		= SVCRDMA_SEND_PAGES(size),
 		.read_depth		= READ_ONCE(svcrdma_max_reads),
-		.sq_full = &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
+		.sq_full		= &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= SVCRDMA_ESTABLISH_TIMEOUT_MS,
 	};
 
@@ -362,10 +353,8 @@ static void svcrdma_xprt_incoming(struct rpcrdma_listener *listener)
 	svc_xprt_enqueue(xprt);
 }
 
-static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv,
-					    struct net *net,
-					    struct sockaddr *addr, int len,
-					    int flags)
+static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *net,
+					    struct sockaddr *addr, int len, int flags)
 {
 	struct svcrdma_listener *service;
 	struct rpcrdma_listener *listener;
@@ -382,8 +371,7 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv,
 	strscpy(xprt->xpt_remotebuf, "listener", sizeof(xprt->xpt_remotebuf));
 
 	/* Who connects from now on waits until the core lets go of the xprt. */
-	listener = rpcrdma_listener_create(net, addr, svcrdma_xprt_incoming,
-					   xprt);
+	listener = rpcrdma_listener_create(net, addr, svcrdma_xprt_incoming, xprt);
 	if (IS_ERR(listener)) {
 		put_net_track(xprt->xpt_net, &xprt->ns_tracker);
 		kfree(service);
@@ -437,8 +425,7 @@ static void svcrdma_service_drop(struct svcrdma_service *service,
 	unsigned long delay;
 
 	lockdep_assert_held(&service->lock);
-	delay = svcrdma_drops_add(&service->drops, alone, request->again,
-				  jiffies);
+	delay = svcrdma_drops_add(&service->drops, alone, request->again, jiffies);
 	if (request->again) {
 		list_add_tail(&request->recv->list, &service->dropped);
 		request->recv = NULL;
@@ -553,8 +540,7 @@ void svcrdma_exit(void)
 {
 	svc_unreg_xprt_class(&svcrdma_xprt_class);
 	svcrdma_callback_exit();
-	wait_var_event(&svcrdma_num_services,
-		       !atomic_read(&svcrdma_num_services));
+	wait_var_event(&svcrdma_num_services, !atomic_read(&svcrdma_num_services));
 	svcrdma_sysctl_exit();
 	destroy_workqueue(svcrdma_wq);
 	svcrdma_request_exit();
