@@ -30,7 +30,7 @@
  * struct svcrdma_drops - the dropped Calls of a connection
  * @delay: how long until the next look at them, in jiffies
  * @looked: when the last look was, in jiffies
- * @quiet_since: since when no Reply may have been sent, in jiffies
+ * @quiet_since: when a Reply was last known to have been sent, in jiffies
  * @lost_since: if @lost: when the first Call was lost, in jiffies
  * @lost: a Call was lost
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A received message becomes an svc_rqst.
+ * Requests, and how a received message becomes an svc_rqst.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
@@ -13,8 +13,9 @@
 static struct kmem_cache *svcrdma_request_cache;
 
 /**
- * svcrdma_request_init - make room for requests
+ * svcrdma_request_init - create the cache of requests
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int svcrdma_request_init(void)
@@ -26,7 +27,9 @@ int svcrdma_request_init(void)
 }
 
 /**
- * svcrdma_request_exit - undo svcrdma_request_init()
+ * svcrdma_request_exit - destroy the cache of requests
+ *
+ * Context: may sleep. No request is left.
  */
 void svcrdma_request_exit(void)
 {
@@ -51,7 +54,7 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 	return request;
 }
 
-/* The end of a request that is in no list and holds nothing */
+/* Free a request that is in no list and holds neither pages nor a message. */
 static void svcrdma_request_free(struct svcrdma_request *request)
 {
 	kfree(request->pages);
@@ -73,11 +76,12 @@ static struct svcrdma_request *svcrdma_request_take_idle(struct svcrdma_service 
 
 /**
  * svcrdma_request_get - take a request
- * @service: the connection
+ * @service: the service that needs it
  *
- * As many are kept as were ever in use at a time, up to service->max_idle, so
- * that a busy connection does not allocate.
+ * Up to service->max_idle requests are kept when they are not in use, so that a
+ * busy connection does not allocate.
  *
+ * Context: may sleep.
  * Return: a request without a message, or NULL if memory is short.
  */
 struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
@@ -91,8 +95,12 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
 }
 
 /**
- * svcrdma_request_put_recv - let the next message be received
- * @request: a request that is done with its arguments
+ * svcrdma_request_put_recv - give back the receive buffer of a request
+ * @request: a request whose arguments are no longer used
+ *
+ * Then the next message can be received.
+ *
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_request_put_recv(struct svcrdma_request *request)
 {
@@ -106,8 +114,10 @@ void svcrdma_request_put_recv(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_request_put - give back a request, and all it holds
- * @request: one whose rw_chain is destroyed
+ * svcrdma_request_put - give back a request and all that it holds
+ * @request: a request whose rw_chain is destroyed or was never used
+ *
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_request_put(struct svcrdma_request *request)
 {
@@ -130,11 +140,13 @@ void svcrdma_request_put(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_request_discard - drop what nobody will take up any more
- * @service: the connection, detached: nothing is added from here on
+ * svcrdma_request_discard - free all that no thread will look at any more
+ * @service: a detached service, to which nothing is added any more
  *
- * The svc_xprt may stay for as long as nfsd knows the client; pages and
- * messages need not.
+ * The svc_xprt may stay as long as nfsd knows the client. Its pages and messages
+ * need not.
+ *
+ * Context: process.
  */
 void svcrdma_request_discard(struct svcrdma_service *service)
 {
@@ -162,7 +174,7 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 		svcrdma_request_free(request);
 }
 
-/* Return: false if the service is detached. Then the caller keeps @entry. */
+/* Return: false if the service is detached, and @entry remains the caller's. */
 static bool svcrdma_service_add_locked(struct svcrdma_service *service,
 				       struct list_head *entry, struct list_head *list)
 {
@@ -186,9 +198,9 @@ static bool svcrdma_service_add(struct svcrdma_service *service,
 }
 
 /*
- * There is no memory for a request. To drop the message would cost its
- * requester a credit, so it is put behind the others, and the thread waits as
- * long as the RPC server has one wait that finds no pages.
+ * There is no memory for a request. Dropping the message would cost the requester
+ * a credit. So the message goes to the end of the list. The thread waits before
+ * that, as it does in the RPC server when it finds no pages.
  */
 static void svcrdma_request_retry_later(struct svcrdma_service *service,
 					struct rpcrdma_recv *recv)
@@ -199,9 +211,11 @@ static void svcrdma_request_retry_later(struct svcrdma_service *service,
 }
 
 /**
- * svcrdma_received - a message arrived
+ * svcrdma_received - queue a message that arrived
  * @conn: the connection
- * @recv: the message
+ * @recv: the message, which is the layer's from now on
+ *
+ * The connection's ->received.
  *
  * Context: a callback of the connection.
  */
@@ -237,10 +251,10 @@ void svcrdma_request_resume(struct svcrdma_request *request)
 }
 
 /**
- * struct svcrdma_next - what a thread is to do next
- * @resume: a request to be taken up again; else
- * @recv: a message, and
- * @idle: a request to be used for it, if there is one
+ * struct svcrdma_next - what a thread does next
+ * @resume: a request to resume; if NULL:
+ * @recv: a message, or NULL if there is nothing to do
+ * @idle: a request for @recv, or NULL if one has to be allocated
  */
 struct svcrdma_next {
 	struct svcrdma_request *resume;
@@ -249,9 +263,8 @@ struct svcrdma_next {
 };
 
 /*
- * Requests that have begun to be pulled go first: they hold pages, and somebody
- * has waited for them longer. XPT_DATA is cleared under the lock under which it
- * is set, so no message is left behind.
+ * Requests to resume go first, because they hold pages and are older. XPT_DATA is
+ * set and cleared under the same lock, so no message is overlooked.
  */
 static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *service)
 {
@@ -274,7 +287,7 @@ static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *ser
 	return next;
 }
 
-/* All octets inline: they stay where they were received. */
+/* The arguments stay where they were received. */
 static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
 					     struct svc_rqst *rqstp)
 {
@@ -292,9 +305,9 @@ static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
 }
 
 /*
- * What nfsd needs besides the arguments; from here on it owns the request.
+ * Give nfsd what it needs besides the arguments. From now on nfsd owns the request.
  *
- * Return: octets, or zero if it must not get them.
+ * Return: length of the arguments in octets, or zero if nfsd must not get them.
  */
 static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
@@ -307,10 +320,10 @@ static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc
 	}
 	request->again = !svcrdma_call_gss(head->iov_base, head->iov_len);
 	rqstp->rq_xprt_ctxt = request;
-	/* Only the duplicate request cache reads this, to tell peers apart. */
+	/* Only the duplicate request cache reads this, to tell clients apart. */
 	rqstp->rq_prot = XPRT_TRANSPORT_RDMA;
 	svc_xprt_copy_addrs(rqstp, xprt);
-	/* RDMA requesters have no privileged ports; the fabric is trusted. */
+	/* RDMA requesters have no privileged ports. The fabric is trusted. */
 	set_bit(RQ_SECURE, &rqstp->rq_flags);
 	if (test_bit(XPT_LOCAL, &xprt->xpt_flags))
 		set_bit(RQ_LOCAL, &rqstp->rq_flags);
@@ -351,8 +364,8 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 }
 
 /*
- * A header too broken to tell its direction is that of a Reply if a backward Call
- * with its XID waits for one: then it must not be answered.
+ * If a header is too broken to tell its direction, and a backward Call with its XID
+ * waits for a Reply, the message is taken for that Reply and is not answered.
  */
 static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *request)
 {
@@ -421,12 +434,13 @@ static int svcrdma_request_take_up_resumed(struct svcrdma_request *request,
 
 /**
  * svcrdma_recvfrom - xpo_recvfrom: give a thread the next Call
- * @rqstp: the thread's
+ * @rqstp: the svc_rqst of the thread
  *
- * A Call with Read chunks is taken up twice or more: to post the RDMA Reads, and
- * when they have completed, by whichever thread is free then.
+ * A Call with Read chunks takes two threads or more: one posts the RDMA Reads,
+ * and when they are done, the next free thread resumes the request.
  *
- * Return: octets in rq_arg; zero if there is nothing for nfsd to do.
+ * Context: a thread of the RPC server; may sleep.
+ * Return: octets in rq_arg, or zero if there is nothing for nfsd to do.
  */
 int svcrdma_recvfrom(struct svc_rqst *rqstp)
 {
