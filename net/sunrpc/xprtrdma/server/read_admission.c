@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Read admission: the requests that wait.
+ * Read admission: the list of requests that wait.
  */
 #include "read_admission.h"
 #include "server_private.h"
@@ -9,8 +9,11 @@
  * svcrdma_read_admission_init - initialise read admission
  * @admission: zeroed memory
  * @seq: the owner counts here what comes back
+ *
+ * Context: any.
  */
-void svcrdma_read_admission_init(struct svcrdma_read_admission *admission, const atomic_t *seq)
+void svcrdma_read_admission_init(struct svcrdma_read_admission *admission,
+				 const atomic_t *seq)
 {
 	mutex_init(&admission->start);
 	admission->seq = seq;
@@ -21,7 +24,9 @@ void svcrdma_read_admission_init(struct svcrdma_read_admission *admission, const
 /**
  * svcrdma_read_admission_close - let no request wait any more
  * @admission: read admission of the connection
- * @left: gets the requests that wait, which are the caller's from now on
+ * @left: gets the requests that wait; the caller has to put them
+ *
+ * Context: process.
  */
 void svcrdma_read_admission_close(struct svcrdma_read_admission *admission,
 				  struct list_head *left)
@@ -38,6 +43,7 @@ void svcrdma_read_admission_close(struct svcrdma_read_admission *admission,
  *
  * For svcrdma_read_wake().
  *
+ * Context: process, or a callback of the connection.
  * Return: the request, or NULL if none waits.
  */
 struct svcrdma_request *svcrdma_read_take_waiter(struct svcrdma_read_admission *admission)
@@ -56,11 +62,12 @@ struct svcrdma_request *svcrdma_read_take_waiter(struct svcrdma_read_admission *
  * svcrdma_read_wait - let a request wait until it may start RDMA Reads
  * @admission: read admission of the connection
  * @request: the request; the caller must not use it afterwards
- * @seq: *@admission->seq before the caller found that the request has to wait
+ * @seq: the owner's count before the caller found that the request has to wait
  *
- * Return: a request that the caller has to resume, or NULL. This is @request
- * itself if read admission is closed. It is the first waiting request if
- * something has come back in the meantime, which may be @request, too.
+ * Context: process.
+ * Return: NULL, or a request that the caller has to resume. If read admission is
+ * closed, it is @request. If something has come back in the meantime, it is the
+ * first waiting request, which may be @request.
  */
 struct svcrdma_request *svcrdma_read_wait(struct svcrdma_read_admission *admission,
 					  struct svcrdma_request *request, int seq)
@@ -76,8 +83,8 @@ struct svcrdma_request *svcrdma_read_wait(struct svcrdma_read_admission *admissi
 		return request;
 	/*
 	 * Pairs with the full barrier between counting in *seq and
-	 * svcrdma_read_wake(): either that one sees the request in the list, or
-	 * the new count is seen here.
+	 * svcrdma_read_wake(): either svcrdma_read_wake() sees the request in
+	 * the list, or this sees the new count.
 	 */
 	smp_mb();
 	return atomic_read(admission->seq) == seq ? NULL : svcrdma_read_wake(admission);

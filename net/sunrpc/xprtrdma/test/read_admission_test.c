@@ -10,7 +10,7 @@
 #define MAX_WRS		8
 #define REQUESTS	3
 
-/* A connection with nothing but read admission */
+/* Read admission without a connection */
 struct reads {
 	struct svcrdma_read_admission admission;
 	atomic_t seq;
@@ -44,7 +44,7 @@ static struct svcrdma_request *reads_end(struct reads *reads, unsigned int wrs)
 	return svcrdma_read_wake(&reads->admission);
 }
 
-/* Request @i waits; nothing came back since it found that it has to. */
+/* Request @i waits. Nothing has come back since it found that it has to. */
 static struct svcrdma_request *reads_wait(struct reads *reads, unsigned int i)
 {
 	return svcrdma_read_wait(&reads->admission, &reads->request[i], atomic_read(&reads->seq));
@@ -82,7 +82,7 @@ static void test_read_wakes_in_order(struct kunit *test)
 	reads_start(reads, MAX_WRS);
 	for (i = 0; i < REQUESTS; i++)
 		KUNIT_EXPECT_NULL(test, reads_wait(reads, i));
-	/* Each wakes the next when it has started. */
+	/* Each request wakes the next one when it has started. */
 	KUNIT_EXPECT_PTR_EQ(test, reads_end(reads, MAX_WRS), &reads->request[0]);
 	for (i = 1; i < REQUESTS; i++) {
 		reads_start(reads, 1);
@@ -102,7 +102,7 @@ static void test_read_wakes_only_below_limit(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, reads_end(reads, 1), &reads->request[0]);
 }
 
-/* The last Reads end after a request found that it has to wait, before it waits. */
+/* The last Reads end after a request has found that it must wait, before it waits. */
 static void test_read_wait_misses_no_wake(struct kunit *test)
 {
 	struct reads *reads = test->priv;
@@ -115,7 +115,7 @@ static void test_read_wait_misses_no_wake(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&reads->admission.waiters));
 }
 
-/* The same, but others wait already: the first of them is woken. */
+/* The same, but another request waits already, and is woken first. */
 static void test_read_wait_keeps_order(struct kunit *test)
 {
 	struct reads *reads = test->priv;
@@ -130,7 +130,7 @@ static void test_read_wait_keeps_order(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, svcrdma_read_wake(&reads->admission), &reads->request[1]);
 }
 
-/* Something came back, but not enough: the Reads in flight wake the request. */
+/* Some Reads end, but too few: the Reads in flight wake the request. */
 static void test_read_wait_for_the_rest(struct kunit *test)
 {
 	struct reads *reads = test->priv;
@@ -155,7 +155,7 @@ static void test_read_close_returns_waiters(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, left.next, &reads->request[0].list);
 	KUNIT_EXPECT_PTR_EQ(test, left.prev, &reads->request[1].list);
 	KUNIT_EXPECT_NULL(test, reads_end(reads, MAX_WRS));
-	/* Who comes too late keeps its request. */
+	/* A request that comes too late remains with its caller. */
 	KUNIT_EXPECT_PTR_EQ(test, reads_wait(reads, 2), &reads->request[2]);
 	KUNIT_EXPECT_TRUE(test, list_empty(&reads->admission.waiters));
 }
