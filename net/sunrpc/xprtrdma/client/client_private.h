@@ -36,6 +36,7 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
+#include "../address.h"
 #include "../conn/conn.h"
 #include "client.h"
 #include "credits.h"
@@ -102,9 +103,7 @@ struct xprt_rdma_client_stats {
  * @connect_at: when @connect_work may begin, or the last attempt did, in jiffies
  * @source: address to connect from; family AF_UNSPEC: any
  * @local: address connected from; transport_lock
- * @port: of xprt.addr, in words
- * @hex_port: ""
- * @hex_address: its address, in words
+ * @strings: address strings of @xprt
  * @wants_backward: NFSv4.1 or later, so that the server may call back
  * @backward_payload: octets of the longest backward Call or Reply, by what the last
  *	connection agreed on; written in ->established
@@ -132,9 +131,7 @@ struct xprt_rdma_client {
 	unsigned long connect_at;
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
-	char port[sizeof("65535")];
-	char hex_port[sizeof("ffff")];
-	char hex_address[2 * sizeof(struct in6_addr) + 1];
+	struct rpcrdma_address_strings strings;
 	bool wants_backward;
 	u32 backward_payload;
 	bool reply_lost;

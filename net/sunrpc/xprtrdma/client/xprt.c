@@ -25,57 +25,13 @@ static const struct rpc_timeout xprt_rdma_client_timeout = {
 	.to_retries	= 2,
 };
 
-static struct sockaddr *xprt_rdma_client_peer(struct rpc_xprt *xprt)
-{
-	return (struct sockaddr *)&xprt->addr;
-}
-
-/* Addresses in words */
-
-/*
- * Others read these at any time, and may see digits of the old port and the new,
- * but always a string.
- */
-static void xprt_rdma_client_describe_port(struct xprt_rdma_client *client)
-{
-	unsigned short port =
-		rpc_get_port(xprt_rdma_client_peer(&client->xprt));
-
-	snprintf(client->port, sizeof(client->port), "%u", port);
-	snprintf(client->hex_port, sizeof(client->hex_port), "%4hx", port);
-}
-
-/* sunrpc's sysfs frees the address if it is given another. */
-static int xprt_rdma_client_describe_address(struct rpc_xprt *xprt)
-{
-	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
-	const struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&xprt->addr;
-	const struct sockaddr_in *in = (struct sockaddr_in *)&xprt->addr;
-	bool six = xprt->addr.ss_family == AF_INET6;
-	char address[RPCBIND_MAXUADDRLEN];
-
-	rpc_ntop(xprt_rdma_client_peer(xprt), address, sizeof(address));
-	xprt->address_strings[RPC_DISPLAY_ADDR] = kstrdup(address, GFP_KERNEL);
-	if (six)
-		snprintf(client->hex_address, sizeof(client->hex_address),
-			 "%pi6", &in6->sin6_addr);
-	else
-		snprintf(client->hex_address, sizeof(client->hex_address),
-			 "%08x", ntohl(in->sin_addr.s_addr));
-	xprt_rdma_client_describe_port(client);
-	xprt->address_strings[RPC_DISPLAY_PORT] = client->port;
-	xprt->address_strings[RPC_DISPLAY_HEX_ADDR] = client->hex_address;
-	xprt->address_strings[RPC_DISPLAY_HEX_PORT] = client->hex_port;
-	xprt->address_strings[RPC_DISPLAY_PROTO] = "rdma";
-	xprt->address_strings[RPC_DISPLAY_NETID] = six ? "rdma6" : "rdma";
-	return xprt->address_strings[RPC_DISPLAY_ADDR] ? 0 : -ENOMEM;
-}
+/* Addresses */
 
 static void xprt_rdma_client_set_port(struct rpc_xprt *xprt,
 				      unsigned short port)
 {
-	rpc_set_port(xprt_rdma_client_peer(xprt), port);
-	xprt_rdma_client_describe_port(xprt_rdma_client_of(xprt));
+	rpc_set_port((struct sockaddr *)&xprt->addr, port);
+	rpcrdma_address_describe_port(xprt, &xprt_rdma_client_of(xprt)->strings);
 }
 
 static void xprt_rdma_client_local(struct rpc_xprt *xprt,
@@ -302,7 +258,7 @@ static int xprt_rdma_client_set_addresses(struct xprt_rdma_client *client,
 		memcpy(&client->source, args->srcaddr, args->addrlen);
 	if (rpc_get_port(args->dstaddr))
 		xprt_set_bound(xprt);
-	return xprt_rdma_client_describe_address(xprt);
+	return rpcrdma_address_describe(xprt, &client->strings);
 }
 
 static void xprt_rdma_client_init(struct xprt_rdma_client *client,

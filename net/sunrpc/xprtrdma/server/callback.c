@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Backward Calls leaving for the client (RFC 8167): nfsd's callback client is
- * an rpc_xprt that lives on a connection which the client has made.
+ * Backward Calls to the client (RFC 8167). nfsd's callback client is an rpc_xprt
+ * that uses a connection which the client has made.
  *
- * Backward Calls and Replies use no chunks: an NFSv4 callback is small.
+ * Backward Calls and Replies use no chunks, because NFSv4 callbacks are small.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -12,34 +12,37 @@
 #include <linux/sunrpc/xprt.h>
 
 #include "server_private.h"
+#include "../address.h"
 #include "../trace.h"
 
 /**
  * struct svcrdma_callback - the backward direction of a connection
- * @xprt: the rpc_xprt. First, for the core frees it.
- * @in_flight: Calls sent and not answered
- * @granted: Calls that the client lets us have in flight; one until its first
- *	Reply says more
- * @last_call: when the last one was sent, in jiffies
+ * @xprt: the rpc_xprt; the first member, because the core frees it
+ * @in_flight: backward Calls without a Reply
+ * @granted: backward Calls that the client allows in flight; one until its first
+ *	Reply
+ * @last_call: when the last backward Call was sent, in jiffies
+ * @strings: address strings of @xprt
  *
- * The rpc_xprt's transport_lock protects the rest. The svc_xprt has a reference
- * to it until it is freed itself. There is no reference the other way: whoever
- * sends holds one to the svc_xprt.
+ * Allocated by svcrdma_callback_setup() and reference-counted by sunrpc. The
+ * svc_xprt holds a reference to it until it is freed. This holds none to the
+ * svc_xprt; the thread that sends holds one. xprt.transport_lock protects
+ * @in_flight, @granted and @last_call.
  *
- * A Call that is never answered keeps its credit for the life of the connection,
- * also when nfsd has long given it up: only a Reply tells that the client has a
- * Receive for another (RFC 8166 section 3.3.1, which goes for both directions).
- * With the last credit the callback channel is dead. Nobody else would notice:
- * nfsd reports a fault, for which the client makes a new session, but on the same
- * connection and with this very rpc_xprt. So the connection is closed then, see
- * svcrdma_callback_is_stuck(); on the next one nfsd has the client bind a new
- * channel.
+ * A Call without a Reply keeps its credit as long as the connection lasts, even if
+ * nfsd has given up the Call: only a Reply tells that the client has a Receive for
+ * another Call (RFC 8166 section 3.3.1, which holds for both directions). Without
+ * credits the callback channel is dead, and nobody else notices: nfsd reports a
+ * fault, and the client makes a new session, but on the same connection and with
+ * the same rpc_xprt. So the connection is closed (svcrdma_callback_is_stuck()). On
+ * the next connection nfsd makes the client bind a new channel.
  */
 struct svcrdma_callback {
 	struct rpc_xprt xprt;
 	unsigned int in_flight;
 	unsigned int granted;
 	unsigned long last_call;
+	struct rpcrdma_address_strings strings;
 };
 
 static struct svcrdma_callback *svcrdma_callback_of(struct rpc_xprt *xprt)
@@ -47,7 +50,7 @@ static struct svcrdma_callback *svcrdma_callback_of(struct rpc_xprt *xprt)
 	return container_of(xprt, struct svcrdma_callback, xprt);
 }
 
-/* Or have the core wait for svcrdma_callback_answered(). */
+/* Return: false if the core has to wait for svcrdma_callback_answered(). */
 static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
@@ -66,21 +69,21 @@ static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
 }
 
 /*
- * All credits are with Calls to which the client owes a Reply for long. While
- * there are messages that no thread has found time for, it may be among them.
+ * Return: true if all credits have been with unanswered Calls for
+ * RPCRDMA_STALL_TIMEOUT. While messages wait for a thread, a Reply may be one of
+ * them.
  */
 static bool svcrdma_callback_is_stuck(struct svcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 	bool stuck;
 
-	/* Without the lock: this is looked at again with the next Call. */
+	/* This needs no lock, because the next Call checks again. */
 	if (!list_empty(&svcrdma_service_of(xprt->bc_xprt)->received))
 		return false;
 	spin_lock(&xprt->transport_lock);
 	stuck = callback->in_flight >= callback->granted &&
-		time_after(jiffies,
-			   callback->last_call + RPCRDMA_STALL_TIMEOUT);
+		time_after(jiffies, callback->last_call + RPCRDMA_STALL_TIMEOUT);
 	spin_unlock(&xprt->transport_lock);
 	return stuck;
 }
@@ -96,7 +99,7 @@ static void svcrdma_callback_put_credit(struct svcrdma_callback *callback)
 	xprt_write_space(xprt);
 }
 
-/* Any Reply returns a credit and says how many there are. */
+/* Each Reply gives a credit back and grants a number of credits. */
 static void svcrdma_callback_answered(struct svcrdma_callback *callback,
 				      u32 granted, u32 requested)
 {
@@ -115,10 +118,10 @@ static int svcrdma_callback_copy_reply(struct rpc_rqst *rqst,
 	struct kvec *head = &rqst->rq_private_buf.head[0];
 	u32 len = msg->payload_len & ~3;
 
+	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	if (msg->proc != RPCRDMA_MSG)
 		return -EIO;
-	memcpy(&rqst->rq_private_buf, &rqst->rq_rcv_buf,
-	       sizeof(rqst->rq_private_buf));
+	memcpy(&rqst->rq_private_buf, &rqst->rq_rcv_buf, sizeof(rqst->rq_private_buf));
 	if (len > head->iov_len)
 		return -EMSGSIZE;
 	memcpy(head->iov_base, from->recv->data + msg->header_len, len);
@@ -126,11 +129,15 @@ static int svcrdma_callback_copy_reply(struct rpc_rqst *rqst,
 }
 
 /**
- * svcrdma_callback_reply - a backward Reply, or an RDMA_ERROR in its stead
- * @request: the message; remains the caller's, but for the receive buffer
+ * svcrdma_callback_reply - process a backward Reply, or an RDMA_ERROR instead
+ * @request: a request with the message; the caller puts it afterwards
  *
- * That goes back before the credit does: the client may send the next Reply then,
- * and there has to be a Receive for it.
+ * The receive buffer is given back before the credit. Then there is a Receive for
+ * the next Reply when the next Call is sent.
+ *
+ * RFC 8167.
+ *
+ * Context: a thread of the RPC server. The connection has a callback client.
  */
 void svcrdma_callback_reply(struct svcrdma_request *request)
 {
@@ -153,8 +160,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 	}
 	spin_unlock(&xprt->queue_lock);
 	if (!rqst)
-		trace_rpcrdma_dropped_message(service->conn, msg->xid,
-					      request->recv->len);
+		trace_rpcrdma_dropped_message(service->conn, msg->xid, request->recv->len);
 	svcrdma_request_put_recv(request);
 	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg->credits,
 				  service->conn->config.backward_credits);
@@ -162,14 +168,14 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 
 /**
  * svcrdma_callback_waits - whether a backward Call waits for its Reply
- * @service: the connection, which has the backward direction
- * @xid: of the Call
+ * @service: a service whose connection has a callback client
+ * @xid: XID of the Call
  *
- * sunrpc counts each XID that it does not find, so it is asked only if there are
- * Calls at all: mostly there are none.
+ * sunrpc counts each XID that it does not find. So this asks sunrpc only if any
+ * backward Calls wait; mostly none do.
  *
  * Context: process.
- * Return: true if one with this XID does.
+ * Return: true if a Call with this XID waits.
  */
 bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 {
@@ -183,10 +189,8 @@ bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 	return found;
 }
 
-static int svcrdma_callback_fill_call(struct svcrdma_service *service,
-				      struct rpc_rqst *rqst,
-				      struct rpcrdma_message *msg,
-				      struct rpcrdma_send *send)
+static int svcrdma_callback_fill_call(struct svcrdma_service *service, struct rpc_rqst *rqst,
+				      struct rpcrdma_message *msg, struct rpcrdma_send *send)
 {
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	int len;
@@ -202,8 +206,7 @@ static int svcrdma_callback_fill_call(struct svcrdma_service *service,
 	return read_bytes_from_xdr_buf(buf, 0, send->data + len, buf->len);
 }
 
-static int svcrdma_callback_post_call(struct svcrdma_service *service,
-				      struct rpc_rqst *rqst,
+static int svcrdma_callback_post_call(struct svcrdma_service *service, struct rpc_rqst *rqst,
 				      struct rpcrdma_message *msg)
 {
 	struct rpcrdma_send *send;
@@ -226,13 +229,12 @@ out:
 	return ret;
 }
 
-static int svcrdma_callback_send_call(struct svcrdma_service *service,
-				      struct rpc_rqst *rqst)
+static int svcrdma_callback_send_call(struct svcrdma_service *service, struct rpc_rqst *rqst)
 {
 	struct svcrdma_request *request = svcrdma_request_get(service);
 	int ret = -ENOTCONN;
 
-	/* Only for the room it has for a header. */
+	/* Only its space for a transport header is used. */
 	if (!request)
 		return -ENOBUFS;
 	if (rpcrdma_conn_enter(service->conn)) {
@@ -244,8 +246,9 @@ static int svcrdma_callback_send_call(struct svcrdma_service *service,
 }
 
 /*
- * rpciod calls this, with XPRT_LOCKED. Only errors that make the task try again
- * or find the connection gone are good here: it need not be this task's Call.
+ * Called in rpciod, with XPRT_LOCKED. The Call may belong to another task. So only
+ * errors are returned that make the task try again or see that the connection is
+ * gone.
  */
 static int svcrdma_callback_send_request(struct rpc_rqst *rqst)
 {
@@ -268,28 +271,28 @@ static int svcrdma_callback_send_request(struct rpc_rqst *rqst)
 	svcrdma_service_close(svcrdma_service_of(svc_xprt));
 out_lost:
 	/*
-	 * Not only when nfsd gets round to ->close: until then the core would
-	 * take it for connected and try again at once, over and over.
+	 * nfsd calls ->close later. Until then the core would take the transport
+	 * for connected and try again at once, without end.
 	 */
 	xprt_disconnect_done(rqst->rq_xprt);
 	return -ENOTCONN;
 }
 
 /*
- * Refuses by itself a Call that would not fit into the client's buffer. One that
- * would only wait for a credit is never tried: what nfsd sends anew for a Call
- * that timed out is seen here, and nowhere else.
+ * Refuse a Call that does not fit into the client's buffer.
+ *
+ * A Call that waits for a credit is not sent, so ->send_request does not see it.
+ * When nfsd repeats a Call that timed out, only this function is called. So this
+ * is where a stuck connection is closed.
  */
-static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst,
-					    struct xdr_buf *buf)
+static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
 	struct svc_xprt *svc_xprt = rqst->rq_xprt->bc_xprt;
 	struct rpcrdma_conn *conn = svcrdma_service_of(svc_xprt)->conn;
 
 	if (svcrdma_callback_is_stuck(svcrdma_callback_of(rqst->rq_xprt)))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	if (rqst->rq_snd_buf.len >
-	    conn->agreement.reply_threshold - RPCRDMA_HEADER_MIN)
+	if (rqst->rq_snd_buf.len > conn->agreement.reply_threshold - RPCRDMA_HEADER_MIN)
 		return -EMSGSIZE;
 	return 0;
 }
@@ -302,21 +305,17 @@ static void svcrdma_callback_close(struct rpc_xprt *xprt)
 static void svcrdma_callback_free(struct rpc_xprt *xprt)
 {
 	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_ADDR]);
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
 	xprt_free(xprt);
 }
 
-/* The svc_xprt may be gone. */
+/* The svc_xprt may be freed already. */
 static void svcrdma_callback_destroy(struct rpc_xprt *xprt)
 {
 	svcrdma_callback_free(xprt);
 	module_put(THIS_MODULE);
 }
 
-static void svcrdma_callback_print_stats(struct rpc_xprt *xprt,
-					 struct seq_file *seq)
+static void svcrdma_callback_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {
 	seq_printf(seq, "\txprt:\trdma-bc %lu %lu %lu %llu %llu\n",
 		   xprt->stat.sends, xprt->stat.recvs, xprt->stat.bad_xids,
@@ -371,38 +370,6 @@ static struct xprt_class svcrdma_callback_class = {
 	.netid	= { "" },
 };
 
-static char *svcrdma_callback_hex_address(const struct sockaddr *addr)
-{
-	if (addr->sa_family == AF_INET6)
-		return kasprintf(GFP_KERNEL, "%pi6",
-				 &((struct sockaddr_in6 *)addr)->sin6_addr);
-	return kasprintf(GFP_KERNEL, "%08x",
-			 ntohl(((struct sockaddr_in *)addr)->sin_addr.s_addr));
-}
-
-/* What traces, sysfs and debugfs show */
-static int svcrdma_callback_format_address(struct rpc_xprt *xprt,
-					   const struct sockaddr *addr)
-{
-	const char **strings = xprt->address_strings;
-	bool v6 = addr->sa_family == AF_INET6;
-	char buf[INET6_ADDRSTRLEN + 16];
-
-	rpc_ntop(addr, buf, sizeof(buf));
-	strings[RPC_DISPLAY_PROTO] = "rdma";
-	strings[RPC_DISPLAY_NETID] = v6 ? "rdma6" : "rdma";
-	strings[RPC_DISPLAY_ADDR] = kstrdup(buf, GFP_KERNEL);
-	strings[RPC_DISPLAY_PORT] = kasprintf(GFP_KERNEL, "%u",
-					      rpc_get_port(addr));
-	strings[RPC_DISPLAY_HEX_ADDR] = svcrdma_callback_hex_address(addr);
-	strings[RPC_DISPLAY_HEX_PORT] = kasprintf(GFP_KERNEL, "%4hx",
-						  rpc_get_port(addr));
-	if (strings[RPC_DISPLAY_ADDR] && strings[RPC_DISPLAY_PORT] &&
-	    strings[RPC_DISPLAY_HEX_ADDR] && strings[RPC_DISPLAY_HEX_PORT])
-		return 0;
-	return -ENOMEM;
-}
-
 static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 {
 	struct rpcrdma_conn *conn = svcrdma_service_of(args->bc_xprt)->conn;
@@ -422,7 +389,7 @@ static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 	xprt->max_payload = conn->agreement.reply_threshold;
 	xprt->bc_xprt = args->bc_xprt;
 	xprt_set_bound(xprt);
-	/* It exists as long as the connection does, and never makes one. */
+	/* The connection exists already; this transport never makes one. */
 	xprt_set_connected(xprt);
 
 	callback = svcrdma_callback_of(xprt);
@@ -430,16 +397,19 @@ static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 	return callback;
 }
 
-/* A connection has one. It stays with it, should nfsd want it again. */
-static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt,
-				    struct rpc_xprt *xprt)
+/*
+ * A connection has at most one callback client, which stays if nfsd needs it again.
+ *
+ * Return: false if there is one already.
+ */
+static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *xprt)
 {
 	bool first;
 
 	spin_lock(&svc_xprt->xpt_lock);
 	first = !svc_xprt->xpt_bc_xprt;
 	if (first) {
-		/* Its content before its address: readers depend on that. */
+		/* Who reads the pointer sees an initialised callback client. */
 		smp_store_release(&svc_xprt->xpt_bc_xprt, xprt_get(xprt));
 	}
 	spin_unlock(&svc_xprt->xpt_lock);
@@ -454,21 +424,20 @@ static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 
 	if (args->addrlen > sizeof(callback->xprt.addr))
 		return ERR_PTR(-EBADF);
-	if (args->dstaddr->sa_family != AF_INET &&
-	    args->dstaddr->sa_family != AF_INET6)
+	if (args->dstaddr->sa_family != AF_INET && args->dstaddr->sa_family != AF_INET6)
 		return ERR_PTR(-EAFNOSUPPORT);
 
 	callback = svcrdma_callback_alloc(args);
 	if (!callback)
 		return ERR_PTR(-ENOMEM);
-	if (svcrdma_callback_format_address(&callback->xprt, args->dstaddr))
+	if (rpcrdma_address_describe(&callback->xprt, &callback->strings))
 		goto out;
-	/* Nobody can answer a Call before there is one. */
+	/* The Receives for Replies have to exist before the first Call. */
 	conn = svcrdma_service_of(args->bc_xprt)->conn;
 	ret = rpcrdma_recv_expect(conn, 0, conn->config.backward_credits);
 	if (ret)
 		goto out;
-	/* In use through this very svc_xprt, so it cannot be on its way out. */
+	/* The svc_xprt holds a reference to the module, so this cannot fail. */
 	__module_get(THIS_MODULE);
 	if (svcrdma_callback_attach(args->bc_xprt, &callback->xprt))
 		return &callback->xprt;
@@ -480,8 +449,9 @@ out:
 }
 
 /**
- * svcrdma_callback_init - have nfsd find the backward direction
+ * svcrdma_callback_init - register the class of callback clients
  *
+ * Context: module init.
  * Return: 0 or a negative errno.
  */
 int svcrdma_callback_init(void)
@@ -490,7 +460,9 @@ int svcrdma_callback_init(void)
 }
 
 /**
- * svcrdma_callback_exit - undo svcrdma_callback_init()
+ * svcrdma_callback_exit - unregister the class of callback clients
+ *
+ * Context: module exit.
  */
 void svcrdma_callback_exit(void)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What becomes of Calls that the RPC server drops. Mostly it is still executing
- * them for an earlier connection, so it gets them again after a while, by when it
- * may have the Reply. The requester notices nothing but that they take long.
+ * Calls that the RPC server drops. Mostly it is still executing them for an
+ * earlier connection. So it gets them again after some time, and may have the
+ * Reply then. The requester only sees that these Calls take long.
  *
- * RPCSEC_GSS takes no Call twice. Such a one is lost until its requester sends it
- * anew, and from NFSv4 on that does so by another connection only.
+ * RPCSEC_GSS takes no Call twice. Such a Call is lost until the requester sends
+ * it again. With NFSv4 the requester does so only on another connection.
  */
 #ifndef SVCRDMA_DROPS_H
 #define SVCRDMA_DROPS_H
@@ -14,26 +14,27 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/* Until the RPC server gets Calls again: twice as long each time */
+/* When the RPC server gets Calls again, in jiffies: twice as long each time */
 #define SVCRDMA_DROPS_FIRST	HZ
 #define SVCRDMA_DROPS_MAX	(8 * HZ)
 
 /*
- * How long a connection stays that has lost a Call, or on which nothing but
- * dropped Calls is left. What was dropped is dropped again by the next one while it
- * is being executed, so this is no less than the time-out of most requesters.
+ * How long a connection stays, in jiffies, after it has lost a Call, or while it
+ * has dropped Calls and sends no Reply. A new connection does not help as long as
+ * nfsd executes the Call, so this is not shorter than the time-out of most
+ * requesters.
  */
 #define SVCRDMA_DROPS_LIMIT	(60 * HZ)
 
 /**
  * struct svcrdma_drops - the dropped Calls of a connection
- * @delay: until they are looked at, in jiffies
- * @looked: when they were, in jiffies
+ * @delay: how long until the next look at them, in jiffies
+ * @looked: when the last look was, in jiffies
  * @quiet_since: when a Reply was last known to have been sent, in jiffies
- * @lost_since: when the first Call was lost, in jiffies; if @lost
- * @lost: whether one was
+ * @lost_since: if @lost: when the first Call was lost, in jiffies
+ * @lost: a Call was lost
  *
- * Part of a connection, whose lock protects it.
+ * Part of struct svcrdma_service. service->lock protects it.
  */
 struct svcrdma_drops {
 	unsigned long delay;
@@ -52,22 +53,22 @@ static inline void svcrdma_drops_init(struct svcrdma_drops *drops)
 }
 
 /**
- * svcrdma_drops_add - the RPC server has dropped a Call
- * @drops: the connection's
- * @alone: no other waits
- * @again: it may get this one again
- * @now: jiffies
+ * svcrdma_drops_add - note that the RPC server has dropped a Call
+ * @drops: the dropped Calls of the connection
+ * @alone: no other dropped Call waits
+ * @again: the RPC server may get this Call again
+ * @now: the time in jiffies
  *
- * One that is dropped soon after the last look was probably so before.
+ * A Call that is dropped soon after the last look was probably dropped before.
+ * So the delay goes on growing then.
  *
- * Return: when to look at the latest, in jiffies from now on.
+ * Context: holds the lock of @drops.
+ * Return: after how many jiffies svcrdma_drops_look() is due at the latest.
  */
-static inline unsigned long svcrdma_drops_add(struct svcrdma_drops *drops,
-					      bool alone, bool again,
-					      unsigned long now)
+static inline unsigned long svcrdma_drops_add(struct svcrdma_drops *drops, bool alone,
+					      bool again, unsigned long now)
 {
-	if (alone && !drops->lost &&
-	    time_after_eq(now, drops->looked + drops->delay)) {
+	if (alone && !drops->lost && time_after_eq(now, drops->looked + drops->delay)) {
 		drops->delay = SVCRDMA_DROPS_FIRST;
 		drops->quiet_since = now;
 	}
@@ -79,24 +80,23 @@ static inline unsigned long svcrdma_drops_add(struct svcrdma_drops *drops,
 }
 
 /**
- * svcrdma_drops_look - decide about the Calls that were dropped
- * @drops: the connection's
- * @replied: a Reply has been sent since the last look
- * @now: jiffies
+ * svcrdma_drops_look - decide about the dropped Calls
+ * @drops: the dropped Calls of the connection
+ * @replied: a Reply was sent since the last look
+ * @now: the time in jiffies
  *
- * Return: true if the connection is to be closed; else the RPC server is to get
- * them again, and if one was lost there is another look after @drops->delay.
+ * Context: holds the lock of @drops.
+ * Return: true if the connection is to be closed. Otherwise the RPC server is to
+ * get the Calls again. If @drops->lost, another look is due after @drops->delay.
  */
 static inline bool svcrdma_drops_look(struct svcrdma_drops *drops, bool replied,
 				      unsigned long now)
 {
 	drops->looked = now;
-	drops->delay = min_t(unsigned long, 2 * drops->delay,
-			     SVCRDMA_DROPS_MAX);
+	drops->delay = min_t(unsigned long, 2 * drops->delay, SVCRDMA_DROPS_MAX);
 	if (replied)
 		drops->quiet_since = now;
-	if (drops->lost &&
-	    time_after_eq(now, drops->lost_since + SVCRDMA_DROPS_LIMIT))
+	if (drops->lost && time_after_eq(now, drops->lost_since + SVCRDMA_DROPS_LIMIT))
 		return true;
 	return time_after_eq(now, drops->quiet_since + SVCRDMA_DROPS_LIMIT);
 }

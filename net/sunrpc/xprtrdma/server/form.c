@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Which chunks of a Call are read, where to, and which take its Reply (RFC
- * 8166 sections 3.4 and 3.5).
+ * Which chunks of a Call are read and to where, and which chunks its Reply is
+ * written to (RFC 8166 sections 3.4 and 3.5).
  */
 #include <linux/types.h>
 #include <linux/nfs.h>
@@ -13,19 +13,20 @@
 #include "form.h"
 
 /**
- * svcrdma_pull_needed - whether any of a Call travels in Read chunks
- * @msg: a Call
+ * svcrdma_pull_needed - whether a part of a Call is in Read chunks
+ * @msg: transport header of the Call
  *
- * Chunks of no octets contribute nothing to the message.
+ * Chunks of no octets do not count.
  *
- * Return: true if any does.
+ * Context: any.
+ * Return: true if there are octets to pull.
  */
 bool svcrdma_pull_needed(const struct rpcrdma_message *msg)
 {
 	return msg->proc == RPCRDMA_NOMSG || msg->stream_len > msg->payload_len;
 }
 
-/* Words of an RPC Call, RFC 5531 section 9, with empty credential and verifier */
+/* Words of an RPC Call (RFC 5531 section 9) with empty credential and verifier */
 enum {
 	SVCRDMA_CALL_PROGRAM = 3,
 	SVCRDMA_CALL_VERSION,
@@ -37,13 +38,16 @@ enum {
 	SVCRDMA_CALL_ARGS,
 };
 
-/* Words of RPCSEC_GSS's credential, RFC 2203 section 5; octets but for the handle */
+/*
+ * Words of RPCSEC_GSS's credential (RFC 2203 section 5), and its length in octets
+ * without the handle
+ */
 #define SVCRDMA_CALL_GSS_PROC		(SVCRDMA_CALL_CRED + 1)
 #define SVCRDMA_CALL_GSS_SERVICE	(SVCRDMA_CALL_CRED + 3)
 #define SVCRDMA_CALL_GSS_HANDLE_LEN	(SVCRDMA_CALL_CRED + 4)
 #define SVCRDMA_CALL_GSS_LEN		20
 
-/* Return: octets of an RPC Call's header, or zero if it is not all in @octets. */
+/* Return: length of the RPC header in octets, or zero if @octets do not have it all. */
 static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
 {
 	u32 words = octets / sizeof(__be32), used = SVCRDMA_CALL_ARGS;
@@ -57,8 +61,7 @@ static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
 	used += XDR_QUADLEN(cred_len);
 	if (words < used)
 		return 0;
-	verf_len = be32_to_cpu(call[SVCRDMA_CALL_VERF_LEN +
-			       XDR_QUADLEN(cred_len)]);
+	verf_len = be32_to_cpu(call[SVCRDMA_CALL_VERF_LEN + XDR_QUADLEN(cred_len)]);
 	if (verf_len > RPC_MAX_AUTH_SIZE)
 		return 0;
 	used += XDR_QUADLEN(verf_len);
@@ -75,7 +78,7 @@ static bool svcrdma_gss_proc_is(const __be32 *call, u32 proc)
 	return call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(proc);
 }
 
-/* Return: false unless the handle is all in the credential. */
+/* Return: true if all of the handle is in the credential. */
 static bool svcrdma_gss_whole(const __be32 *call)
 {
 	u32 cred_len = be32_to_cpu(call[SVCRDMA_CALL_CRED_LEN]);
@@ -85,18 +88,19 @@ static bool svcrdma_gss_whole(const __be32 *call)
 	       cred_len - SVCRDMA_CALL_GSS_LEN;
 }
 
-/* A procedure's arguments follow the header as they are. */
+/* Return: true if the arguments of a procedure follow the header unprotected. */
 static bool svcrdma_gss_plain(const __be32 *call)
 {
-	return svcrdma_gss_whole(call) &&
-	       svcrdma_gss_proc_is(call, RPC_GSS_PROC_DATA) &&
+	return svcrdma_gss_whole(call) && svcrdma_gss_proc_is(call, RPC_GSS_PROC_DATA) &&
 	       call[SVCRDMA_CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
 }
 
 /*
- * Return: false unless the header of an RPC Call is in @octets of it, and its
- * arguments follow as they are. Those that RPCSEC_GSS protects, or that are its
- * own, are taken apart by code that has only ever seen byte streams.
+ * The code that decodes protected arguments, and those of RPCSEC_GSS itself, was
+ * written for byte streams.
+ *
+ * Return: true if @octets have all of the RPC header, and the arguments follow
+ * unprotected.
  */
 static bool svcrdma_call_plain(const __be32 *call, u32 octets)
 {
@@ -106,10 +110,11 @@ static bool svcrdma_call_plain(const __be32 *call, u32 octets)
 
 /**
  * svcrdma_call_gss - whether a Call has a credential of RPCSEC_GSS
- * @call: its head, as nfsd would get it
- * @octets: of that
+ * @call: the head of the Call, as nfsd would get it
+ * @octets: length of the head in octets
  *
- * Return: true if it has.
+ * Context: any.
+ * Return: true if it has one.
  */
 bool svcrdma_call_gss(const __be32 *call, u32 octets)
 {
@@ -118,14 +123,15 @@ bool svcrdma_call_gss(const __be32 *call, u32 octets)
 }
 
 /**
- * svcrdma_call_truncated - whether RPCSEC_GSS might read on behind a Call
- * @call: its head, as nfsd would get it
- * @octets: of that
+ * svcrdma_call_truncated - whether RPCSEC_GSS might read past the end of a Call
+ * @call: the head of the Call, as nfsd would get it
+ * @octets: length of the head in octets
  *
- * That of 6.1 takes the word behind the verifier without a look at what is
- * left, believes the lengths in the header, and rounds them up in 32 bits.
+ * RPCSEC_GSS of kernel 6.1 reads the word after the verifier without checking how
+ * much is left, trusts the lengths in the header, and rounds them up in 32 bits.
  *
- * Return: true if nfsd must not get it.
+ * Context: any.
+ * Return: true if nfsd must not get the Call.
  */
 bool svcrdma_call_truncated(const __be32 *call, u32 octets)
 {
@@ -136,18 +142,17 @@ bool svcrdma_call_truncated(const __be32 *call, u32 octets)
 	len = svcrdma_call_header_len(call, octets);
 	if (!len || !svcrdma_gss_whole(call))
 		return true;
-	/* To destroy a context takes no arguments. */
-	if (svcrdma_gss_plain(call) ||
-	    svcrdma_gss_proc_is(call, RPC_GSS_PROC_DESTROY))
+	/* RPC_GSS_PROC_DESTROY has no arguments. */
+	if (svcrdma_gss_plain(call) || svcrdma_gss_proc_is(call, RPC_GSS_PROC_DESTROY))
 		return false;
 	return octets - len < sizeof(__be32) ||
 	       be32_to_cpu(call[len / sizeof(__be32)]) > U32_MAX - 3;
 }
 
 /*
- * Whether data of a WRITE may be in a Call. Its arguments are decoded wherever
- * they are cut; for instance those of a SYMLINK have to be where a byte stream
- * has them.
+ * Return: true if the Call may have the data of a WRITE. nfsd decodes the arguments
+ * of these procedures wherever they are cut. Those of others, for instance SYMLINK,
+ * have to be where a byte stream has them.
  */
 static bool svcrdma_call_writes(const __be32 *call)
 {
@@ -161,37 +166,38 @@ static bool svcrdma_call_writes(const __be32 *call)
 }
 
 /**
- * svcrdma_choose_args - where nfsd is to find a Call's arguments
- * @msg: a Call
- * @payload: its inline part, if it has one
+ * svcrdma_choose_args - choose where nfsd finds the arguments of a Call
+ * @msg: transport header of the Call
+ * @payload: the inline part of the Call, if it has one
  *
- * What is copied otherwise stays where it was received if it is all inline. A
- * single Read chunk goes to the start of a page, as nfsd wants the data of a
- * WRITE, and what came before stays. All else, and what could do harm, is put
- * together as if it had come over a byte stream.
+ * A Call that is all inline stays where it was received, unless it is longer than
+ * a page and its arguments are protected. A single Read chunk for the data of a
+ * WRITE goes to the start of a page, as nfsd wants it, and the inline part before
+ * it stays. All other Calls are put together as if they had come over a byte
+ * stream.
  *
- * Return: where.
+ * Context: any.
+ * Return: the place.
  */
-enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
-				      const __be32 *payload)
+enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const __be32 *payload)
 {
 	if (!svcrdma_pull_needed(msg))
 		return msg->payload_len <= PAGE_SIZE ||
 		       svcrdma_call_plain(payload, msg->payload_len) ?
 		       SVCRDMA_ARGS_INLINE : SVCRDMA_ARGS_STREAM;
 	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
-	    svcrdma_call_plain(payload, msg->read[0].position) &&
-	    svcrdma_call_writes(payload))
+	    svcrdma_call_plain(payload, msg->read[0].position) && svcrdma_call_writes(payload))
 		return SVCRDMA_ARGS_WRITE;
 	return SVCRDMA_ARGS_STREAM;
 }
 
 /**
  * svcrdma_args_len - how much of a Call goes to pages
- * @msg: a Call
- * @args: where its arguments are to be found
+ * @msg: transport header of the Call
+ * @args: where nfsd finds the arguments
  *
- * Return: octets.
+ * Context: any.
+ * Return: length in octets.
  */
 u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args)
 {
@@ -207,34 +213,32 @@ u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args)
 
 /**
  * svcrdma_args_allowed - whether a Call is within limits
- * @msg: a Call, well formed
- * @args: where its arguments are to be found
+ * @msg: transport header of the Call, well formed
+ * @args: where nfsd finds the arguments
  * @limits: the limits
  *
- * Return: false if the requester may not ask for so much.
+ * Context: any.
+ * Return: true if it is.
  */
-bool svcrdma_args_allowed(const struct rpcrdma_message *msg,
-			  enum svcrdma_args args,
+bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args args,
 			  const struct svcrdma_pull_limits *limits)
 {
 	u32 len = svcrdma_args_len(msg, args);
 
 	if (svcrdma_pull_needed(msg) && !limits->reads)
 		return false;
-	return msg->stream_len <= limits->len &&
-	       DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
+	return msg->stream_len <= limits->len && DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
 }
 
-/* What both walks go with */
+/* The arguments of svcrdma_args_walk() or svcrdma_reply_walk() */
 struct svcrdma_walk {
 	const struct rpcrdma_message *msg;
 	svcrdma_visit_fn visit;
 	void *data;
-	u32 from;	/* what is before this has been visited */
+	u32 from;	/* octets before this are left out */
 };
 
-static int svcrdma_walk_piece(const struct svcrdma_walk *walk,
-			      struct svcrdma_piece piece)
+static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_piece piece)
 {
 	u32 before = walk->from > piece.at ? walk->from - piece.at : 0;
 
@@ -246,10 +250,9 @@ static int svcrdma_walk_piece(const struct svcrdma_walk *walk,
 	return walk->visit(walk->data, &piece);
 }
 
-/* The octets of a chunk from @skip on, which it has */
+/* @octets of a chunk from @skip on; it is long enough. */
 static int svcrdma_walk_chunk(const struct svcrdma_walk *walk, u32 at,
-			      const struct rpcrdma_chunk *chunk, u32 skip,
-			      u32 octets)
+			      const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
 {
 	struct svcrdma_piece piece = {
 		.kind = SVCRDMA_PIECE_CHUNK,
@@ -277,9 +280,8 @@ static int svcrdma_walk_chunk(const struct svcrdma_walk *walk, u32 at,
 	return 0;
 }
 
-static int svcrdma_walk_other(const struct svcrdma_walk *walk,
-			      enum svcrdma_piece_kind kind, u32 at, u32 skip,
-			      u32 octets)
+static int svcrdma_walk_other(const struct svcrdma_walk *walk, enum svcrdma_piece_kind kind,
+			      u32 at, u32 skip, u32 octets)
 {
 	return svcrdma_walk_piece(walk, (struct svcrdma_piece){
 		.kind = kind,
@@ -289,7 +291,7 @@ static int svcrdma_walk_other(const struct svcrdma_walk *walk,
 	});
 }
 
-/* A data item and its padding, which need not be part of the chunk */
+/* A data item and its padding, which the chunk may lack */
 static int svcrdma_walk_item(const struct svcrdma_walk *walk, u32 at,
 			     const struct rpcrdma_chunk *chunk)
 {
@@ -300,12 +302,8 @@ static int svcrdma_walk_item(const struct svcrdma_walk *walk, u32 at,
 					 xdr_pad_size(chunk->length));
 }
 
-/*
- * What is left of the message without its data items is in the inline part or
- * in the Position Zero Read chunk.
- */
-static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at,
-				u32 skip, u32 octets)
+/* What is not in data items is inline or in the Position Zero Read chunk. */
+static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at, u32 skip, u32 octets)
 {
 	const struct rpcrdma_chunk *zero = rpcrdma_position_zero(walk->msg);
 
@@ -314,7 +312,7 @@ static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at,
 	return svcrdma_walk_other(walk, SVCRDMA_PIECE_INLINE, at, skip, octets);
 }
 
-/* A data item, and behind it what was received behind it */
+/* A data item, and the inline part after it */
 static int svcrdma_walk_write(const struct svcrdma_walk *walk)
 {
 	const struct rpcrdma_chunk *chunk = &walk->msg->read[0];
@@ -327,7 +325,7 @@ static int svcrdma_walk_write(const struct svcrdma_walk *walk)
 					 chunk->position);
 }
 
-/* The unreduced Payload stream from its start to its end */
+/* The whole unreduced Payload stream */
 static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
 {
 	const struct rpcrdma_message *msg = walk->msg;
@@ -339,8 +337,7 @@ static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u32 length = xdr_align_size(chunk->length);
 
-		ret = svcrdma_walk_reduced(walk, at, at - restored,
-					   chunk->position - at);
+		ret = svcrdma_walk_reduced(walk, at, at - restored, chunk->position - at);
 		if (!ret)
 			ret = svcrdma_walk_item(walk, chunk->position, chunk);
 		if (ret)
@@ -348,22 +345,21 @@ static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
 		restored += length;
 		at = chunk->position + length;
 	}
-	return svcrdma_walk_reduced(walk, at, at - restored,
-				    msg->stream_len - at);
+	return svcrdma_walk_reduced(walk, at, at - restored, msg->stream_len - at);
 }
 
 /**
- * svcrdma_args_walk - visit the pieces that make up what goes to pages
- * @msg: a Call
- * @args: where its arguments are to be found, not SVCRDMA_ARGS_INLINE
- * @from: octets at the start that are left out, be it in the middle of a piece
+ * svcrdma_args_walk - visit the pieces of a Call that go to pages
+ * @msg: transport header of the Call
+ * @args: where nfsd finds the arguments, not SVCRDMA_ARGS_INLINE
+ * @from: octets at the start that are left out; may end within a piece
  * @visit: called for each piece, in ascending order, without gaps
- * @data: for @visit
+ * @data: passed to @visit
  *
- * Return: 0, or what @visit returned instead.
+ * Context: that of @visit.
+ * Return: 0, or the first other value that @visit returned.
  */
-int svcrdma_args_walk(const struct rpcrdma_message *msg,
-		      enum svcrdma_args args, u32 from,
+int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args, u32 from,
 		      svcrdma_visit_fn visit, void *data)
 {
 	struct svcrdma_walk walk = { msg, visit, data, from };
@@ -373,21 +369,22 @@ int svcrdma_args_walk(const struct rpcrdma_message *msg,
 }
 
 /**
- * svcrdma_choose_handle - which handle the Reply may invalidate
- * @msg: a Call
- * @handle: set to it
+ * svcrdma_choose_handle - choose the handle that the Reply may invalidate
+ * @msg: transport header of the Call
+ * @handle: set to the handle
  *
- * Any handle of the Call will do. A requester mostly needs but one: if there
- * are more, the one for the larger part of the work is as good a guess as any.
+ * Any handle of the Call may be chosen. Most requesters use one handle per Call.
+ * If there are more, this prefers a chunk for the Reply to a Read chunk.
  *
- * Return: false if the Call has none.
+ * Context: any.
+ * Return: true if the Call has a handle.
  */
 bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
 {
 	const struct rpcrdma_chunk *chunk = NULL;
 	const struct rpcrdma_segment *segment;
 
-	/* A segment of no octets need not have a handle that means anything. */
+	/* The handle of a segment of no octets may be invalid. */
 	if (msg->num_writes && msg->write[0].length)
 		chunk = &msg->write[0];
 	else if (msg->has_reply_chunk && msg->reply_chunk.length)
@@ -403,8 +400,7 @@ bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
 	return true;
 }
 
-static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at,
-					u32 length)
+static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
 {
 	__be32 word;
 
@@ -413,8 +409,8 @@ static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at,
 }
 
 /*
- * An encoder may have failed after it noted a result, and what it had encoded
- * is cut off. Some note the place of the length word instead of the data's.
+ * An encoder may fail after it has noted a result, and cut off what it encoded. Some
+ * encoders note the offset of the length word instead of the offset of the data.
  */
 static bool svcrdma_form_result_valid(const struct xdr_buf *res,
 				      struct svcrdma_result *result, u32 end)
@@ -423,16 +419,14 @@ static bool svcrdma_form_result_valid(const struct xdr_buf *res,
 		return false;
 	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32),
 					 result->length)) {
-		if (!svcrdma_form_length_word_is(res, result->offset,
-						 result->length))
+		if (!svcrdma_form_length_word_is(res, result->offset, result->length))
 			return false;
 		result->offset += sizeof(__be32);
 	}
 	return result->length <= res->len - result->offset;
 }
 
-static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at,
-				  u32 end)
+static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at, u32 end)
 {
 	struct svcrdma_part *part = &form->part[form->num_parts];
 
@@ -445,14 +439,12 @@ static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at,
 }
 
 /*
- * Results take the Write chunks in the order in which they were offered. An
- * empty one makes its result stay inline (RFC 8166 section 4.3.2). Padding
- * goes with the result, and is not written.
+ * Results take the Write chunks in the order in which these were offered. An empty
+ * Write chunk leaves its result inline (RFC 8166 section 4.3.2). The padding of a
+ * result in a Write chunk is not sent.
  */
-static int svcrdma_form_divide(struct svcrdma_reply_form *form,
-			       struct rpcrdma_message *msg,
-			       struct svcrdma_results *results,
-			       const struct xdr_buf *res)
+static int svcrdma_form_divide(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
+			       struct svcrdma_results *results, const struct xdr_buf *res)
 {
 	unsigned int i, writes = 0;
 	u32 end = 0;
@@ -462,8 +454,7 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form,
 		struct rpcrdma_chunk *chunk;
 
 		result->chunk = NULL;
-		if (writes == msg->num_writes ||
-		    !svcrdma_form_result_valid(res, result, end))
+		if (writes == msg->num_writes || !svcrdma_form_result_valid(res, result, end))
 			continue;
 		chunk = &msg->write[writes++];
 		if (!chunk->length)
@@ -480,36 +471,36 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form,
 }
 
 /**
- * svcrdma_reply_choose - decide how a Reply travels
+ * svcrdma_reply_choose - choose the form of a Reply
  * @form: filled in
- * @msg: the Reply's transport header, whose chunks are those of the Call.
- *	Becomes an RDMA_NOMSG if the Reply chunk is needed.
- * @results: the data items; each gets its chunk
+ * @msg: transport header of the Reply, with the chunks of the Call; becomes an
+ *	RDMA_NOMSG if the Reply chunk is needed
+ * @results: the data items; each gets its Write chunk
  * @res: the RPC message
- * @threshold: octets, the most that may be sent inline
+ * @threshold: the Reply threshold in octets
  *
- * Inline if what does not go to Write chunks fits, else by the Reply chunk.
+ * What does not go to Write chunks goes inline if it fits, otherwise to the Reply
+ * chunk.
  *
- * Return: 0, or -EMSGSIZE if the requester left no room for it.
+ * Context: any.
+ * Return: 0, or -EMSGSIZE if it fits into neither, or a result does not fit into
+ * its Write chunk.
  */
-int svcrdma_reply_choose(struct svcrdma_reply_form *form,
-			 struct rpcrdma_message *msg,
-			 struct svcrdma_results *results,
-			 const struct xdr_buf *res, u32 threshold)
+int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
+			 struct svcrdma_results *results, const struct xdr_buf *res,
+			 u32 threshold)
 {
 	u32 header_len = rpcrdma_wire_header_len(msg);
 
 	form->num_parts = 0;
 	form->len = 0;
 	form->written = 0;
-	if (svcrdma_form_divide(form, msg, results, res) ||
-	    header_len > threshold)
+	if (svcrdma_form_divide(form, msg, results, res) || header_len > threshold)
 		return -EMSGSIZE;
 	if (form->len <= threshold - header_len)
 		return 0;
 
-	if (!msg->has_reply_chunk ||
-	    rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
+	if (!msg->has_reply_chunk || rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
 		return -EMSGSIZE;
 	msg->proc = RPCRDMA_NOMSG;
 	form->written += form->len;
@@ -517,14 +508,15 @@ int svcrdma_reply_choose(struct svcrdma_reply_form *form,
 }
 
 /**
- * svcrdma_reply_walk - visit the pieces that leave by RDMA Write
- * @form: how the Reply travels
- * @msg: its transport header
+ * svcrdma_reply_walk - visit the pieces of a Reply that go by RDMA Write
+ * @form: the form of the Reply
+ * @msg: transport header of the Reply
  * @results: the data items
  * @visit: called for each piece, chunk by chunk
- * @data: for @visit
+ * @data: passed to @visit
  *
- * Return: 0, or what @visit returned instead.
+ * Context: that of @visit.
+ * Return: 0, or the first other value that @visit returned.
  */
 int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
 		       const struct rpcrdma_message *msg,
@@ -540,15 +532,13 @@ int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
 		const struct svcrdma_result *result = &results->result[i];
 
 		if (result->chunk)
-			ret = svcrdma_walk_chunk(&walk, result->offset,
-						 result->chunk, 0,
+			ret = svcrdma_walk_chunk(&walk, result->offset, result->chunk, 0,
 						 result->length);
 	}
 	if (msg->proc != RPCRDMA_NOMSG)
 		return ret;
 	for (i = 0; i < form->num_parts && !ret; i++) {
-		ret = svcrdma_walk_chunk(&walk, form->part[i].at,
-					 &msg->reply_chunk, done,
+		ret = svcrdma_walk_chunk(&walk, form->part[i].at, &msg->reply_chunk, done,
 					 form->part[i].len);
 		done += form->part[i].len;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What becomes of a Call's chunks and how its Reply travels: decisions that
- * depend on messages, sizes and limits alone, so they take nothing else.
+ * What is done with the chunks of a Call, and how its Reply travels. These
+ * decisions depend only on messages, sizes and limits, so they need no connection.
  */
 #ifndef SVCRDMA_FORM_H
 #define SVCRDMA_FORM_H
@@ -11,8 +11,8 @@
 #include "../wire/message.h"
 
 /*
- * Where a Call's arguments are when nfsd gets them. The RPC server and nfsd know
- * of byte streams and what NFS requesters send, and are not to be surprised.
+ * Where nfsd finds the arguments of a Call. Only forms that the RPC server and
+ * nfsd know: those of byte streams, and those that NFS requesters send.
  */
 enum svcrdma_args {
 	SVCRDMA_ARGS_INLINE,	/* where they were received */
@@ -23,16 +23,17 @@ enum svcrdma_args {
 enum svcrdma_piece_kind {
 	SVCRDMA_PIECE_CHUNK,	/* moved by RDMA */
 	SVCRDMA_PIECE_INLINE,	/* part of the message that was received */
-	SVCRDMA_PIECE_PADDING,	/* zeros behind a data item */
+	SVCRDMA_PIECE_PADDING,	/* zeros after a data item */
 };
 
 /**
- * struct svcrdma_piece - consecutive octets on their way
- * @kind: where the other side of them is
- * @at: octets into local memory: the pages of a Call's arguments, or the Reply
- * @octets: how many, at least one
- * @segment: the requester's memory, SVCRDMA_PIECE_CHUNK only
- * @skip: octets into @segment, or into the inline part of the message
+ * struct svcrdma_piece - consecutive octets of a Call or Reply
+ * @kind: where they come from or go to
+ * @at: offset in octets into the local memory: the pages for the arguments of a
+ *	Call, or the RPC message of a Reply
+ * @octets: length in octets, at least one
+ * @segment: memory of the requester; SVCRDMA_PIECE_CHUNK only
+ * @skip: offset in octets into @segment, or into the inline part of the message
  */
 struct svcrdma_piece {
 	enum svcrdma_piece_kind kind;
@@ -42,14 +43,14 @@ struct svcrdma_piece {
 	u32 skip;
 };
 
-/* Called for each piece; anything but zero ends the walk. */
+/* Called for each piece. Any return value but zero ends the walk. */
 typedef int (*svcrdma_visit_fn)(void *data, const struct svcrdma_piece *piece);
 
 /**
  * struct svcrdma_pull_limits - what a requester may ask for
- * @reads: RDMA Reads that may be outstanding; zero: there can be none
- * @len: octets of RPC message
- * @pages: pages for what is not left where it was received
+ * @reads: RDMA Reads that may be outstanding; zero if there can be none
+ * @len: longest RPC message in octets
+ * @pages: most pages for arguments that do not stay where they were received
  */
 struct svcrdma_pull_limits {
 	unsigned int reads;
@@ -63,20 +64,18 @@ enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
 				      const __be32 *payload);
 bool svcrdma_call_truncated(const __be32 *call, u32 octets);
 u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args);
-bool svcrdma_args_allowed(const struct rpcrdma_message *msg,
-			  enum svcrdma_args args,
+bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args args,
 			  const struct svcrdma_pull_limits *limits);
-int svcrdma_args_walk(const struct rpcrdma_message *msg,
-		      enum svcrdma_args args, u32 from,
+int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args, u32 from,
 		      svcrdma_visit_fn visit, void *data);
 
 bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle);
 
 /**
- * struct svcrdma_result - a data item of the Reply that may leave by itself
- * @offset: octets into rq_res
- * @length: octets, without padding
- * @chunk: the Write chunk that takes it; NULL: none
+ * struct svcrdma_result - a data item of a Reply that may go to a Write chunk
+ * @offset: offset in octets into rq_res
+ * @length: length in octets, without padding
+ * @chunk: the Write chunk that takes it, or NULL
  */
 struct svcrdma_result {
 	u32 offset;
@@ -86,21 +85,21 @@ struct svcrdma_result {
 
 /**
  * struct svcrdma_results - the data items of one Reply
- * @count: how many
- * @result: in ascending order
+ * @count: elements of @result in use
+ * @result: the data items, by ascending offset
  */
 struct svcrdma_results {
 	unsigned int count;
 	struct svcrdma_result result[RPCRDMA_MAX_CHUNKS];
 };
 
-/* What is between the data items that leave by themselves, and around them */
+/* Before, between and after the data items that go to Write chunks */
 #define SVCRDMA_MAX_PARTS	(RPCRDMA_MAX_CHUNKS + 1)
 
 /**
  * struct svcrdma_part - consecutive octets of rq_res
- * @at: where they start
- * @len: how many
+ * @at: offset in octets
+ * @len: length in octets
  */
 struct svcrdma_part {
 	u32 at;
@@ -109,10 +108,10 @@ struct svcrdma_part {
 
 /**
  * struct svcrdma_reply_form - how a Reply travels
- * @num_parts: in use
+ * @num_parts: elements of @part in use
  * @part: what does not go to Write chunks
  * @len: octets in all parts
- * @written: octets in Write chunks and the Reply chunk
+ * @written: octets that go to Write chunks and the Reply chunk
  */
 struct svcrdma_reply_form {
 	unsigned int num_parts;
@@ -121,10 +120,9 @@ struct svcrdma_reply_form {
 	u32 written;
 };
 
-int svcrdma_reply_choose(struct svcrdma_reply_form *form,
-			 struct rpcrdma_message *msg,
-			 struct svcrdma_results *results,
-			 const struct xdr_buf *res, u32 threshold);
+int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
+			 struct svcrdma_results *results, const struct xdr_buf *res,
+			 u32 threshold);
 int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
 		       const struct rpcrdma_message *msg,
 		       const struct svcrdma_results *results,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * How many credits a connection is granted: few at first, for each is a receive
- * buffer, and twice as many whenever its requester is seen to need them. What
- * has been granted stays so: a Receive that is posted comes back only with a
- * message, and the requester may send one for each credit it was ever told of.
+ * How many credits a connection is granted: few at first, because each needs a
+ * receive buffer, and twice as many when the requester needs more. The grant
+ * never falls. A posted Receive comes back only with a message, and the requester
+ * may send a message for each credit that it was ever granted.
  */
 #ifndef SVCRDMA_GRANT_H
 #define SVCRDMA_GRANT_H
@@ -11,19 +11,19 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 
-/* For a requester to use all of its credits in, if they are what holds it up */
+/* A requester that uses all of its credits in this time needs more, in jiffies */
 #define SVCRDMA_GRANT_WINDOW	(HZ / 10)
 
 /**
  * struct svcrdma_grant - the credits of one connection
- * @granted: in every Reply; there is a Receive for each
- * @wanted: more than @granted when it is time to make more Receives
- * @calls: since @since
- * @peak: most Calls that were here at the same time, since @since
+ * @granted: what Replies grant; there is a Receive for each credit
+ * @wanted: more than @granted when more Receives are to be made
+ * @calls: Calls that arrived after @since
+ * @peak: most Calls held at the same time after @since
  * @since: when counting began, in jiffies
  *
- * Part of a connection, whose lock protects it. @granted and @wanted are also
- * read without.
+ * Part of struct svcrdma_service. service->lock protects it; @granted and @wanted
+ * are also read without the lock.
  */
 struct svcrdma_grant {
 	unsigned int granted;
@@ -33,8 +33,7 @@ struct svcrdma_grant {
 	unsigned long since;
 };
 
-static inline void svcrdma_grant_init(struct svcrdma_grant *grant,
-				      unsigned int first)
+static inline void svcrdma_grant_init(struct svcrdma_grant *grant, unsigned int first)
 {
 	*grant = (struct svcrdma_grant){
 		.granted = first,
@@ -44,18 +43,19 @@ static inline void svcrdma_grant_init(struct svcrdma_grant *grant,
 }
 
 /**
- * svcrdma_grant_call - a Call arrived
+ * svcrdma_grant_call - count a Call that arrived
  * @grant: the grant
- * @calls_held: Calls that are here, this one included
- * @now: jiffies
+ * @calls_held: Calls held, this one included
+ * @now: the time in jiffies
  *
- * A requester that sends one Call after the other needs no more than it has.
- * One that is held up by its credits has all of them in use here, if it is the
- * RPC server that takes long; else it uses all of them in a short time, and some
- * at the same time.
+ * A requester that sends one Call after the other needs no more credits. A
+ * requester that waits for credits either has all of them in use, because the
+ * RPC server is slow, or it uses all of them in a short time, some at the same
+ * time.
+ *
+ * Context: holds the lock of the grant.
  */
-static inline void svcrdma_grant_call(struct svcrdma_grant *grant,
-				      unsigned int calls_held,
+static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int calls_held,
 				      unsigned long now)
 {
 	if (calls_held >= grant->granted)
@@ -63,8 +63,7 @@ static inline void svcrdma_grant_call(struct svcrdma_grant *grant,
 	grant->peak = max(grant->peak, calls_held);
 	if (++grant->calls <= grant->granted)
 		return;
-	if (grant->peak > 1 &&
-	    time_before(now, grant->since + SVCRDMA_GRANT_WINDOW))
+	if (grant->peak > 1 && time_before(now, grant->since + SVCRDMA_GRANT_WINDOW))
 		WRITE_ONCE(grant->wanted, 2 * grant->granted);
 	grant->calls = 0;
 	grant->peak = 0;
@@ -72,12 +71,13 @@ static inline void svcrdma_grant_call(struct svcrdma_grant *grant,
 }
 
 /**
- * svcrdma_grant_raise - there are more Receives now, or there cannot be
+ * svcrdma_grant_raise - grant more, or stop trying for now
  * @grant: the grant
- * @credits: what there are Receives for
+ * @credits: credits for which there are Receives; zero if there was no memory
+ *
+ * Context: holds the lock of the grant.
  */
-static inline void svcrdma_grant_raise(struct svcrdma_grant *grant,
-				       unsigned int credits)
+static inline void svcrdma_grant_raise(struct svcrdma_grant *grant, unsigned int credits)
 {
 	WRITE_ONCE(grant->granted, max(grant->granted, credits));
 	WRITE_ONCE(grant->wanted, grant->granted);

@@ -2,17 +2,16 @@
 /*
  * Read chunks into pages (RFC 8166 sections 3.4.5 and 3.5.3).
  *
- * Nearly every Call has at most one Read chunk, for the data of a WRITE. It
- * goes to the start of a page, as nfsd wants it, and what came inline before
- * it stays where it was received. What came behind goes to the pages, too: the
- * length that nfsd finds for the data may be any, and it looks for them nowhere
- * else. All others that have Read chunks are put together in one row of pages,
- * as if they had come over a byte stream. Inline parts are copied once the RDMA
- * Reads are done, as the device may share cache lines with them until then.
+ * Most Calls with Read chunks have one, for the data of a WRITE. The data goes to
+ * the start of a page, as nfsd wants it. The inline part before it stays where it
+ * was received. The inline part after it goes to the pages, too: nfsd takes the
+ * length of the data from the Call, and looks for the data only in the pages. All
+ * other Calls with Read chunks are put together in one row of pages, as if they
+ * had come over a byte stream. Inline parts are copied when the RDMA Reads are
+ * done, because until then the device may share cache lines with them.
  *
- * No thread waits for the requester here. What does not fit into one chain of
- * work requests goes in steps, each posted by a thread that finds the request
- * among those to be taken up again.
+ * No thread waits for the requester. RDMA Reads that do not fit into one chain go
+ * in several. Each chain is posted by the thread that resumes the request.
  */
 #include <linux/highmem.h>
 #include <linux/pagemap.h>
@@ -21,9 +20,10 @@
 #include "../trace.h"
 
 /*
- * In all steps together. Each has the limit of all that is posted besides, so
- * this is for a requester that keeps just below that, step by step. How long a
- * request waits for a thread, or for others, is not the requester's fault.
+ * How long the RDMA Reads of a Call may take in all chains together, in jiffies.
+ * Each chain has the limit of the send queue watchdog; this is for a requester
+ * that stays below it with each chain. The time in which a request waits for a
+ * thread, or for others, does not count.
  */
 #define SVCRDMA_PULL_TIMEOUT	(180 * HZ)
 
@@ -38,30 +38,28 @@ static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_pull_refused - what a requester may not ask for
- * @request: a Call that needs pages, however well it is formed
- * @rqstp: the thread's, of which it would take pages
+ * svcrdma_pull_refused - whether a Call is beyond the server's limits
+ * @request: a Call that needs pages
+ * @rqstp: the svc_rqst of the thread, whose pages it would take
  *
- * Return: true if the Call asks for too much.
+ * Return: true if the Call has to be answered with ERR_CHUNK.
  */
-bool svcrdma_pull_refused(const struct svcrdma_request *request,
-			  const struct svc_rqst *rqstp)
+bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp)
 {
 	const struct svcrdma_service *service = request->service;
 	unsigned int pages = rqstp->rq_page_end - rqstp->rq_pages;
 	struct svcrdma_pull_limits limits = {
 		.reads = service->conn->read_depth,
 		.len = rqstp->rq_server->sv_max_mesg,
-		/* Two at least are left for the Reply. */
+		/* At least two are left for the Reply. */
 		.pages = min(pages - 2, service->max_pages),
 	};
 
 	return !svcrdma_args_allowed(&request->msg, request->args, &limits);
 }
 
-/* The thread gets new ones before its next request. */
-static void svcrdma_pull_take_pages(struct svcrdma_request *request,
-				    struct svc_rqst *rqstp,
+/* The RPC server gives the thread new pages before its next request. */
+static void svcrdma_pull_take_pages(struct svcrdma_request *request, struct svc_rqst *rqstp,
 				    unsigned int num_pages)
 {
 	size_t size = num_pages * sizeof(*request->pages);
@@ -71,23 +69,20 @@ static void svcrdma_pull_take_pages(struct svcrdma_request *request,
 	request->num_pages = num_pages;
 }
 
-/* This thread's pages go instead of those that were read into. */
-static void svcrdma_pull_give_pages(struct svcrdma_request *request,
-				    struct svc_rqst *rqstp)
+/* The thread releases pages of its own and gets those that were read into. */
+static void svcrdma_pull_give_pages(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	unsigned int num_pages = request->num_pages;
 
 	release_pages(rqstp->rq_pages, num_pages);
-	memcpy(rqstp->rq_pages, request->pages,
-	       num_pages * sizeof(*request->pages));
+	memcpy(rqstp->rq_pages, request->pages, num_pages * sizeof(*request->pages));
 	rqstp->rq_respages = &rqstp->rq_pages[num_pages];
 	rqstp->rq_next_page = rqstp->rq_respages;
 	request->num_pages = 0;
 }
 
-/* Return: 1 when the chain is full. */
-static int svcrdma_pull_read_piece(void *data,
-				   const struct svcrdma_piece *piece)
+/* Return: 1 if the chain is full, 0, or a negative errno. */
+static int svcrdma_pull_read_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct svcrdma_request *request = data;
 	struct xdr_buf local = {
@@ -112,22 +107,20 @@ static void svcrdma_pull_copy_to_pages(struct page **pages, u32 at,
 	while (octets) {
 		u32 len = min_t(u32, octets, PAGE_SIZE - offset_in_page(at));
 
-		memcpy_to_page(pages[at >> PAGE_SHIFT], offset_in_page(at),
-			       data, len);
+		memcpy_to_page(pages[at >> PAGE_SHIFT], offset_in_page(at), data, len);
 		data += len;
 		at += len;
 		octets -= len;
 	}
 }
 
-/* A Call whose Reads are done, and where they went */
+/* A Call whose RDMA Reads are done, and the pages for its arguments */
 struct svcrdma_pull_dest {
 	struct svcrdma_request *request;
 	struct page **pages;
 };
 
-static int svcrdma_pull_complete_piece(void *data,
-				       const struct svcrdma_piece *piece)
+static int svcrdma_pull_complete_piece(void *data, const struct svcrdma_piece *piece)
 {
 	const struct svcrdma_pull_dest *dest = data;
 	const struct svcrdma_request *request = dest->request;
@@ -142,7 +135,7 @@ static int svcrdma_pull_complete_piece(void *data,
 					   piece->skip, piece->octets);
 		break;
 	case SVCRDMA_PIECE_PADDING:
-		/* Never more than three, and never across a page boundary. */
+		/* At most three octets, and never across a page boundary */
 		memzero_page(dest->pages[piece->at >> PAGE_SHIFT],
 			     offset_in_page(piece->at), piece->octets);
 		break;
@@ -158,8 +151,7 @@ static void svcrdma_pull_done(struct rpcrdma_work *work, int status)
 
 	trace_rpcrdma_pulled(conn, request->msg.xid, status);
 	request->pull_time += jiffies - request->pull_since;
-	if (request->pull_time > SVCRDMA_PULL_TIMEOUT &&
-	    !svcrdma_pull_all_read(request))
+	if (request->pull_time > SVCRDMA_PULL_TIMEOUT && !svcrdma_pull_all_read(request))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 	svcrdma_denied_note(request, status);
 	svcrdma_rw_chain_destroy(request);
@@ -169,14 +161,14 @@ static void svcrdma_pull_done(struct rpcrdma_work *work, int status)
 		svcrdma_request_resume(request);
 }
 
-/* As much of what is left as one chain can take */
+/* Fill a chain with RDMA Reads, from request->read_offset on. */
 static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 	unsigned int pieces = msg->num_segments;
 	int ret;
 
-	/* Where other chunks interrupt the one at Position Zero */
+	/* Other chunks divide the Position Zero Read chunk into more pieces. */
 	if (request->args == SVCRDMA_ARGS_STREAM)
 		pieces += msg->num_reads;
 	ret = svcrdma_rw_chain_init(&request->rw_chain, DMA_FROM_DEVICE, pieces,
@@ -194,43 +186,39 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 	return 0;
 }
 
-/* One after the other, or all that may read now would find that they may. */
-static int svcrdma_pull_begin_reads(struct svcrdma_request *request,
-				    struct svc_rqst *rqstp)
+/* Return: 0, -EAGAIN if the request has to wait, or another negative errno. */
+static int svcrdma_pull_start_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	struct svcrdma_service *service = request->service;
+	struct svcrdma_read_admission *admission = &request->service->read_admission;
 	int ret = -EAGAIN;
 
-	mutex_lock(&service->reads);
-	if (svcrdma_read_may_start(service)) {
-		/* Not before, for those that wait to read are many. */
+	mutex_lock(&admission->start);
+	if (svcrdma_read_may_start(admission)) {
+		/* Not earlier, because many requests may wait. */
 		if (!request->num_pages)
-			svcrdma_pull_take_pages(request, rqstp,
-						svcrdma_pull_pages(request));
+			svcrdma_pull_take_pages(request, rqstp, svcrdma_pull_pages(request));
 		ret = svcrdma_pull_map_reads(request);
 	}
-	mutex_unlock(&service->reads);
+	mutex_unlock(&admission->start);
 	return ret;
 }
 
 /*
- * When this succeeds, the request may be somebody else's already. Return: 0,
- * -EAGAIN if others have to be done with their Reads first, or another negative
- * errno if the connection has to be closed.
+ * Return: 0, and the caller must not use the request any more; -EAGAIN if it has to
+ * wait in read admission; another negative errno if the connection has to be
+ * closed.
  */
-static int svcrdma_pull_post_reads(struct svcrdma_request *request,
-				   struct svc_rqst *rqstp)
+static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	u32 from = request->read_offset;
 	int ret;
 
-	ret = svcrdma_pull_begin_reads(request, rqstp);
+	ret = svcrdma_pull_start_reads(request, rqstp);
 	if (ret)
 		return ret;
 	request->pull_since = jiffies;
 	trace_rpcrdma_pull(request->service->conn, request->msg.xid,
-			   request->read_offset - from,
-			   request->rw_chain.num_rws);
+			   request->read_offset - from, request->rw_chain.num_rws);
 	request->rw_chain.work.done = svcrdma_pull_done;
 	ret = svcrdma_rw_chain_post(request);
 	if (ret)
@@ -239,19 +227,22 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request,
 }
 
 /**
- * svcrdma_pull_continue - post RDMA Reads for what is left of a Call
- * @request: a Call, of which something is left. It is not the caller's any more.
- * @rqstp: the thread's, of which it takes pages if it has none
+ * svcrdma_pull_continue - post RDMA Reads for the rest of a Call
+ * @request: a Call that is not read to its end; the caller must not use it
+ *	afterwards
+ * @rqstp: the svc_rqst of the thread, whose pages it takes if it has none
  *
- * It is too rare to try again if that fails for lack of memory: the requester
- * repeats the Call by another connection.
+ * If memory is short, the connection is closed, and the requester sends the Call
+ * again on the next one. This is too rare for another way.
+ *
+ * Context: a thread of the RPC server; may sleep.
  */
-void svcrdma_pull_continue(struct svcrdma_request *request,
-			   struct svc_rqst *rqstp)
+void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	int seq = atomic_read_acquire(&service->resource_seq);
 	struct rpcrdma_conn *conn = service->conn;
+	struct svcrdma_request *next = NULL;
 	int ret = -ENOTCONN;
 
 	if (rpcrdma_conn_enter(conn)) {
@@ -259,20 +250,25 @@ void svcrdma_pull_continue(struct svcrdma_request *request,
 		rpcrdma_conn_leave(conn);
 	}
 	if (!ret) {
-		svcrdma_read_wake(service);
+		next = svcrdma_read_wake(&service->read_admission);
 	} else if (ret == -EAGAIN) {
-		svcrdma_read_wait(request, seq);
+		svcrdma_count(SVCRDMA_STAT_SQ_STARVE);
+		next = svcrdma_read_wait(&service->read_admission, request, seq);
 	} else {
 		svcrdma_request_put(request);
 		svcrdma_service_close(service);
 	}
+	if (next)
+		svcrdma_request_resume(next);
 }
 
 /**
- * svcrdma_pull_start - begin with the RDMA Reads of a Call
- * @request: a Call that needs them, and is not to be refused. It is not the
- *	caller's any more.
- * @rqstp: the thread's, of which it takes pages
+ * svcrdma_pull_start - post the first RDMA Reads of a Call
+ * @request: a Call that needs them and is within the limits; the caller must not
+ *	use it afterwards
+ * @rqstp: the svc_rqst of the thread, whose pages it takes
+ *
+ * Context: a thread of the RPC server; may sleep.
  */
 void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
@@ -283,19 +279,18 @@ void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
 }
 
 /**
- * svcrdma_pull_all_read - whether nothing is left to be read
- * @request: a Call whose last step is done
+ * svcrdma_pull_all_read - whether a Call is read to its end
+ * @request: a Call whose last chain of RDMA Reads is done
  *
- * Return: true if all is there.
+ * Return: true if no RDMA Reads are left to post.
  */
 bool svcrdma_pull_all_read(const struct svcrdma_request *request)
 {
 	return request->read_offset == svcrdma_pull_len(request);
 }
 
-/* Data at the start of a page, and what is before them where it arrived */
-static void svcrdma_pull_write_head(const struct svcrdma_request *request,
-				    struct xdr_buf *arg)
+/* The head is the inline part before the data. */
+static void svcrdma_pull_write_head(const struct svcrdma_request *request, struct xdr_buf *arg)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 
@@ -303,7 +298,7 @@ static void svcrdma_pull_write_head(const struct svcrdma_request *request,
 	arg->head[0].iov_len = msg->read[0].position;
 }
 
-/* As from a byte stream: the first page is the head. */
+/* The head is the first page, as with a byte stream. */
 static void svcrdma_pull_stream_head(const struct svcrdma_request *request,
 				     struct xdr_buf *arg)
 {
@@ -312,7 +307,7 @@ static void svcrdma_pull_stream_head(const struct svcrdma_request *request,
 	arg->pages++;
 }
 
-/* The Reads are done, and the thread has the pages. */
+/* The RDMA Reads are done, and the thread has the pages. */
 static void svcrdma_pull_make_arguments(struct svcrdma_request *request,
 					struct svc_rqst *rqstp)
 {
@@ -320,8 +315,7 @@ static void svcrdma_pull_make_arguments(struct svcrdma_request *request,
 	struct svcrdma_pull_dest dest = { request, rqstp->rq_pages };
 	struct xdr_buf *arg = &rqstp->rq_arg;
 
-	svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece,
-			  &dest);
+	svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece, &dest);
 	arg->pages = rqstp->rq_pages;
 	arg->page_base = 0;
 	if (request->args == SVCRDMA_ARGS_WRITE)
@@ -335,7 +329,7 @@ static void svcrdma_pull_make_arguments(struct svcrdma_request *request,
 	arg->buflen = arg->len;
 }
 
-/* RDMA_NOMSG: not until now can the message be compared to its header. */
+/* The RPC message of an RDMA_NOMSG can be compared to its header only now. */
 static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
 					   const struct xdr_buf *arg)
 {
@@ -345,14 +339,14 @@ static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
 }
 
 /**
- * svcrdma_pull_finish - make the arguments of what was pulled
- * @request: a Call whose Reads are done
- * @rqstp: the thread's, which gets the pages
+ * svcrdma_pull_finish - give the thread the arguments of a Call that was pulled
+ * @request: a Call that is read to its end
+ * @rqstp: the svc_rqst of the thread, which gets the pages
  *
- * Return: false if the RPC message does not belong to the header.
+ * Return: false if the RPC message does not match the transport header. Then the
+ * Call is answered with ERR_CHUNK (RFC 8166 section 4.5.2).
  */
-bool svcrdma_pull_finish(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp)
+bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 
@@ -363,12 +357,11 @@ bool svcrdma_pull_finish(struct svcrdma_request *request,
 }
 
 /**
- * svcrdma_pull_inline - make the arguments of what is all inline
- * @request: a Call whose arguments do not stay where they were received
- * @rqstp: the thread's, of which it takes pages
+ * svcrdma_pull_inline - give the thread the arguments of a Call that is all inline
+ * @request: a Call whose arguments are copied to pages
+ * @rqstp: the svc_rqst of the thread, whose pages it uses
  */
-void svcrdma_pull_inline(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp)
+void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	rqstp->rq_respages = &rqstp->rq_pages[svcrdma_pull_pages(request)];
 	rqstp->rq_next_page = rqstp->rq_respages;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Reply: Write chunks, the Reply chunk, and the Send behind them, all in
- * one chain of work requests where possible (RFC 8166 sections 3.4.6, 3.5.3 and
+ * The Reply: RDMA Writes for the Write chunks and the Reply chunk, and the Send
+ * after them, as one chain where possible (RFC 8166 sections 3.4.6, 3.5.3 and
  * 4.3).
  *
- * What is too much for one goes in several, one behind the other, and each but the
- * first is in the rw_chain of another request, which carries it. No thread waits for
- * room or for the requester: that could keep all of them waiting.
+ * A Reply that is too long for one chain goes in several. Each chain but the first
+ * is the rw_chain of another request, a carrier. No thread waits for space in the
+ * send queue or for the requester, because then all threads could wait.
  */
 #include <linux/sunrpc/auth.h>
 
@@ -14,21 +14,21 @@
 #include "../trace.h"
 
 /*
- * Up to here it is cheaper to copy than to have the device gather pages: those
- * want a completion, and so a wakeup, to be let go of.
+ * Page data of up to this many octets is copied instead of gathered. Pages that
+ * the device gathers can be released only after a completion, which costs a wakeup.
  */
 #define SVCRDMA_COPY_MAX	8192
 
 /**
- * struct svcrdma_reply - how a Reply travels
+ * struct svcrdma_reply - a Reply while it is built
  * @request: the request
- * @carrier: whose rw_chain is being filled; @request at first
+ * @carrier: the request whose rw_chain is filled: @request, later its carriers
  * @res: the RPC message
  * @form: where its parts go
- * @uses_head: the device reads the page that holds the head and the tail
- * @gathered: octets that the device reads from the page list for the Send
+ * @uses_head: the device reads the page with the head and the tail
+ * @gathered: octets that the Send gathers from pages
  *
- * Lives on the stack of xpo_sendto.
+ * Lives on the stack of ->xpo_sendto.
  */
 struct svcrdma_reply {
 	struct svcrdma_request *request;
@@ -40,18 +40,18 @@ struct svcrdma_reply {
 };
 
 /**
- * svcrdma_result_payload - xpo_result_payload: note a DDP-eligible result
- * @rqstp: the thread's
- * @offset: octets into rq_res
- * @length: octets, without padding
+ * svcrdma_result_payload - xpo_result_payload: note a DDP-eligible data item
+ * @rqstp: the svc_rqst of the thread
+ * @offset: offset of the data item in octets into rq_res
+ * @length: its length in octets, without padding
  *
- * Nothing is reduced under RPCSEC_GSS integrity or privacy: it would not be
- * protected (RFC 8166 section 8.2.2).
+ * Nothing is reduced under RPCSEC_GSS integrity or privacy, because it would not
+ * be protected (RFC 8166 section 8.2.2).
  *
+ * Context: a thread of the RPC server.
  * Return: 0.
  */
-int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
-			   unsigned int length)
+int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length)
 {
 	struct svcrdma_request *request = rqstp->rq_xprt_ctxt;
 	struct svcrdma_results *results;
@@ -64,7 +64,7 @@ int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 	}
 	if (!request)
 		return 0;
-	/* One more than there are Write chunks goes inline in any case. */
+	/* A data item without a Write chunk is not reduced. */
 	results = &request->results;
 	if (results->count == request->msg.num_writes)
 		return 0;
@@ -75,8 +75,8 @@ int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
 }
 
 /*
- * A carrier's rw_chain is done, or will never be posted. Who is the last that
- * carries a Reply has the pages of that go, too.
+ * The rw_chain of @carrier is done, or will not be posted. The last one also puts the
+ * request with the pages of the Reply.
  */
 static void svcrdma_reply_carrier_done(struct svcrdma_request *carrier)
 {
@@ -98,7 +98,7 @@ static void svcrdma_reply_part_written(struct rpcrdma_work *work, int status)
 	svcrdma_reply_carrier_done(carrier);
 }
 
-/* Segments and the edges of parts add elements to those for whole pages. */
+/* Each segment, and each end of a part, may need an element more. */
 static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
 				     struct svcrdma_rw_chain *chain)
 {
@@ -115,8 +115,8 @@ static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
 }
 
 /*
- * The chain is long enough: it leaves when there is room, and what comes behind it
- * is for the rw_chain of another request.
+ * The chain is full. It is posted now or when the send queue has space, and the rest
+ * of the Reply goes into the rw_chain of a new carrier.
  */
 static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 {
@@ -136,7 +136,7 @@ static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 	refcount_inc(&reply->request->carriers);
 	full->rw_chain.work.done = svcrdma_reply_part_written;
 	ret = svcrdma_rw_chain_post(full);
-	/* If that failed, the end of the Reply is the end of both. */
+	/* If this failed, the caller ends @full with the Reply. */
 	if (ret)
 		svcrdma_reply_carrier_done(next);
 	else
@@ -144,9 +144,8 @@ static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 	return ret;
 }
 
-/* Write a piece of the Reply to the requester's memory. */
-static int svcrdma_reply_write_piece(void *data,
-				     const struct svcrdma_piece *piece)
+/* Add RDMA Writes for a piece of the Reply. */
+static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct svcrdma_reply *reply = data;
 	const struct xdr_buf *res = reply->res;
@@ -157,10 +156,8 @@ static int svcrdma_reply_write_piece(void *data,
 	    piece->at + piece->octets > res->head[0].iov_len + res->page_len)
 		reply->uses_head = true;
 	for (;;) {
-		ret = svcrdma_rw_chain_add(reply->carrier, res,
-					   piece->at + written,
-					   piece->octets - written,
-					   piece->segment,
+		ret = svcrdma_rw_chain_add(reply->carrier, res, piece->at + written,
+					   piece->octets - written, piece->segment,
 					   piece->skip + written);
 		if (ret < 0)
 			return ret;
@@ -174,14 +171,13 @@ static int svcrdma_reply_write_piece(void *data,
 }
 
 /**
- * svcrdma_service_send_get - take a Send context
- * @service: the connection
+ * svcrdma_service_send_get - take a Send, and wait if there is none
+ * @service: the service that needs it
  *
- * There is one for each thread that svcrdma_xprt_has_wspace() lets begin, unless
- * there was no memory to make it.
+ * svcrdma_xprt_has_wspace() lets threads take Calls only while there is a Send for
+ * each of them. So this waits only if there was no memory to make a Send.
  *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). Sleeps until
- * there is one.
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(); may sleep.
  * Return: a Send, or NULL if the connection is closing.
  */
 struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service)
@@ -198,9 +194,8 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service)
 	return NULL;
 }
 
-static int svcrdma_reply_copy_octets(struct rpcrdma_send *send,
-				     const struct xdr_buf *res, u32 at,
-				     u32 octets)
+static int svcrdma_reply_copy_octets(struct rpcrdma_send *send, const struct xdr_buf *res,
+				     u32 at, u32 octets)
 {
 	int ret;
 
@@ -211,20 +206,18 @@ static int svcrdma_reply_copy_octets(struct rpcrdma_send *send,
 	return ret;
 }
 
-static int svcrdma_reply_copy_parts(struct svcrdma_reply *reply,
-				    struct rpcrdma_send *send)
+static int svcrdma_reply_copy_parts(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	unsigned int i;
 	int ret = 0;
 
 	for (i = 0; i < reply->form.num_parts && !ret; i++)
-		ret = svcrdma_reply_copy_octets(send, reply->res,
-						reply->form.part[i].at,
+		ret = svcrdma_reply_copy_octets(send, reply->res, reply->form.part[i].at,
 						reply->form.part[i].len);
 	return ret;
 }
 
-/* Worth gathering, and possible: the page list as it is, and the tail. */
+/* Return: true if gathering saves time, and one Send can gather pages and tail. */
 static bool svcrdma_reply_can_gather(const struct svcrdma_reply *reply)
 {
 	struct rpcrdma_conn *conn = reply->request->service->conn;
@@ -237,8 +230,7 @@ static bool svcrdma_reply_can_gather(const struct svcrdma_reply *reply)
 	return pages + !!res->tail[0].iov_len <= conn->send_sges;
 }
 
-static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply,
-				      struct rpcrdma_send *send)
+static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	const struct xdr_buf *res = reply->res;
 	const struct kvec *tail = &res->tail[0];
@@ -258,16 +250,14 @@ static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply,
 	if (!ret && tail->iov_len) {
 		reply->uses_head = true;
 		ret = rpcrdma_send_add_page(send, virt_to_page(tail->iov_base),
-					    offset_in_page(tail->iov_base),
-					    tail->iov_len);
+					    offset_in_page(tail->iov_base), tail->iov_len);
 	}
 	reply->gathered = res->page_len + tail->iov_len;
 	return ret;
 }
 
-/* The header, and behind it what goes inline */
-static int svcrdma_reply_fill_send(struct svcrdma_reply *reply,
-				   struct rpcrdma_send *send)
+/* Fill a Send with the transport header and what goes inline. */
+static int svcrdma_reply_fill_send(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	const struct rpcrdma_message *msg = &reply->request->msg;
 	int len;
@@ -283,9 +273,8 @@ static int svcrdma_reply_fill_send(struct svcrdma_reply *reply,
 	return svcrdma_reply_copy_parts(reply, send);
 }
 
-static void
-svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,
-				  struct rpcrdma_send *send)
+static void svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,
+					      struct rpcrdma_send *send)
 {
 	if (!request->invalidate)
 		return;
@@ -294,9 +283,10 @@ svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,
 }
 
 /*
- * Behind the last page of a Reply. The core does not count one that only what
- * came last reaches into, such as RPCSEC_GSS's checksum. NFSv2's READLINK has an
- * array of its own, of a page that is counted.
+ * Return: the place after the last page of a Reply. rq_next_page does not count a
+ * page that only the end of the Reply reaches into, for instance the checksum of
+ * RPCSEC_GSS. The pages of NFSv2's READLINK are in an array of its own, and
+ * rq_next_page counts them.
  */
 static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 					     const struct svc_rqst *rqstp)
@@ -311,12 +301,12 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 }
 
 /*
- * The pages that the device reads are the request's until it has done so, and
- * the thread gets new ones; those it does not read stay with the thread. All
- * others are the core's to free, for they may belong to the page cache.
+ * The request keeps the pages that the device reads until it has read them, and the
+ * thread gets new ones. The page of the head stays with the thread if the device
+ * does not read it. If the device reads no pages, the core frees all others, because
+ * they may belong to the page cache.
  */
-static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply,
-				     struct svc_rqst *rqstp)
+static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = reply->request;
 	unsigned int num_pages = request->num_pages;
@@ -324,12 +314,12 @@ static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply,
 	struct page **end = svcrdma_reply_pages_end(reply, rqstp);
 
 	if (!reply->form.written && !reply->gathered) {
-		/* The head's page is always the thread's own. */
+		/* The page of the head always belongs to the thread. */
 		if (rqstp->rq_next_page > rqstp->rq_respages)
 			rqstp->rq_respages++;
 		return;
 	}
-	/* The first page holds the head and the tail. */
+	/* The first page has the head and the tail. */
 	if (!reply->uses_head)
 		page++;
 	for (; page < end; page++) {
@@ -343,8 +333,7 @@ static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply,
 
 static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 {
-	struct rpcrdma_send *send =
-		container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_send *send = container_of(work, struct rpcrdma_send, work);
 	struct svcrdma_request *carrier = send->private;
 
 	rpcrdma_send_put(send);
@@ -354,51 +343,45 @@ static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 	svcrdma_reply_carrier_done(carrier);
 }
 
-static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply,
-				       struct rpcrdma_send *send)
+static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	struct svcrdma_request *request = reply->request;
 	int ret;
 
-	ret = svcrdma_reply_walk(&reply->form, &request->msg,
-				 &request->results, svcrdma_reply_write_piece,
-				 reply);
+	ret = svcrdma_reply_walk(&reply->form, &request->msg, &request->results,
+				 svcrdma_reply_write_piece, reply);
 	return ret ?: svcrdma_reply_fill_send(reply, send);
 }
 
-/* The last chain, and the Send behind it */
-static int svcrdma_reply_post_chain(struct svcrdma_reply *reply,
-				    struct rpcrdma_send *send)
+/* Post the last chain with the Send at its end. */
+static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_conn *conn = request->service->conn;
 	bool lasting = reply->form.written || reply->gathered;
 	int ret;
 
-	trace_rpcrdma_reply_form(conn, &request->msg,
-				 send->len + reply->gathered, true);
-	trace_rpcrdma_reply(conn, request->msg.xid,
-			    send->len + reply->gathered, reply->form.written,
-			    request->num_pages,
+	trace_rpcrdma_reply_form(conn, &request->msg, send->len + reply->gathered, true);
+	trace_rpcrdma_reply(conn, request->msg.xid, send->len + reply->gathered,
+			    reply->form.written, request->num_pages,
 			    request->invalidate ? request->handle : 0);
 
-	/* The request waits for the device only if that has its pages. */
+	/* The request waits for the device only if the device reads its pages. */
 	send->private = lasting ? reply->carrier : NULL;
 	send->work.done = svcrdma_reply_done;
-	ret = rpcrdma_send_post_later(send,
-				      svcrdma_rw_chain_wrs(reply->carrier,
-							   &send->wr), lasting);
+	ret = rpcrdma_send_post_later(send, svcrdma_rw_chain_wrs(reply->carrier, &send->wr),
+				      lasting);
 	if (!ret && !lasting)
 		svcrdma_reply_carrier_done(reply->carrier);
 	return ret;
 }
 
 /*
- * Between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The device may read the
- * pages already when this fails.
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The request is
+ * not the caller's afterwards, even if this fails: the device may still read its
+ * pages.
  */
-static int svcrdma_reply_post(struct svcrdma_reply *reply,
-			      struct svc_rqst *rqstp)
+static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_send *send;
@@ -433,9 +416,8 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply,
 	return ret;
 }
 
-/* Whatever becomes of it, the request is not the caller's any more. */
-static int svcrdma_reply_send(struct svcrdma_request *request,
-			      struct svc_rqst *rqstp)
+/* The caller must not use the request afterwards. */
+static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	struct svcrdma_reply reply = {
@@ -446,10 +428,8 @@ static int svcrdma_reply_send(struct svcrdma_request *request,
 	int ret;
 
 	rpcrdma_wire_make_reply(&request->msg, RPCRDMA_MSG,
-				svcrdma_service_grant(service,
-						      request->msg.credits));
-	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results,
-				 reply.res,
+				svcrdma_service_grant(service, request->msg.credits));
+	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results, reply.res,
 				 service->conn->agreement.reply_threshold)) {
 		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
 		return len;
@@ -461,7 +441,7 @@ static int svcrdma_reply_send(struct svcrdma_request *request,
 	if (reply.form.written)
 		svcrdma_count(SVCRDMA_STAT_WRITE);
 	ret = svcrdma_reply_post(&reply, rqstp);
-	/* The core does not try again, so the requester has to. */
+	/* The core does not try again. So the requester has to, on a new connection. */
 	if (ret)
 		svcrdma_service_close(service);
 	rpcrdma_conn_leave(service->conn);
@@ -470,13 +450,14 @@ static int svcrdma_reply_send(struct svcrdma_request *request,
 
 /**
  * svcrdma_sendto - xpo_sendto: answer a Call
- * @rqstp: the thread's
+ * @rqstp: the svc_rqst of the thread
  *
- * The arguments are not needed any more, so the receive buffer that holds them
- * goes back first: the requester may use the credit that it is about to get.
+ * The arguments are not used any more. So the receive buffer is given back first:
+ * the requester may use the credit as soon as it has the Reply.
  *
- * Return: octets of RPC message, or a negative errno. Then the connection is
- * closed, or about to be.
+ * Context: a thread of the RPC server; may sleep.
+ * Return: length of the RPC message in octets, or a negative errno if the
+ * connection is closed or will be.
  */
 int svcrdma_sendto(struct svc_rqst *rqstp)
 {
@@ -502,8 +483,7 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request,
 	send = svcrdma_service_send_get(request->service);
 	if (!send)
 		return -ENOTCONN;
-	rpcrdma_wire_make_error(msg, error,
-				svcrdma_service_grant(request->service, 0));
+	rpcrdma_wire_make_error(msg, error, svcrdma_service_grant(request->service, 0));
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto out;
@@ -519,14 +499,15 @@ out:
 }
 
 /**
- * svcrdma_reply_error - answer a Call by RDMA_ERROR
- * @request: the request, which is not the caller's any more
+ * svcrdma_reply_error - answer a Call with RDMA_ERROR
+ * @request: the request; the caller must not use it afterwards
  * @error: RPCRDMA_ERR_VERS or RPCRDMA_ERR_CHUNK
  *
  * RFC 8166 section 4.5.
+ *
+ * Context: a thread of the RPC server; may sleep.
  */
-void svcrdma_reply_error(struct svcrdma_request *request,
-			 enum rpcrdma_errcode error)
+void svcrdma_reply_error(struct svcrdma_request *request, enum rpcrdma_errcode error)
 {
 	struct svcrdma_service *service = request->service;
 	int ret = -ENOTCONN;

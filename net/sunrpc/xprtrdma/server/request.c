@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A received message becomes an svc_rqst.
+ * Requests, and how a received message becomes an svc_rqst.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
@@ -13,8 +13,9 @@
 static struct kmem_cache *svcrdma_request_cache;
 
 /**
- * svcrdma_request_init - make room for requests
+ * svcrdma_request_init - create the cache of requests
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int svcrdma_request_init(void)
@@ -26,23 +27,23 @@ int svcrdma_request_init(void)
 }
 
 /**
- * svcrdma_request_exit - undo svcrdma_request_init()
+ * svcrdma_request_exit - destroy the cache of requests
+ *
+ * Context: may sleep. No request is left.
  */
 void svcrdma_request_exit(void)
 {
 	kmem_cache_destroy(svcrdma_request_cache);
 }
 
-static struct svcrdma_request *
-svcrdma_request_alloc(struct svcrdma_service *service)
+static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
 	request = kmem_cache_alloc(svcrdma_request_cache, GFP_KERNEL);
 	if (!request)
 		return NULL;
-	request->pages = kcalloc(service->max_pages, sizeof(*request->pages),
-				 GFP_KERNEL);
+	request->pages = kcalloc(service->max_pages, sizeof(*request->pages), GFP_KERNEL);
 	if (!request->pages) {
 		kmem_cache_free(svcrdma_request_cache, request);
 		return NULL;
@@ -53,21 +54,19 @@ svcrdma_request_alloc(struct svcrdma_service *service)
 	return request;
 }
 
-/* The end of a request that is in no list and holds nothing */
+/* Free a request that is in no list and holds neither pages nor a message. */
 static void svcrdma_request_free(struct svcrdma_request *request)
 {
 	kfree(request->pages);
 	kmem_cache_free(svcrdma_request_cache, request);
 }
 
-/* Caller holds service->lock. */
-static struct svcrdma_request *
-svcrdma_request_take_idle(struct svcrdma_service *service)
+static struct svcrdma_request *svcrdma_request_take_idle(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
-	request = list_first_entry_or_null(&service->idle,
-					   struct svcrdma_request, list);
+	lockdep_assert_held(&service->lock);
+	request = list_first_entry_or_null(&service->idle, struct svcrdma_request, list);
 	if (request) {
 		list_del(&request->list);
 		service->num_idle--;
@@ -77,11 +76,12 @@ svcrdma_request_take_idle(struct svcrdma_service *service)
 
 /**
  * svcrdma_request_get - take a request
- * @service: the connection
+ * @service: the service that needs it
  *
- * As many are kept as were ever in use at a time, up to service->max_idle, so
- * that a busy connection does not allocate.
+ * Up to service->max_idle requests are kept when they are not in use, so that a
+ * busy connection does not allocate.
  *
+ * Context: may sleep.
  * Return: a request without a message, or NULL if memory is short.
  */
 struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
@@ -95,8 +95,12 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
 }
 
 /**
- * svcrdma_request_put_recv - let the next message be received
- * @request: a request that is done with its arguments
+ * svcrdma_request_put_recv - give back the receive buffer of a request
+ * @request: a request whose arguments are no longer used
+ *
+ * Then the next message can be received.
+ *
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_request_put_recv(struct svcrdma_request *request)
 {
@@ -110,8 +114,10 @@ void svcrdma_request_put_recv(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_request_put - give back a request, and all it holds
- * @request: one whose rw_chain is destroyed
+ * svcrdma_request_put - give back a request and all that it holds
+ * @request: a request whose rw_chain is destroyed or was never used
+ *
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_request_put(struct svcrdma_request *request)
 {
@@ -134,11 +140,13 @@ void svcrdma_request_put(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_request_discard - drop what nobody will take up any more
- * @service: the connection, detached: nothing is added from here on
+ * svcrdma_request_discard - free all that no thread will look at any more
+ * @service: a detached service, to which nothing is added any more
  *
- * The svc_xprt may stay for as long as nfsd knows the client; pages and
- * messages need not.
+ * The svc_xprt may stay as long as nfsd knows the client. Its pages and messages
+ * need not.
+ *
+ * Context: process.
  */
 void svcrdma_request_discard(struct svcrdma_service *service)
 {
@@ -152,11 +160,11 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 	list_splice_init(&service->received, &received);
 	list_splice_init(&service->dropped, &received);
 	list_splice_init(&service->resume, &waiting);
-	list_splice_init(&service->read_waiters, &waiting);
 	list_splice_init(&service->idle, &idle);
 	service->num_idle = 0;
 	service->max_idle = 0;
 	spin_unlock(&service->lock);
+	svcrdma_read_admission_close(&service->read_admission, &waiting);
 
 	list_for_each_entry_safe(recv, next_recv, &received, list)
 		rpcrdma_recv_put(recv);
@@ -166,10 +174,11 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 		svcrdma_request_free(request);
 }
 
-/* Return: false if the RPC server has let go. Caller holds the lock. */
-static bool svcrdma_service_add(struct svcrdma_service *service,
-				struct list_head *entry, struct list_head *list)
+/* Return: false if the service is detached, and @entry remains the caller's. */
+static bool svcrdma_service_add_locked(struct svcrdma_service *service,
+				       struct list_head *entry, struct list_head *list)
 {
+	lockdep_assert_held(&service->lock);
 	if (service->detached)
 		return false;
 	list_add_tail(entry, list);
@@ -177,37 +186,36 @@ static bool svcrdma_service_add(struct svcrdma_service *service,
 	return true;
 }
 
-/* The same for who does not hold the lock. */
-static bool svcrdma_service_hand_over(struct svcrdma_service *service,
-				      struct list_head *entry,
-				      struct list_head *list)
+static bool svcrdma_service_add(struct svcrdma_service *service,
+				struct list_head *entry, struct list_head *list)
 {
 	bool taken;
 
 	spin_lock(&service->lock);
-	taken = svcrdma_service_add(service, entry, list);
+	taken = svcrdma_service_add_locked(service, entry, list);
 	spin_unlock(&service->lock);
 	return taken;
 }
 
 /*
- * There is no memory for a request. To drop the message would cost its
- * requester a credit, so it is put behind the others, and the thread waits as
- * long as the RPC server has one wait that finds no pages.
+ * There is no memory for a request. Dropping the message would cost the requester
+ * a credit. So the message goes to the end of the list. The thread waits before
+ * that, as it does in the RPC server when it finds no pages.
  */
 static void svcrdma_request_retry_later(struct svcrdma_service *service,
 					struct rpcrdma_recv *recv)
 {
 	memalloc_retry_wait(GFP_KERNEL);
-	if (!svcrdma_service_hand_over(service, &recv->list,
-				       &service->received))
+	if (!svcrdma_service_add(service, &recv->list, &service->received))
 		rpcrdma_recv_put(recv);
 }
 
 /**
- * svcrdma_received - a message arrived
+ * svcrdma_received - queue a message that arrived
  * @conn: the connection
- * @recv: the message
+ * @recv: the message, which is the layer's from now on
+ *
+ * The connection's ->received.
  *
  * Context: a callback of the connection.
  */
@@ -218,10 +226,9 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 
 	svcrdma_count(SVCRDMA_STAT_RECV);
 	spin_lock(&service->lock);
-	taken = svcrdma_service_add(service, &recv->list, &service->received);
+	taken = svcrdma_service_add_locked(service, &recv->list, &service->received);
 	if (taken)
-		svcrdma_grant_call(&service->grant,
-				   atomic_inc_return(&service->calls_held),
+		svcrdma_grant_call(&service->grant, atomic_inc_return(&service->calls_held),
 				   jiffies);
 	spin_unlock(&service->lock);
 	if (!taken)
@@ -229,79 +236,25 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 }
 
 /**
- * svcrdma_request_resume - what was posted to read a request's chunks is done
- * @request: a request
+ * svcrdma_request_resume - let a thread go on with a request
+ * @request: a request whose RDMA Reads are done, or that may start the next
+ *	ones; the caller must not use it afterwards
  *
- * Context: a callback of the connection.
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_request_resume(struct svcrdma_request *request)
 {
 	struct svcrdma_service *service = request->service;
 
-	if (!svcrdma_service_hand_over(service, &request->list,
-				       &service->resume))
+	if (!svcrdma_service_add(service, &request->list, &service->resume))
 		svcrdma_request_put(request);
 }
 
 /**
- * svcrdma_read_wake - let the next of those that wait to read go on
- * @service: the connection
- *
- * For whoever has given back what they wait for, or found that there is some
- * left. One at a time, as there may not be enough for two: it does the same in
- * its turn.
- *
- * Context: a full barrier behind what was given back.
- */
-void svcrdma_read_wake(struct svcrdma_service *service)
-{
-	struct svcrdma_request *request;
-
-	if (list_empty(&service->read_waiters) ||
-	    !svcrdma_read_may_start(service))
-		return;
-	spin_lock(&service->lock);
-	request = list_first_entry_or_null(&service->read_waiters,
-					   struct svcrdma_request, list);
-	/* If it is detached, they are about to be discarded. */
-	if (request && !service->detached) {
-		list_move_tail(&request->list, &service->resume);
-		svcrdma_service_wake(service);
-	}
-	spin_unlock(&service->lock);
-}
-
-/**
- * svcrdma_read_wait - have a request wait until others have read theirs
- * @request: a request that is not the caller's any more
- * @seq: service->resource_seq before the caller found that it has to wait
- */
-void svcrdma_read_wait(struct svcrdma_request *request, int seq)
-{
-	struct svcrdma_service *service = request->service;
-	bool detached;
-
-	svcrdma_count(SVCRDMA_STAT_SQ_STARVE);
-	spin_lock(&service->lock);
-	detached = service->detached;
-	if (!detached)
-		list_add_tail(&request->list, &service->read_waiters);
-	spin_unlock(&service->lock);
-	if (detached) {
-		svcrdma_request_put(request);
-		return;
-	}
-	/* Who gave something back meanwhile may not have seen it in the list. */
-	smp_mb();
-	if (atomic_read(&service->resource_seq) != seq)
-		svcrdma_read_wake(service);
-}
-
-/**
- * struct svcrdma_next - what a thread is to do next
- * @resume: a request to be taken up again; else
- * @recv: a message, and
- * @idle: a request to be used for it, if there is one
+ * struct svcrdma_next - what a thread does next
+ * @resume: a request to resume; if NULL:
+ * @recv: a message, or NULL if there is nothing to do
+ * @idle: a request for @recv, or NULL if one has to be allocated
  */
 struct svcrdma_next {
 	struct svcrdma_request *resume;
@@ -310,18 +263,15 @@ struct svcrdma_next {
 };
 
 /*
- * Requests that have begun to be pulled go first: they hold pages, and somebody
- * has waited for them longer. XPT_DATA is cleared under the lock under which it
- * is set, so no message is left behind.
+ * Requests to resume go first, because they hold pages and are older. XPT_DATA is
+ * set and cleared under the same lock, so no message is overlooked.
  */
-static struct svcrdma_next
-svcrdma_request_take_next(struct svcrdma_service *service)
+static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *service)
 {
 	struct svcrdma_next next = {};
 
 	spin_lock(&service->lock);
-	next.resume = list_first_entry_or_null(&service->resume,
-					       struct svcrdma_request, list);
+	next.resume = list_first_entry_or_null(&service->resume, struct svcrdma_request, list);
 	if (next.resume)
 		list_del(&next.resume->list);
 	else
@@ -337,7 +287,7 @@ svcrdma_request_take_next(struct svcrdma_service *service)
 	return next;
 }
 
-/* All octets inline: they stay where they were received. */
+/* The arguments stay where they were received. */
 static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
 					     struct svc_rqst *rqstp)
 {
@@ -355,12 +305,11 @@ static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
 }
 
 /*
- * What nfsd needs besides the arguments; from here on it owns the request.
+ * Give nfsd what it needs besides the arguments. From now on nfsd owns the request.
  *
- * Return: octets, or zero if it must not get them.
+ * Return: length of the arguments in octets, or zero if nfsd must not get them.
  */
-static int svcrdma_request_hand_over(struct svcrdma_request *request,
-				     struct svc_rqst *rqstp)
+static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct kvec *head = &rqstp->rq_arg.head[0];
 	struct svc_xprt *xprt = rqstp->rq_xprt;
@@ -371,10 +320,10 @@ static int svcrdma_request_hand_over(struct svcrdma_request *request,
 	}
 	request->again = !svcrdma_call_gss(head->iov_base, head->iov_len);
 	rqstp->rq_xprt_ctxt = request;
-	/* Only the duplicate request cache reads this, to tell peers apart. */
+	/* Only the duplicate request cache reads this, to tell clients apart. */
 	rqstp->rq_prot = XPRT_TRANSPORT_RDMA;
 	svc_xprt_copy_addrs(rqstp, xprt);
-	/* RDMA requesters have no privileged ports; the fabric is trusted. */
+	/* RDMA requesters have no privileged ports. The fabric is trusted. */
 	set_bit(RQ_SECURE, &rqstp->rq_flags);
 	if (test_bit(XPT_LOCAL, &xprt->xpt_flags))
 		set_bit(RQ_LOCAL, &rqstp->rq_flags);
@@ -395,10 +344,9 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 		return 0;
 	}
 	request->invalidate = conn->agreement.remote_inv &&
-			      svcrdma_choose_handle(&request->msg,
-						    &request->handle);
-	request->args = svcrdma_choose_args(&request->msg, request->recv->data +
-					    request->msg.header_len);
+			      svcrdma_choose_handle(&request->msg, &request->handle);
+	request->args = svcrdma_choose_args(&request->msg,
+					    request->recv->data + request->msg.header_len);
 	if (request->args == SVCRDMA_ARGS_INLINE) {
 		svcrdma_request_inline_arguments(request, rqstp);
 		return svcrdma_request_hand_over(request, rqstp);
@@ -416,19 +364,17 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 }
 
 /*
- * A header too broken to tell its direction is that of a Reply if a backward Call
- * with its XID waits for one: then it must not be answered.
+ * If a header is too broken to tell its direction, and a backward Call with its XID
+ * waits for a Reply, the message is taken for that Reply and is not answered.
  */
-static enum rpcrdma_verdict
-svcrdma_request_decode(struct svcrdma_request *request)
+static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *request)
 {
 	bool backward = READ_ONCE(request->service->xprt.xpt_bc_xprt);
 	struct rpcrdma_message *msg = &request->msg;
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(msg, request->recv->data,
-				      request->recv->len, RPCRDMA_RESPONDER,
-				      backward);
+	verdict = rpcrdma_wire_decode(msg, request->recv->data, request->recv->len,
+				      RPCRDMA_RESPONDER, backward);
 	if (backward && msg->direction == RPCRDMA_DIRECTION_UNKNOWN &&
 	    svcrdma_callback_waits(request->service, msg->xid))
 		return RPCRDMA_DROP;
@@ -439,8 +385,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 					   const struct svcrdma_next *next,
 					   struct svc_rqst *rqstp)
 {
-	struct svcrdma_request *request =
-		next->idle ?: svcrdma_request_alloc(service);
+	struct svcrdma_request *request = next->idle ?: svcrdma_request_alloc(service);
 	struct rpcrdma_recv *recv = next->recv;
 	enum rpcrdma_verdict verdict;
 
@@ -489,12 +434,13 @@ static int svcrdma_request_take_up_resumed(struct svcrdma_request *request,
 
 /**
  * svcrdma_recvfrom - xpo_recvfrom: give a thread the next Call
- * @rqstp: the thread's
+ * @rqstp: the svc_rqst of the thread
  *
- * A Call with Read chunks is taken up twice or more: to post the RDMA Reads, and
- * when they have completed, by whichever thread is free then.
+ * A Call with Read chunks takes two threads or more: one posts the RDMA Reads,
+ * and when they are done, the next free thread resumes the request.
  *
- * Return: octets in rq_arg; zero if there is nothing for nfsd to do.
+ * Context: a thread of the RPC server; may sleep.
+ * Return: octets in rq_arg, or zero if there is nothing for nfsd to do.
  */
 int svcrdma_recvfrom(struct svc_rqst *rqstp)
 {

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * RDMA Reads and Writes, by the core's rdma_rw, posted in one chain where
- * possible.
+ * RDMA Reads and Writes, by the core's rdma_rw. Those of a request are one chain
+ * where possible.
  *
- * A chain is cut where the send queue, the registrations that iWARP needs for
- * Reads, or a bound of our own would not allow for more. A well-behaved peer
- * hardly ever makes this happen. No thread waits for one: Reads go on in another
- * chain when this one is done, see pull.c; Writes at once in another one, which the
- * send queue takes when there is room, see reply.c.
+ * A chain ends at the limits of the send queue, of the registrations that iWARP
+ * needs for Reads, and of this file. Usual requests stay below them. The rest goes
+ * into another chain: for Reads when the first one is done (pull.c), for Writes at
+ * once, to be posted when the send queue has space (reply.c). So no thread waits
+ * for a chain.
  */
 #include <linux/slab.h>
 
 #include "server_private.h"
 
-/* Elements that are less than a page: at the ends of head, pages and tail */
+/* Elements for parts of pages: at both ends of head, pages and tail */
 #define SVCRDMA_SG_EDGES	6
 
-/* rdma_rw makes registrations no larger than this. */
+/* Pages in the largest registration that rdma_rw makes */
 #define SVCRDMA_RW_MR_PAGES	256U
 
 /**
  * svcrdma_rw_chain_init - make a chain ready for use
- * @chain: one not in use
+ * @chain: a chain that is not in use
  * @direction: DMA_FROM_DEVICE for Reads, DMA_TO_DEVICE for Writes
- * @rws: of how many it will probably consist
- * @sg: of how many contiguous pieces of local memory, at least one
+ * @rws: how many rw contexts it will probably have
+ * @sg: how many contiguous pieces of local memory it will probably have, at
+ *	least one
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
-int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain,
-			  enum dma_data_direction direction,
+int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 			  unsigned int rws, unsigned int sg)
 {
 	chain->direction = direction;
@@ -49,8 +50,7 @@ int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain,
 		chain->max_rws = rws;
 	}
 	if (sg > SVCRDMA_FEW_SG) {
-		chain->sgl = kvmalloc_array(sg, sizeof(*chain->sgl),
-					    GFP_KERNEL);
+		chain->sgl = kvmalloc_array(sg, sizeof(*chain->sgl), GFP_KERNEL);
 		if (!chain->sgl) {
 			if (chain->rw != chain->few_rws)
 				kvfree(chain->rw);
@@ -62,8 +62,8 @@ int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain,
 }
 
 /*
- * If the queue pair had to go first, what the core had made for this is lost
- * with it; the memory is given back all the same.
+ * If the queue pair was destroyed first, the core's context cannot be destroyed any
+ * more. Then only the memory is unmapped.
  */
 static void svcrdma_rw_undo(struct rpcrdma_conn *conn, struct svcrdma_rw *rw,
 			    enum dma_data_direction direction)
@@ -72,11 +72,10 @@ static void svcrdma_rw_undo(struct rpcrdma_conn *conn, struct svcrdma_rw *rw,
 		rdma_rw_ctx_destroy(&rw->ctx, conn->qp, conn->port,
 				    rw->sgl, rw->num_sg, direction);
 	else
-		ib_dma_unmap_sg(conn->device->ib, rw->sgl,
-				rw->num_sg, direction);
+		ib_dma_unmap_sg(conn->device->ib, rw->sgl, rw->num_sg, direction);
 }
 
-/* Unmap what was moved. */
+/* Unmap the memory of a chain, and tell those who wait for its resources. */
 static void svcrdma_rw_chain_unmap(struct svcrdma_request *request)
 {
 	struct svcrdma_service *service = request->service;
@@ -86,18 +85,18 @@ static void svcrdma_rw_chain_unmap(struct svcrdma_request *request)
 	if (!chain->num_rws)
 		return;
 	if (chain->direction == DMA_FROM_DEVICE)
-		atomic_sub(chain->wrs, &service->reading);
+		svcrdma_read_ended(&service->read_admission, chain->wrs);
 	while (chain->num_rws)
-		svcrdma_rw_undo(conn, &chain->rw[--chain->num_rws],
-				chain->direction);
+		svcrdma_rw_undo(conn, &chain->rw[--chain->num_rws], chain->direction);
 	svcrdma_service_returned(service);
 }
 
 /**
- * svcrdma_rw_chain_destroy - the end of a chain
- * @request: whose rw_chain; none of it is posted any more, or it never was
+ * svcrdma_rw_chain_destroy - unmap and free a chain
+ * @request: the request with the chain, which is done or was never posted
  *
- * Context: where the queue pair may be used.
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(), or a callback
+ * of the connection.
  */
 void svcrdma_rw_chain_destroy(struct svcrdma_request *request)
 {
@@ -111,14 +110,15 @@ void svcrdma_rw_chain_destroy(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_rw_chain_wrs - the work requests of a chain
- * @request: whose rw_chain
- * @next: to follow them; may be NULL if there are any
+ * svcrdma_rw_chain_wrs - make the work requests of a chain
+ * @request: the request with the chain
+ * @next: the work request that follows them; may be NULL if there are any
  *
- * To be posted at once, or the connection has to be closed: it counts on the
- * keys of registrations that are used now.
+ * The core gives registrations new keys here. So the caller posts these work
+ * requests next, or closes the connection.
  *
- * Return: the first, @next if there are none.
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave().
+ * Return: the first work request; @next if the chain is empty.
  */
 struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request,
 					struct ib_send_wr *next)
@@ -128,20 +128,20 @@ struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request,
 	unsigned int i = chain->num_rws;
 
 	while (i--)
-		next = rdma_rw_ctx_wrs(&chain->rw[i].ctx, conn->qp,
-				       conn->port, NULL, next);
+		next = rdma_rw_ctx_wrs(&chain->rw[i].ctx, conn->qp, conn->port, NULL, next);
 	return next;
 }
 
 /**
- * svcrdma_rw_chain_post - post a chain by itself, as soon as there is room
- * @request: whose rw_chain, of one rw at least; its work.done is set
+ * svcrdma_rw_chain_post - post a chain without a Send
+ * @request: the request with the chain, which is not empty and whose work.done is
+ *	set
  *
- * Does not wait for that. When this succeeds, the request may be somebody
- * else's already.
+ * If the send queue has no space, the chain is posted later; this does not wait.
  *
- * Return: 0 or a negative errno, after which nothing is posted and the
- * connection has to be closed.
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave().
+ * Return: 0, and the caller must not use the request any more. A negative errno if
+ * nothing is posted; then the connection has to be closed.
  */
 int svcrdma_rw_chain_post(struct svcrdma_request *request)
 {
@@ -150,22 +150,20 @@ int svcrdma_rw_chain_post(struct svcrdma_request *request)
 
 	while (last->next)
 		last = last->next;
-	return rpcrdma_work_post_later(request->service->conn,
-				       &request->rw_chain.work, first, last,
-				       true);
+	return rpcrdma_work_post_later(request->service->conn, &request->rw_chain.work, first,
+				       last, true);
 }
 
-/* Memory in one row: octets of @pages, from @offset in the first on */
+/* @len octets in @pages, from @offset in the first page on */
 struct svcrdma_row {
 	struct page **pages;
-	struct page *page;	/* what @pages is, if there is only one */
+	struct page *page;	/* @pages points here if there is only one */
 	unsigned int offset;
 	u32 len;
 };
 
-/* What follows without a gap from octet @at of @buf on */
-static void svcrdma_row_at(struct svcrdma_row *row, const struct xdr_buf *buf,
-			   u32 at)
+/* The octets of @buf from @at on, up to the first gap */
+static void svcrdma_row_at(struct svcrdma_row *row, const struct xdr_buf *buf, u32 at)
 {
 	const struct kvec *vec = &buf->head[0];
 
@@ -188,10 +186,10 @@ static void svcrdma_row_at(struct svcrdma_row *row, const struct xdr_buf *buf,
 }
 
 /*
- * Elements that one rw context may have: what makes work requests that surely fit
- * in a chain, however few elements each takes. Reads may take registrations, and
- * on iWARP they do: then no more than a single one covers, so that who waits for
- * one has none.
+ * How many elements one rw context may have. Its work requests have to fit into a
+ * chain even if each takes only one element. Reads may need registrations, and on
+ * iWARP they do. Then a context has at most what one registration covers, so that
+ * a request which waits for a registration holds none.
  */
 static unsigned int svcrdma_rw_max_sg(const struct rpcrdma_conn *conn,
 				      const struct svcrdma_rw_chain *chain)
@@ -211,20 +209,21 @@ static unsigned int svcrdma_rw_max_sg(const struct rpcrdma_conn *conn,
 #define SVCRDMA_NO_PAGE	ULONG_MAX
 
 /*
- * The elements of an rw context as they are filled. Pages are often neighbours: the
- * fewer elements, the less to do for each. But they have to be mapped, which has
- * a limit; and not for Reads, where the core may need registrations, and takes
- * the number of elements for that of pages.
+ * The state while the elements of an rw context are filled. For Writes, pages that
+ * are neighbours share an element, because each element costs time. The length of
+ * an element is limited because it has to be mapped. For Reads each page has its
+ * own element: the core may need registrations, and takes the number of elements
+ * for the number of pages.
  */
 struct svcrdma_fill {
-	struct scatterlist *sg;		/* the first that is free */
+	struct scatterlist *sg;		/* the first free element */
 	const struct scatterlist *end;
-	unsigned long neighbour;	/* what the last can be made longer by */
-	unsigned long never;		/* SVCRDMA_NO_PAGE: none may be; or zero */
-	unsigned int max_len;		/* of one element */
+	unsigned long neighbour;	/* page frame that the last element can take */
+	unsigned long never;		/* SVCRDMA_NO_PAGE if no element takes more; or 0 */
+	unsigned int max_len;		/* of one element, in octets */
 };
 
-/* Return: how many octets the elements had room for. */
+/* Return: how many octets fit into the elements. */
 static u32 svcrdma_rw_fill_row(struct svcrdma_fill *fill,
 			       const struct svcrdma_row *row, u32 len)
 {
@@ -246,13 +245,13 @@ static u32 svcrdma_rw_fill_row(struct svcrdma_fill *fill,
 		}
 		fill->neighbour = (pfn + 1) | fill->never;
 	}
-	/* Only the last may have ended within its page. */
+	/* A page that is not filled to its end has no neighbour. */
 	if (offset_in_page(row->offset + len - left))
 		fill->neighbour = SVCRDMA_NO_PAGE;
 	return len - left;
 }
 
-/* Describe up to @octets at @at of @local; return how many. */
+/* Describe up to @octets from @at of @local. Return: how many octets. */
 static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 			       struct svcrdma_rw *rw, unsigned int max_sg,
 			       const struct xdr_buf *local, u32 at, u32 octets)
@@ -262,8 +261,7 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 		.sg	   = &chain->sgl[chain->num_sg],
 		.end	   = &chain->sgl[chain->num_sg + max_sg],
 		.neighbour = SVCRDMA_NO_PAGE,
-		.never	   = chain->direction == DMA_TO_DEVICE ?
-			     0 : SVCRDMA_NO_PAGE,
+		.never	   = chain->direction == DMA_TO_DEVICE ? 0 : SVCRDMA_NO_PAGE,
 		.max_len   = request->service->conn->device->max_sg_len,
 	};
 	u32 filled = 0, got, len;
@@ -285,17 +283,14 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 static bool svcrdma_rw_chain_full(const struct rpcrdma_conn *conn,
 				  const struct svcrdma_rw_chain *chain)
 {
-	return chain->num_rws == chain->max_rws ||
-	       chain->num_sg == chain->max_sg ||
+	return chain->num_rws == chain->max_rws || chain->num_sg == chain->max_sg ||
 	       chain->wrs > conn->max_chain / 2;
 }
 
-/* Add as much as one rw context can take; return how much that is. */
+/* Add one rw context. Return: how many of @octets it takes, or a negative errno. */
 static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
-				    const struct xdr_buf *local, u32 at,
-				    u32 octets,
-				    const struct rpcrdma_segment *segment,
-				    u32 skip)
+				    const struct xdr_buf *local, u32 at, u32 octets,
+				    const struct rpcrdma_segment *segment, u32 skip)
 {
 	struct svcrdma_service *service = request->service;
 	struct svcrdma_rw_chain *chain = &request->rw_chain;
@@ -304,18 +299,16 @@ static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
 	unsigned int max_sg;
 	int wrs;
 
-	max_sg = min3(svcrdma_rw_max_sg(conn, chain),
-		      chain->max_sg - chain->num_sg,
+	max_sg = min3(svcrdma_rw_max_sg(conn, chain), chain->max_sg - chain->num_sg,
 		      (octets >> PAGE_SHIFT) + SVCRDMA_SG_EDGES);
 	rw = &chain->rw[chain->num_rws];
 	octets = svcrdma_rw_fill_sgl(request, rw, max_sg, local, at, octets);
-	wrs = rdma_rw_ctx_init(&rw->ctx, conn->qp, conn->port, rw->sgl,
-			       rw->num_sg, 0, segment->offset + skip,
-			       segment->handle, chain->direction);
+	wrs = rdma_rw_ctx_init(&rw->ctx, conn->qp, conn->port, rw->sgl, rw->num_sg, 0,
+			       segment->offset + skip, segment->handle, chain->direction);
 	if (wrs < 0)
 		return wrs;
 	if (chain->direction == DMA_FROM_DEVICE)
-		atomic_add(wrs, &service->reading);
+		svcrdma_read_started(&service->read_admission, wrs);
 	chain->wrs += wrs;
 	chain->num_sg += rw->num_sg;
 	chain->num_rws++;
@@ -323,23 +316,22 @@ static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
 }
 
 /**
- * svcrdma_rw_chain_add - move octets between here and one segment of a chunk
- * @request: whose rw_chain
- * @local: memory here
- * @at: octets into @local
- * @octets: how many, not beyond the end of either; may be zero
- * @segment: memory there
- * @skip: octets into @segment
+ * svcrdma_rw_chain_add - add RDMA Reads or Writes for one segment to a chain
+ * @request: the request with the chain
+ * @local: local memory
+ * @at: offset in octets into @local
+ * @octets: length in octets, not beyond the end of @local or @segment; may be zero
+ * @segment: memory of the requester
+ * @skip: offset in octets into @segment
  *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave().
- * Return: how many of @octets will be moved, fewer if the chain is full, or a
- * negative errno: -EAGAIN: the chain is empty, and there are no registrations
- * for it until others are through with theirs; else the connection has to be
- * closed.
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(); may sleep. For
+ * Reads, the caller holds read_admission.start.
+ * Return: how many of @octets the chain moves, fewer if it is full. -EAGAIN if
+ * the chain is empty and no registration is left, until other requests give
+ * theirs back. Another negative errno if the connection has to be closed.
  */
-int svcrdma_rw_chain_add(struct svcrdma_request *request,
-			 const struct xdr_buf *local, u32 at, u32 octets,
-			 const struct rpcrdma_segment *segment, u32 skip)
+int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,
+			 u32 octets, const struct rpcrdma_segment *segment, u32 skip)
 {
 	const struct svcrdma_rw_chain *chain = &request->rw_chain;
 	struct rpcrdma_conn *conn = request->service->conn;
@@ -348,9 +340,8 @@ int svcrdma_rw_chain_add(struct svcrdma_request *request,
 	if (!conn->qp)
 		return -ENOTCONN;
 	while (moved < octets && !svcrdma_rw_chain_full(conn, chain)) {
-		int ret = svcrdma_rw_chain_add_one(request, local, at + moved,
-						   octets - moved, segment,
-						   skip + moved);
+		int ret = svcrdma_rw_chain_add_one(request, local, at + moved, octets - moved,
+						   segment, skip + moved);
 
 		if (ret == -EAGAIN && chain->num_rws)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The server's role: an svc_xprt class "rdma", and the callback client that
- * uses the same connections in the backward direction (RFC 8167).
+ * The server: an svc_xprt class "rdma", and a callback client that uses the same
+ * connections in the backward direction (RFC 8167).
  */
 #ifndef SVCRDMA_SERVER_H
 #define SVCRDMA_SERVER_H

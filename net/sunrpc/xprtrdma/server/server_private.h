@@ -2,33 +2,39 @@
 /*
  * What the files of this layer share.
  *
- * One Call, from arrival to Reply
+ * A Call, from its arrival to its Reply:
  *
  *	->received ---> service->received ---> request.c ----------------> nfsd
  *	                                         | Read chunks              |
  *	                                         v                          v
  *	                                      pull.c <--> service->resume  reply.c
  *
- * More Reads than fit into one chain go in steps: whichever thread takes the
- * request up again posts the next ones, until all is there. No thread waits for
- * them, as the peer may take its time. Where they have to wait for others, the
- * request does so in service->read_waiters. Nor does a thread wait for a Reply to
- * leave: if there is no room for it in the send queue, it is posted later, and no
- * more Calls of the connection are taken up until then, see
- * svcrdma_xprt_has_wspace().
+ * No thread waits for a peer, because the peer may be slow:
  *
- * The receive buffer that a Call arrived in holds the inline part of its
- * arguments until the Reply is about to be posted, and goes back to the
- * receive queue right before: so there is a receive for each credit the
- * Reply grants.
+ * - RDMA Reads that do not fit into one chain go in several. The thread that
+ *   resumes the request posts the next chain. A request that may not start its
+ *   Reads yet waits in read admission.
+ * - A Reply that finds no space in the send queue is posted later. Until then no
+ *   thread takes another Call of the connection (svcrdma_xprt_has_wspace()).
  *
- * Locks: service->lock may be held when one of the svc pool's or of the
- * connection's is taken, by svc_xprt_enqueue(), and is a leaf otherwise. It is
- * inside service->reads.
+ * The receive buffer of a Call holds the inline part of its arguments. It is
+ * given back right before the Reply is posted. So there is a Receive for each
+ * credit that the Reply grants.
  *
- * A thread that touches the queue pair, be it to build a chain of work requests
- * or to undo one, does so between rpcrdma_conn_enter() and
- * rpcrdma_conn_leave(), or in a callback of the connection.
+ * Locks, the outer one first:
+ *
+ *	service->read_admission.start
+ *	    service->lock		svc_xprt_enqueue() runs under it. It takes
+ *					locks of the svc pool, and of the
+ *					connection in ->xpo_has_wspace.
+ *	    service->read_admission.lock
+ *
+ * Nothing of this layer is taken inside the last two, nor inside
+ * svcrdma_denied_lock.
+ *
+ * A thread builds, posts and undoes chains of work requests only between
+ * rpcrdma_conn_enter() and rpcrdma_conn_leave(), or in a callback of the
+ * connection.
  */
 #ifndef SVCRDMA_SERVER_PRIVATE_H
 #define SVCRDMA_SERVER_PRIVATE_H
@@ -42,48 +48,46 @@
 #include "drops.h"
 #include "form.h"
 #include "grant.h"
+#include "read_admission.h"
 #include "server.h"
 
-/* What one request has room for without another allocation: 64 KiB. */
+/* What each request has for its chain without an allocation: enough for 64 KiB */
 #define SVCRDMA_FEW_RWS	4
 #define SVCRDMA_FEW_SG	18
 
-/* At most as many in one chain of work requests, whatever the peer sends. */
+/* The most rw contexts in one chain, whatever the peer sends */
 #define SVCRDMA_MAX_RWS	64
 
 /**
- * struct svcrdma_service - one client's connection, as the RPC server sees it
+ * struct svcrdma_service - what the server has for one connection
  * @xprt: the svc_xprt
- * @conn: the connection; a reference
- * @users: the RPC server until ->xpo_free, the connection until ->closed.
- *	Whoever is last has @free_work free it.
- * @free_work: frees all of this where sleeping is allowed
+ * @conn: the connection; the service holds a reference
+ * @users: two: the RPC server until ->xpo_free, the connection until ->closed
+ * @free_work: frees the service where sleeping is allowed
  * @calls_held: messages that arrived and whose receive buffer is not given back
- * @replied: a Reply has been sent since dropped Calls were looked at last
+ * @replied: a Reply was sent since @drop_work ran last
  * @lock: protects the members up to @num_idle, and XPT_DATA
- * @ready: the connection is established, so that a Reply can be sent
- * @detached: the RPC server has let go of @xprt, and may be gone itself
- * @received: messages that no thread has looked at
- * @resume: requests to be taken up again: their Read chunks are here, or more
- *	of them can be read
- * @read_waiters: requests that can read no more until others are done. While
- *	there are any, others have Reads in flight, or one that was taken from
- *	here is about to.
- * @dropped: messages that the RPC server has dropped, and is to get again
- * @drops: when that is
+ * @ready: the connection is established, so Replies can be sent
+ * @detached: ->xpo_detach was called; the RPC server may not exist any more
+ * @received: messages that no thread has decoded yet
+ * @resume: requests that a thread is to resume: RDMA Reads are done, or the next
+ *	ones may start
+ * @dropped: messages that the RPC server has dropped and will get again
+ * @drops: when it will get them
  * @idle: requests not in use
  * @grant: credits
- * @max_idle: more than this are freed instead
- * @num_idle: how many
+ * @max_idle: most requests in @idle
+ * @num_idle: requests in @idle
  * @max_pages: elements of request->pages
- * @drop_work: looks at what was dropped
- * @send_wait: threads that wait for a Send: memory is short
- * @resource_seq: counts what came back, for those who wait in @send_wait or
- *	@read_waiters
- * @reads: held by the thread that makes them
- * @reading: work requests of Reads, posted or about to be
+ * @drop_work: gives dropped messages to the RPC server again
+ * @send_wait: threads that wait for a Send because memory is short
+ * @resource_seq: counts what comes back: Sends, registrations and space in the
+ *	send queue. Threads in @send_wait and requests in @read_admission wait
+ *	for it to change.
+ * @read_admission: which requests may start RDMA Reads, and which wait
  *
- * Allocated by xpo_accept.
+ * Allocated by ->xpo_accept. The last of @users queues @free_work, which frees
+ * it.
  */
 struct svcrdma_service {
 	struct svc_xprt xprt;
@@ -93,12 +97,11 @@ struct svcrdma_service {
 	atomic_t calls_held;
 	bool replied;
 
-	spinlock_t lock;	/* protects what follows, up to num_idle */
+	spinlock_t lock;	/* protects the members up to num_idle */
 	bool ready;
 	bool detached;
 	struct list_head received;
 	struct list_head resume;
-	struct list_head read_waiters;
 	struct list_head dropped;
 	struct svcrdma_drops drops;
 	struct list_head idle;
@@ -111,15 +114,16 @@ struct svcrdma_service {
 
 	wait_queue_head_t send_wait;
 	atomic_t resource_seq;
-	struct mutex reads;		/* see above */
-	atomic_t reading;
+	struct svcrdma_read_admission read_admission;
 };
 
 /**
- * struct svcrdma_rw - one contiguous piece of the requester's memory
- * @ctx: what the core needs to move it
- * @sgl: the local side, in the chain's sgl
- * @num_sg: elements
+ * struct svcrdma_rw - RDMA Reads or Writes for contiguous memory of the requester
+ * @ctx: the core's rw context
+ * @sgl: local memory, in the sgl of the chain
+ * @num_sg: elements of @sgl
+ *
+ * Part of a chain.
  */
 struct svcrdma_rw {
 	struct rdma_rw_ctx ctx;
@@ -129,21 +133,21 @@ struct svcrdma_rw {
 
 /**
  * struct svcrdma_rw_chain - RDMA Reads or Writes that are posted as one chain
- * @work: to post it on its own
+ * @work: used if the chain is posted without a Send
  * @direction: DMA_FROM_DEVICE for Reads, DMA_TO_DEVICE for Writes
- * @num_rws: in use
- * @max_rws: size of @rw
- * @num_sg: in use
- * @max_sg: size of @sgl
- * @wrs: work requests of all of @rw
+ * @num_rws: elements of @rw in use
+ * @max_rws: elements of @rw
+ * @num_sg: elements of @sgl in use
+ * @max_sg: elements of @sgl
+ * @wrs: work requests of all elements of @rw
  * @rw: @few_rws, or allocated
  * @sgl: @few_sg, or allocated
- * @few_rws: enough for most
- * @few_sg: enough for most
+ * @few_rws: enough for most chains
+ * @few_sg: enough for most chains
  *
  * Part of a request. In use from svcrdma_rw_chain_init() to
- * svcrdma_rw_chain_destroy(), which has to come before the CPU looks at what
- * was read and before pages that were written from are given away.
+ * svcrdma_rw_chain_destroy(). This must come before the CPU uses what was read,
+ * and before pages that were written from are released.
  */
 struct svcrdma_rw_chain {
 	struct rpcrdma_work work;
@@ -160,33 +164,34 @@ struct svcrdma_rw_chain {
 };
 
 /**
- * struct svcrdma_request - a Call, until its Reply has left
- * @service: where it arrived
- * @list: in service->resume, service->read_waiters or service->idle
- * @recv: its receive buffer; NULL once given back
+ * struct svcrdma_request - a Call, until its Reply is sent
+ * @service: where the Call arrived
+ * @list: in service->resume, service->read_admission or service->idle
+ * @recv: the receive buffer; NULL once it is given back
  * @again: the RPC server may get the Call again if it drops it
- * @invalidate: whether @handle may be invalidated by the Reply
- * @handle: one that the Call offered
- * @args: where its arguments are to be found
- * @results: what the Reply has for Write chunks
- * @read_offset: octets that have been read, or are being
- * @pull_since: when what is being read was posted, in jiffies
- * @pull_time: jiffies that it took to read what was posted before
- * @num_pages: in use
- * @pages: where Read chunks go until a thread takes the request up again, then
- *	those of the Reply that the device still reads. A reference each.
- * @rw_chain: the Read chunks, later the Write and Reply chunks
- * @carried: the request whose Reply @rw_chain is a part of: this one, or the one
- *	that it was lent to
- * @carriers: requests by whose chains the Reply goes, and that are not done yet;
- *	the last one gives this one back
- * @msg: the Call's transport header, which becomes the Reply's. Last, for it
- *	ends in a large array that is rarely used.
+ * @invalidate: the Reply may invalidate @handle
+ * @handle: one of the handles that the Call offered
+ * @args: where nfsd finds the arguments
+ * @results: the data items of the Reply that may go to Write chunks
+ * @read_offset: octets for which RDMA Reads were posted
+ * @pull_since: when the RDMA Reads in flight were posted, in jiffies
+ * @pull_time: how long earlier RDMA Reads took in all, in jiffies
+ * @num_pages: elements of @pages in use
+ * @pages: the pages that RDMA Reads fill, until a thread resumes the request;
+ *	later the pages of the Reply that the device reads. A reference to each.
+ * @rw_chain: RDMA Reads for the Read chunks, later RDMA Writes for the Write
+ *	chunks and the Reply chunk
+ * @carried: the request whose Reply @rw_chain has a part of: this request, or
+ *	the one for which this request is a carrier
+ * @carriers: this request and its carriers, as far as their chains are not done;
+ *	the last one puts this request
+ * @msg: the transport header of the Call, which becomes that of the Reply. It is
+ *	the last member because it ends with a large array that is rarely used.
  *
- * Taken from the service's idle list, or allocated; owned in turn by the
- * thread in recvfrom, the Reads in flight, service->resume or
- * service->read_waiters, the RPC server as rq_xprt_ctxt or in a deferred
- * request, and the Send in flight.
+ * Taken from service->idle, or allocated. Its owners, one after the other: the
+ * thread in ->xpo_recvfrom, the RDMA Reads in flight, service->resume or
+ * service->read_admission, the RPC server (rq_xprt_ctxt, or a deferred request),
+ * the chains in flight. svcrdma_request_put() ends its use.
  */
 struct svcrdma_request {
 	struct svcrdma_service *service;
@@ -213,15 +218,6 @@ static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 	return container_of(xprt, struct svcrdma_service, xprt);
 }
 
-/*
- * No more begin where half of the send queue is theirs, so that Replies find room
- * beside them: a peer may offer more than fits, and take its time with all of it.
- */
-static inline bool svcrdma_read_may_start(const struct svcrdma_service *service)
-{
-	return atomic_read(&service->reading) < service->conn->max_chain;
-}
-
 /* xprt.c */
 void svcrdma_service_wake(struct svcrdma_service *service);
 void svcrdma_service_close(struct svcrdma_service *service);
@@ -237,31 +233,22 @@ void svcrdma_request_put(struct svcrdma_request *request);
 void svcrdma_request_discard(struct svcrdma_service *service);
 void svcrdma_request_put_recv(struct svcrdma_request *request);
 void svcrdma_request_resume(struct svcrdma_request *request);
-void svcrdma_read_wait(struct svcrdma_request *request, int seq);
-void svcrdma_read_wake(struct svcrdma_service *service);
 void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
 
 /* pull.c */
-bool svcrdma_pull_refused(const struct svcrdma_request *request,
-			  const struct svc_rqst *rqstp);
-void svcrdma_pull_start(struct svcrdma_request *request,
-			struct svc_rqst *rqstp);
-void svcrdma_pull_continue(struct svcrdma_request *request,
-			   struct svc_rqst *rqstp);
+bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp);
+void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp);
 bool svcrdma_pull_all_read(const struct svcrdma_request *request);
-bool svcrdma_pull_finish(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp);
-void svcrdma_pull_inline(struct svcrdma_request *request,
-			 struct svc_rqst *rqstp);
+bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp);
 
 /* rw.c */
-int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain,
-			  enum dma_data_direction direction,
+int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 			  unsigned int rws, unsigned int sg);
-int svcrdma_rw_chain_add(struct svcrdma_request *request,
-			 const struct xdr_buf *local, u32 at, u32 octets,
-			 const struct rpcrdma_segment *segment, u32 skip);
+int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,
+			 u32 octets, const struct rpcrdma_segment *segment, u32 skip);
 struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request,
 					struct ib_send_wr *next);
 int svcrdma_rw_chain_post(struct svcrdma_request *request);
@@ -269,10 +256,8 @@ void svcrdma_rw_chain_destroy(struct svcrdma_request *request);
 
 /* reply.c */
 int svcrdma_sendto(struct svc_rqst *rqstp);
-int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset,
-			   unsigned int length);
-void svcrdma_reply_error(struct svcrdma_request *request,
-			 enum rpcrdma_errcode error);
+int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length);
+void svcrdma_reply_error(struct svcrdma_request *request, enum rpcrdma_errcode error);
 struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service);
 
 /* denied.c */
@@ -293,7 +278,7 @@ extern unsigned int svcrdma_max_reads;
 extern unsigned int svcrdma_private_data;
 extern unsigned int svcrdma_remote_invalidation;
 
-/* What became of messages, since the module was loaded. */
+/* What happened since the module was loaded; shown by sysctl.c */
 enum svcrdma_counter {
 	SVCRDMA_STAT_RECV,
 	SVCRDMA_STAT_READ,

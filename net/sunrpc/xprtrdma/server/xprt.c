@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The svc_xprt class "rdma": listeners, and the connections they accept.
+ * The svc_xprt class "rdma": listeners, and the services for the connections that
+ * they accept.
  *
- * A connection's svc_xprt and its verbs resources end independently. nfsd may
- * hold on to the former for as long as it knows the client, while a device that
- * is removed takes the latter along at once: what comes then fails with
- * -ENOTCONN. The memory goes when both are done with it, see
- * struct svcrdma_service.
+ * The svc_xprt and the connection end independently. nfsd may keep the svc_xprt as
+ * long as it knows the client. A device that is removed ends the connection at
+ * once; then all operations fail with -ENOTCONN. struct svcrdma_service is freed
+ * after both have ended.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -15,18 +15,18 @@
 
 #include "server_private.h"
 
-/* For a client to confirm what it was answered. */
+/* How long a connection may take from the server's answer to established */
 #define SVCRDMA_ESTABLISH_TIMEOUT_MS	10000
 
-/* What a Send of as many octets as are ever inline may have to gather */
+/* Most pages that a Send of @octets gathers */
 #define SVCRDMA_SEND_PAGES(octets)	(DIV_ROUND_UP(octets, PAGE_SIZE) + 2)
 
 /**
- * struct svcrdma_listener - an address the RPC server listens at
+ * struct svcrdma_listener - an address at which the RPC server listens
  * @xprt: the svc_xprt
- * @listener: from xpo_create to xpo_detach
+ * @listener: the listener of the connection layer, until ->xpo_detach
  *
- * Belongs to the RPC server, which frees it by xpo_free.
+ * Allocated by ->xpo_create for the RPC server, which frees it by ->xpo_free.
  */
 struct svcrdma_listener {
 	struct svc_xprt xprt;
@@ -36,7 +36,7 @@ struct svcrdma_listener {
 static struct svc_xprt_class svcrdma_xprt_class;
 static struct workqueue_struct *svcrdma_wq;
 
-/* Connections whose memory is still there; module exit waits for them. */
+/* Services that are not freed yet. Module exit waits for them. */
 static atomic_t svcrdma_num_services;
 
 static struct svcrdma_listener *svcrdma_listener_of(struct svc_xprt *xprt)
@@ -46,11 +46,13 @@ static struct svcrdma_listener *svcrdma_listener_of(struct svc_xprt *xprt)
 
 /**
  * svcrdma_service_wait - wait until something comes back
- * @service: the connection
+ * @service: the service
  * @seq: service->resource_seq before the caller found that it has to wait
  *
- * A peer that takes nothing off our hands may not keep threads waiting for ever.
+ * If nothing comes back within RPCRDMA_STALL_TIMEOUT, the connection is closed, so
+ * that a peer cannot make threads wait for ever.
  *
+ * Context: may sleep.
  * Return: false if the connection is closing.
  */
 bool svcrdma_service_wait(struct svcrdma_service *service, int seq)
@@ -58,8 +60,7 @@ bool svcrdma_service_wait(struct svcrdma_service *service, int seq)
 	struct rpcrdma_conn *conn = service->conn;
 	unsigned long limit = jiffies + RPCRDMA_STALL_TIMEOUT;
 
-	while (rpcrdma_conn_established(conn) &&
-	       atomic_read(&service->resource_seq) == seq) {
+	while (rpcrdma_conn_established(conn) && atomic_read(&service->resource_seq) == seq) {
 		if (time_after(jiffies, limit))
 			rpcrdma_conn_close(conn, -ETIMEDOUT);
 		wait_event_idle_timeout(service->send_wait,
@@ -70,22 +71,32 @@ bool svcrdma_service_wait(struct svcrdma_service *service, int seq)
 }
 
 /**
- * svcrdma_service_returned - a Send context, registrations or room came back
- * @service: the connection
+ * svcrdma_service_returned - note that something came back
+ * @service: the service
+ *
+ * Called after a Send, registrations or space in the send queue came back. Wakes
+ * the threads that wait for a Send, and the first request in read admission.
+ *
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_service_returned(struct svcrdma_service *service)
 {
-	/* A full barrier: who sees the count finds what came back. */
+	struct svcrdma_request *request;
+
+	/*
+	 * A full barrier. A waiter that sees the new count finds what came back.
+	 * A waiter that does not see it is found below.
+	 */
 	atomic_inc_return(&service->resource_seq);
-	/* And who did not see it is found here. */
 	if (waitqueue_active(&service->send_wait))
 		wake_up_all(&service->send_wait);
-	svcrdma_read_wake(service);
+	request = svcrdma_read_wake(&service->read_admission);
+	if (request)
+		svcrdma_request_resume(request);
 }
 
-/* Threads that are here at the same time want the same, so one does it. */
-static void svcrdma_service_grow(struct svcrdma_service *service,
-				 unsigned int credits)
+/* If threads come here at the same time, the first makes the Receives for all. */
+static void svcrdma_service_grow(struct svcrdma_service *service, unsigned int credits)
 {
 	int ret;
 
@@ -96,12 +107,14 @@ static void svcrdma_service_grow(struct svcrdma_service *service,
 }
 
 /**
- * svcrdma_service_grant - the credits for a Reply
- * @service: the connection
- * @requested: what the Call asked for; zero if it is not known
+ * svcrdma_service_grant - the credits that a Reply grants
+ * @service: the service
+ * @requested: credits that the Call asked for; zero if this is not known
  *
- * Context: may sleep, to make room for more messages.
- * Return: credits, for each of which there is a Receive.
+ * Makes more Receives first if the requester needs more credits.
+ *
+ * Context: may sleep.
+ * Return: credits. There is a Receive for each of them.
  */
 u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 {
@@ -116,16 +129,17 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 }
 
 /**
- * svcrdma_service_wake - there is something to do for a thread
- * @service: the connection, which the RPC server has not let go of
+ * svcrdma_service_wake - let a thread call svcrdma_recvfrom()
+ * @service: a service that is not detached
  *
- * Until the connection is established nobody could answer, so nobody is told.
+ * Does nothing until the connection is established, because no Reply could be sent.
  *
- * Context: holds service->lock, which is what keeps the RPC server from going
- * away meanwhile.
+ * Context: holds service->lock, so that the service is not detached meanwhile and
+ * the RPC server exists.
  */
 void svcrdma_service_wake(struct svcrdma_service *service)
 {
+	lockdep_assert_held(&service->lock);
 	if (!service->ready)
 		return;
 	set_bit(XPT_DATA, &service->xprt.xpt_flags);
@@ -133,8 +147,12 @@ void svcrdma_service_wake(struct svcrdma_service *service)
 }
 
 /**
- * svcrdma_service_close - have the RPC server end a connection
- * @service: the connection
+ * svcrdma_service_close - make the RPC server close a connection
+ * @service: the service
+ *
+ * Does nothing if the service is detached.
+ *
+ * Context: process, or a callback of the connection.
  */
 void svcrdma_service_close(struct svcrdma_service *service)
 {
@@ -144,12 +162,11 @@ void svcrdma_service_close(struct svcrdma_service *service)
 	spin_unlock(&service->lock);
 }
 
-/* Either the RPC server gets again what it has dropped, or nobody does here. */
+/* Give the RPC server its dropped Calls again, or close the connection. */
 static void svcrdma_service_drop_work(struct work_struct *work)
 {
 	struct svcrdma_service *service =
-		container_of(to_delayed_work(work), struct svcrdma_service,
-			     drop_work);
+		container_of(to_delayed_work(work), struct svcrdma_service, drop_work);
 	struct svcrdma_drops *drops = &service->drops;
 
 	spin_lock(&service->lock);
@@ -165,8 +182,7 @@ static void svcrdma_service_drop_work(struct work_struct *work)
 		svcrdma_service_wake(service);
 	}
 	if (drops->lost)
-		queue_delayed_work(svcrdma_wq, &service->drop_work,
-				   drops->delay);
+		queue_delayed_work(svcrdma_wq, &service->drop_work, drops->delay);
 out:
 	spin_unlock(&service->lock);
 }
@@ -177,13 +193,13 @@ static void svcrdma_service_free(struct work_struct *work)
 		container_of(work, struct svcrdma_service, free_work);
 
 	rpcrdma_conn_put(service->conn);
-	mutex_destroy(&service->reads);
+	mutex_destroy(&service->read_admission.start);
 	kfree(service);
 	if (atomic_dec_and_test(&svcrdma_num_services))
 		wake_up_var(&svcrdma_num_services);
 }
 
-/* The RPC server may drop its last reference where it must not sleep. */
+/* The RPC server may put its last reference where it must not sleep. */
 static void svcrdma_service_put(struct svcrdma_service *service)
 {
 	if (refcount_dec_and_test(&service->users))
@@ -206,28 +222,28 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->received);
 	INIT_LIST_HEAD(&service->resume);
-	INIT_LIST_HEAD(&service->read_waiters);
 	INIT_LIST_HEAD(&service->dropped);
 	svcrdma_drops_init(&service->drops);
 	INIT_LIST_HEAD(&service->idle);
 	init_waitqueue_head(&service->send_wait);
-	mutex_init(&service->reads);
+	svcrdma_read_admission_init(&service->read_admission, &service->resource_seq);
 	svcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
-	/* All that a thread has for a request and its Reply */
+	/* As many pages as a thread has for a Call and its Reply */
 	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 3;
 	atomic_inc(&svcrdma_num_services);
-	svc_xprt_init(listener->xpt_net, &svcrdma_xprt_class, &service->xprt,
-		      serv);
+	svc_xprt_init(listener->xpt_net, &svcrdma_xprt_class, &service->xprt, serv);
 	return service;
 }
 
-/* The connection's callbacks; svcrdma_received() is with the requests. */
+/* The connection's callbacks; svcrdma_received() is in request.c. */
 
-/* Messages that came before could not have been answered. */
+/* Messages that arrived before this have waited, as no Reply could be sent. */
 static void svcrdma_service_established(struct rpcrdma_conn *conn)
 {
 	struct svcrdma_service *service = conn->role;
 
+	/* No thread looks at a message before service->ready. */
+	service->read_admission.max_wrs = conn->max_chain;
 	spin_lock(&service->lock);
 	service->ready = true;
 	if (!list_empty(&service->received) && !service->detached)
@@ -235,7 +251,7 @@ static void svcrdma_service_established(struct rpcrdma_conn *conn)
 	spin_unlock(&service->lock);
 }
 
-/* Room for Replies, see svcrdma_xprt_has_wspace(), may be back. */
+/* svcrdma_xprt_has_wspace() may allow another Call now. */
 static void svcrdma_service_writable(struct rpcrdma_conn *conn)
 {
 	struct svcrdma_service *service = conn->role;
@@ -264,12 +280,11 @@ static const struct rpcrdma_conn_ops svcrdma_service_ops = {
 };
 
 /*
- * An RDMA requester connects from whatever port is free, so that says nothing
- * about who it is. nfsd's duplicate request cache takes a Call that is repeated
- * by another connection for a new one unless the ports are the same.
+ * An RDMA requester connects from any free port, so the port does not identify it.
+ * nfsd's duplicate request cache compares ports. With the real ones it would take a
+ * Call that is repeated on another connection for a new one.
  */
-static void svcrdma_service_set_remote(struct svc_xprt *xprt,
-				       const struct rpcrdma_conn *conn)
+static void svcrdma_service_set_remote(struct svc_xprt *xprt, const struct rpcrdma_conn *conn)
 {
 	struct sockaddr_storage storage = conn->peer_addr;
 	struct sockaddr *remote = (struct sockaddr *)&storage;
@@ -281,10 +296,8 @@ static void svcrdma_service_set_remote(struct svc_xprt *xprt,
 static void svcrdma_service_set_addresses(struct svc_xprt *xprt,
 					  const struct rpcrdma_conn *conn)
 {
-	const struct sockaddr *remote =
-		(const struct sockaddr *)&conn->peer_addr;
-	const struct sockaddr *local =
-		(const struct sockaddr *)&conn->local_addr;
+	const struct sockaddr *remote = (const struct sockaddr *)&conn->peer_addr;
+	const struct sockaddr *local = (const struct sockaddr *)&conn->local_addr;
 
 	svc_xprt_set_local(xprt, local, svc_addr_len(local));
 	svcrdma_service_set_remote(xprt, conn);
@@ -300,14 +313,13 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 		.role			= service,
 		.params.send_size	= size,
 		.params.recv_size	= size,
-		.params.remote_inv	=
-			READ_ONCE(svcrdma_remote_invalidation),
+		.params.remote_inv	= READ_ONCE(svcrdma_remote_invalidation),
 		.omit_private_data	= !READ_ONCE(svcrdma_private_data),
 		.credits		= READ_ONCE(svcrdma_max_requests),
 		.backward_credits	= READ_ONCE(svcrdma_max_bc_requests),
 		.send_pages		= SVCRDMA_SEND_PAGES(size),
 		.read_depth		= READ_ONCE(svcrdma_max_reads),
-		.sq_full = &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
+		.sq_full		= &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= SVCRDMA_ESTABLISH_TIMEOUT_MS,
 	};
 
@@ -320,8 +332,8 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 }
 
 /*
- * One that could not be accepted goes to the RPC server all the same, as a
- * connection to be closed: so there is a single way to end.
+ * A connection that cannot be accepted goes to the RPC server, too, as one to be
+ * closed. So there is only one way to end.
  */
 static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 {
@@ -333,7 +345,7 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 	conn = rpcrdma_listener_next(listener);
 	if (!conn)
 		return NULL;
-	/* There may be more; the core will ask again. */
+	/* There may be more. The core will ask again. */
 	set_bit(XPT_CONN, &xprt->xpt_flags);
 
 	service = svcrdma_service_alloc(xprt, conn);
@@ -357,10 +369,8 @@ static void svcrdma_xprt_incoming(struct rpcrdma_listener *listener)
 	svc_xprt_enqueue(xprt);
 }
 
-static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv,
-					    struct net *net,
-					    struct sockaddr *addr, int len,
-					    int flags)
+static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *net,
+					    struct sockaddr *addr, int len, int flags)
 {
 	struct svcrdma_listener *service;
 	struct rpcrdma_listener *listener;
@@ -376,9 +386,8 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv,
 	set_bit(XPT_LISTENER, &xprt->xpt_flags);
 	strscpy(xprt->xpt_remotebuf, "listener", sizeof(xprt->xpt_remotebuf));
 
-	/* Who connects from now on waits until the core lets go of the xprt. */
-	listener = rpcrdma_listener_create(net, addr, svcrdma_xprt_incoming,
-					   xprt);
+	/* From now on connections wait until the core calls ->xpo_accept. */
+	listener = rpcrdma_listener_create(net, addr, svcrdma_xprt_incoming, xprt);
 	if (IS_ERR(listener)) {
 		put_net_track(xprt->xpt_net, &xprt->ns_tracker);
 		kfree(service);
@@ -391,8 +400,8 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv,
 }
 
 /*
- * The core calls this once, before its reference goes. Threads may still be at
- * work on earlier requests, and nfsd4 may keep the svc_xprt for long.
+ * The core calls this once, before it puts its reference. Threads may still work on
+ * requests, and nfsd4 may keep the svc_xprt for a long time.
  */
 static void svcrdma_service_detach(struct svcrdma_service *service)
 {
@@ -421,9 +430,9 @@ static void svcrdma_xprt_free(struct svc_xprt *xprt)
 }
 
 /*
- * Caller holds the lock. What the requester is owed: it waits for the Reply, and
- * keeps the credit, as long as there is this connection. The message is all that it
- * takes to begin anew; what was pulled is the thread's.
+ * The requester waits for the Reply, and keeps the credit, as long as the connection
+ * exists. So the Call is kept. Its message is enough to start again; the pages that
+ * were pulled belong to the thread.
  */
 static void svcrdma_service_drop(struct svcrdma_service *service,
 				 struct svcrdma_request *request)
@@ -431,8 +440,8 @@ static void svcrdma_service_drop(struct svcrdma_service *service,
 	bool alone = list_empty(&service->dropped);
 	unsigned long delay;
 
-	delay = svcrdma_drops_add(&service->drops, alone, request->again,
-				  jiffies);
+	lockdep_assert_held(&service->lock);
+	delay = svcrdma_drops_add(&service->drops, alone, request->again, jiffies);
 	if (request->again) {
 		list_add_tail(&request->recv->list, &service->dropped);
 		request->recv = NULL;
@@ -440,7 +449,7 @@ static void svcrdma_service_drop(struct svcrdma_service *service,
 	queue_delayed_work(svcrdma_wq, &service->drop_work, delay);
 }
 
-/* Of a Call that is dropped; the core gives it NULL in other cases. */
+/* @ctxt is a Call that the RPC server drops, otherwise NULL. */
 static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
 	struct svcrdma_service *service = svcrdma_service_of(xprt);
@@ -455,10 +464,9 @@ static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 }
 
 /*
- * No more Calls are taken up while Replies wait for room in the send queue, nor
- * more than there are Sends for. No thread waits for either then, whatever the
- * requester takes off our hands; and what waits is no more than as many Replies as
- * there are threads.
+ * Threads take another Call only if no Reply waits for space in the send queue, and
+ * if there is a Send for each of them. So no thread waits for either, however slow
+ * the requester is, and at most as many Replies wait as there are threads.
  */
 static int svcrdma_xprt_has_wspace(struct svc_xprt *xprt)
 {
@@ -506,10 +514,9 @@ static int svcrdma_register_classes(void)
 }
 
 /**
- * svcrdma_init - make the server's role available
+ * svcrdma_init - make the server available to the RPC server
  *
- * After rpcrdma_conn_init().
- *
+ * Context: module init, after rpcrdma_conn_init().
  * Return: 0 or a negative errno.
  */
 int svcrdma_init(void)
@@ -538,17 +545,18 @@ out_wq:
 }
 
 /**
- * svcrdma_exit - undo svcrdma_init()
+ * svcrdma_exit - undo svcrdma_init(), and wait for the last service
  *
- * Before rpcrdma_conn_exit(). The module's references have it that nothing is
- * open any more, but connections may not have ended yet.
+ * References to the module guarantee that no svc_xprt is left, but connections may
+ * still be closing.
+ *
+ * Context: module exit, before rpcrdma_conn_exit().
  */
 void svcrdma_exit(void)
 {
 	svc_unreg_xprt_class(&svcrdma_xprt_class);
 	svcrdma_callback_exit();
-	wait_var_event(&svcrdma_num_services,
-		       !atomic_read(&svcrdma_num_services));
+	wait_var_event(&svcrdma_num_services, !atomic_read(&svcrdma_num_services));
 	svcrdma_sysctl_exit();
 	destroy_workqueue(svcrdma_wq);
 	svcrdma_request_exit();

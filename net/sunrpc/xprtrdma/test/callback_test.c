@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of server/: what a backward Reply gives back.
+ * KUnit suite of server/: a backward Reply gives back its Receive before its credit.
  */
 #include <kunit/test.h>
 #include <linux/sunrpc/xprt.h>
@@ -8,7 +8,7 @@
 
 #include "../server/server_private.h"
 
-/* A connection that has got one backward Reply, to a Call that nobody waits for */
+/* A connection with one backward Reply, which matches no Call */
 struct backward {
 	struct ib_device ib;
 	struct ib_qp qp;
@@ -22,7 +22,7 @@ struct backward {
 	bool credit_first;
 };
 
-/* Whoever waits for a credit is told as soon as there is one. */
+/* Return: true if a task that waits for a credit was woken. */
 static bool credit_is_back(const struct backward *backward)
 {
 	return !test_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
@@ -55,7 +55,7 @@ static void backward_connect(struct kunit *test, struct backward *backward)
 	backward->conn = conn;
 }
 
-/* For the teardown there has never been a device, nor a Receive. */
+/* The teardown must find neither a device nor a Receive. */
 static void backward_end(struct backward *backward)
 {
 	struct rpcrdma_conn *conn = backward->conn;
@@ -78,7 +78,7 @@ static void test_receive_before_credit(struct kunit *test)
 	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
 		kunit_skip(test, "a device without a bus cannot map memory");
 	KUNIT_ASSERT_NOT_NULL(test, backward);
-	/* With room for what the callback client has behind it */
+	/* Large enough for struct svcrdma_callback, which begins with an rpc_xprt */
 	backward->xprt = xprt_alloc(&init_net, 2 * sizeof(struct rpc_xprt), 1, 1);
 	KUNIT_ASSERT_NOT_NULL(test, backward->xprt);
 	backward_connect(test, backward);

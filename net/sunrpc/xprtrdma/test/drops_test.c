@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of server/: what becomes of Calls that the RPC server drops.
+ * KUnit suite of server/: Calls that the RPC server drops.
  */
 #include <kunit/test.h>
 
@@ -17,7 +17,7 @@ static struct svcrdma_drops begin(void)
 	return drops;
 }
 
-/* It is dropped, looked at, dropped again, and so on: each time later. */
+/* A Call that is dropped again and again gets more and more time. */
 static void test_drops_back_off(struct kunit *test)
 {
 	static const unsigned int seconds[] = { 1, 2, 4, 8, 8, 8 };
@@ -32,12 +32,12 @@ static void test_drops_back_off(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, svcrdma_drops_look(&drops, true, now));
 		now += HZ / 2;
 	}
-	/* One that has nothing to do with these */
+	/* A Call that is dropped much later starts from the beginning. */
 	now += SVCRDMA_DROPS_MAX;
 	KUNIT_EXPECT_EQ(test, svcrdma_drops_add(&drops, true, true, now), HZ);
 }
 
-/* All of them wait for the same look. */
+/* All dropped Calls wait for the same look. */
 static void test_drops_wait_together(struct kunit *test)
 {
 	struct svcrdma_drops drops = begin();
@@ -49,7 +49,7 @@ static void test_drops_wait_together(struct kunit *test)
 						START + 10 * HZ), 2 * HZ);
 }
 
-/* Look every eight seconds; return after how many the connection is closed. */
+/* Look every eight seconds. Return: after how many seconds the connection is closed. */
 static unsigned int seconds_left(struct svcrdma_drops *drops, bool replied)
 {
 	unsigned int seconds;
@@ -68,7 +68,7 @@ static void test_drops_keep_the_connection(struct kunit *test)
 	KUNIT_EXPECT_GE(test, seconds_left(&drops, true), 600);
 }
 
-/* Another one may begin with another Call. */
+/* Another connection may begin with another Call. */
 static void test_drops_and_nothing_else(struct kunit *test)
 {
 	struct svcrdma_drops drops = begin();
@@ -77,7 +77,7 @@ static void test_drops_and_nothing_else(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seconds_left(&drops, false), 64);
 }
 
-/* Whatever else there is: it is to be sent anew. */
+/* Replies to other Calls do not keep the connection: the lost Call has to be repeated. */
 static void test_drops_lose_a_call(struct kunit *test)
 {
 	struct svcrdma_drops drops = begin();

@@ -8,7 +8,7 @@
 
 #define FIRST	4
 
-/* So many Calls, @calls_held of them at a time; return what is wanted then. */
+/* @count Calls arrive while @calls_held are held. Return: the credits wanted then. */
 static unsigned int calls(struct svcrdma_grant *grant, unsigned int count,
 			  unsigned int calls_held, unsigned long now)
 {
@@ -32,7 +32,7 @@ static void test_grant_rises_when_used(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, 1), FIRST);
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 2 * FIRST);
-	/* Not granted before there are Receives */
+	/* Nothing is granted before there are Receives. */
 	KUNIT_EXPECT_EQ(test, grant.granted, FIRST);
 	svcrdma_grant_raise(&grant, 2 * FIRST);
 	KUNIT_EXPECT_EQ(test, grant.granted, 2 * FIRST);
@@ -40,7 +40,7 @@ static void test_grant_rises_when_used(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 4 * FIRST);
 }
 
-/* However long the RPC server takes for each */
+/* However long the RPC server takes for each Call */
 static void test_grant_rises_when_used_up(struct kunit *test)
 {
 	struct svcrdma_grant grant = granted(FIRST);
@@ -55,7 +55,7 @@ static void test_grant_stays_for_one_by_one(struct kunit *test)
 	struct svcrdma_grant grant = granted(FIRST);
 
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, 1), FIRST);
-	/* That some came together long ago does not count. */
+	/* Calls held at the same time long ago do not count. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, SVCRDMA_GRANT_WINDOW + 1),
 			FIRST);
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, SVCRDMA_GRANT_WINDOW + 2),
@@ -70,10 +70,10 @@ static void test_grant_stays_for_the_slow(struct kunit *test)
 	for (i = 1; i < 1000; i++)
 		KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST - 1,
 					    i * SVCRDMA_GRANT_WINDOW), FIRST);
-	/* What was long ago does not count. */
+	/* Calls of long ago do not count. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
 				    i * SVCRDMA_GRANT_WINDOW), FIRST);
-	/* What is now does. */
+	/* Calls of now do. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
 				    i * SVCRDMA_GRANT_WINDOW + 1), 2 * FIRST);
 }
@@ -86,7 +86,7 @@ static void test_grant_without_memory(struct kunit *test)
 	svcrdma_grant_raise(&grant, 0);
 	KUNIT_EXPECT_EQ(test, grant.granted, FIRST);
 	KUNIT_EXPECT_EQ(test, grant.wanted, FIRST);
-	/* It is asked for again, but not at once. */
+	/* More is wanted again, but not at once. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2, 1), FIRST);
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 2 * FIRST);
 }

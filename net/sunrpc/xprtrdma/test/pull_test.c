@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of server/: where nfsd finds a Call's arguments, which pieces are
+ * KUnit suite of server/: where nfsd finds the arguments of a Call, which pieces are
  * pulled, and how much a requester may ask for.
  */
 #include "server_test.h"
 
 struct pull_row {
 	const char *name;
-	enum svcrdma_args args;	/* SVCRDMA_ARGS_INLINE: nothing to be pulled */
-	u32 payload;		/* none: the message is in a chunk */
+	enum svcrdma_args args;	/* SVCRDMA_ARGS_INLINE: nothing to pull */
+	u32 payload;		/* zero: the message is in a chunk */
 	struct chunk_row read[CHUNKS];
 	u32 len;
 	const char *pieces;
@@ -115,7 +115,7 @@ static int check_order(void *data, const struct svcrdma_piece *piece)
 	return 0;
 }
 
-/* Where octet by octet of what is pulled comes from */
+/* Where each octet that is pulled comes from */
 struct origin {
 	enum svcrdma_piece_kind kind;
 	u32 handle;
@@ -141,7 +141,7 @@ static int note_origin(void *data, const struct svcrdma_piece *piece)
 	return 0;
 }
 
-/* Wherever a walk ended, another goes on there as if it had not. */
+/* A walk that starts at any octet visits the same octets as a whole walk. */
 static void test_pull_goes_on(struct kunit *test)
 {
 	static const struct chunk_row read[CHUNKS] = {
@@ -175,7 +175,7 @@ static void test_pull_goes_on(struct kunit *test)
 	}
 }
 
-/* Whatever the chunks: no gap, no overlap, nothing beyond a segment */
+/* For any chunks: no gap, no overlap, nothing beyond a segment */
 static void test_pull_is_complete(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -267,10 +267,10 @@ static void test_pull_limits(struct kunit *test)
 					 LIMITS(1, len + 100, 3)));
 	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
 					 LIMITS(0, len + 100, 4)));
-	/* Padding counts, whether or not it travels. */
+	/* Padding counts, even if the chunk lacks it. */
 	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, odd, 100,
 					 LIMITS(1, len + 99, 4)));
-	/* What is before the data of a WRITE needs no pages, what follows does. */
+	/* The part before the data of a WRITE needs no pages, the part after it does. */
 	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, amid, 100,
 					 LIMITS(1, len + 100, 4)));
 	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, amid, 100,
@@ -279,16 +279,13 @@ static void test_pull_limits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, allowed(test, STREAM_ARGS, all, 0, LIMITS(1, len, 3)));
 	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, huge, 100,
 					 LIMITS(32, 1 << 20, 256)));
-	/* Who has nothing to be read need not be able to. */
+	/* A Call without Read chunks needs no RDMA Reads. */
 	KUNIT_EXPECT_TRUE(test, allowed(test, STREAM_ARGS, none, 8192,
 					LIMITS(0, 8192, 2)));
 #undef LIMITS
 }
 
-/*
- * A Call up to its arguments. Of a credential and a verifier only what counts is
- * filled in.
- */
+/* A Call up to its arguments. Only a part of credential and verifier is filled in. */
 struct args_row {
 	const char *name;
 	struct {
@@ -298,7 +295,7 @@ struct args_row {
 		u32 flavor, cred_len, gss_proc, gss_service, verf_len;
 		u32 gss_handle_len;
 	} auth;
-	u32 payload;		/* none: the message is in a chunk */
+	u32 payload;		/* zero: the message is in a chunk */
 	struct chunk_row read[CHUNKS];
 	enum svcrdma_args args;
 };
@@ -368,7 +365,7 @@ static void test_args(struct kunit *test)
 			svcrdma_choose_args(&f->msg, make_call(row)));
 }
 
-/* The shortest Call of each kind that RPCSEC_GSS may have */
+/* The shortest Call of each kind that RPCSEC_GSS may get */
 struct cut_row {
 	const char *name;
 	struct args_row call;

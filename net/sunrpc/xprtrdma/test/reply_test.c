@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suites of server/: how a Reply travels, and which handle it invalidates.
+ * KUnit suites of server/: the form of a Reply, and which handle it invalidates.
  */
 #include "server_test.h"
 
@@ -10,7 +10,7 @@
 struct result_row {
 	u32 offset;
 	u32 length;
-	u32 word;	/* where the length is, if not right before the data */
+	u32 word;	/* offset of the length; zero: right before the data */
 };
 
 struct reply_row {
@@ -23,7 +23,7 @@ struct reply_row {
 	struct result_row result[CHUNKS];
 	int ret;
 	enum rpcrdma_proc proc;
-	u32 left;			/* octets that no Write chunk takes */
+	u32 left;			/* octets that go to no Write chunk */
 	const char *pieces;
 };
 
@@ -186,7 +186,7 @@ static void deliver_call(struct kunit *test, const struct chunk_row *read,
 	deliver(test, RPCRDMA_RESPONDER, 40);
 }
 
-/* The RPC message is where the Call has been. */
+/* The RPC message of the Reply takes the buffer of the Call. */
 static void make_results(struct kunit *test, const struct reply_row *row)
 {
 	struct fixture *f = test->priv;
@@ -238,8 +238,8 @@ static int add_octets(void *data, const struct svcrdma_piece *piece)
 }
 
 /*
- * All chunks go back to the requester, in order, each as long as what was
- * written to it; what goes inline fits.
+ * All chunks go back to the requester in order, each as long as what was written to
+ * it, and the inline part fits.
  */
 static void test_reply_returns_chunks(struct kunit *test)
 {
@@ -280,7 +280,7 @@ static void test_reply_returns_chunks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, returned, octets);
 }
 
-/* A header that leaves less than no room */
+/* The header alone is longer than the threshold. */
 static void test_reply_header_too_long(struct kunit *test)
 {
 	static const struct chunk_row segments =
@@ -326,7 +326,7 @@ struct handle_row {
 	unsigned int num_writes;
 	struct chunk_row write[CHUNKS];
 	struct chunk_row reply;
-	u32 handle;		/* none: zero */
+	u32 handle;		/* zero: none */
 };
 
 static const struct handle_row handle_rows[] = {

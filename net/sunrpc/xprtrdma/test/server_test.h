@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the suites of server/ share: a Call with chunks, as it arrives, and the
- * pieces that a walk over them comes by.
+ * What the suites of server/ share: a Call with chunks as it arrives, and the
+ * pieces that a walk visits.
  */
 #ifndef RPCRDMA_TEST_SERVER_TEST_H
 #define RPCRDMA_TEST_SERVER_TEST_H
@@ -15,7 +15,7 @@
 #define SEGMENTS	8
 #define CHUNKS		4
 
-/* What a chunk looks like in the tables; a handle is the segment's number. */
+/* A chunk in the tables. The handle of a segment is its number. */
 struct chunk_row {
 	u32 position;
 	unsigned int count;
@@ -28,7 +28,7 @@ struct chunk_row {
 #define CHUNK(...)	READ_AT(0, __VA_ARGS__)
 #define EMPTY		{ }
 
-/* Set up anew for each test */
+/* Allocated for each test */
 struct fixture {
 	struct rpcrdma_message made;
 	struct rpcrdma_message msg;	/* as it arrives */
@@ -60,7 +60,7 @@ static inline void add_chunk(struct kunit *test, struct rpcrdma_chunk *chunk,
 							 row->length[i], 4096));
 }
 
-/* Send what was made to the other end, with @payload octets of RPC message. */
+/* Encode f->made with @payload octets of RPC message, and decode it at the other end. */
 static inline void deliver(struct kunit *test, enum rpcrdma_role to,
 			   u32 payload)
 {
@@ -78,7 +78,10 @@ static inline void deliver(struct kunit *test, enum rpcrdma_role to,
 						  to, false), RPCRDMA_USE);
 }
 
-/* All pieces one behind the other: h2+8@100:50 is handle 2 from octet 8 on. */
+/*
+ * Append a piece to f->pieces. "h2+8@100:50" is 50 octets for handle 2 from octet 8
+ * on, at offset 100; "i" stands for inline, "0" for padding.
+ */
 static inline int note_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct fixture *f = data;
