@@ -329,11 +329,31 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
 int xprt_rdma_buffers_alloc(struct rpc_task *task);
 void xprt_rdma_buffers_free(struct rpc_task *task);
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf);
-void xprt_rdma_request_retire(struct xprt_rdma_request *request);
+
+/* retire.c */
 int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
-				 void (*done)(struct rpcrdma_work *work,
-					      int status));
+				 void (*done)(struct rpcrdma_work *work, int status));
 void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request);
+void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
+				__be32 xid);
+void xprt_rdma_retire_find_unmatched(struct xprt_rdma_request *request);
+void xprt_rdma_retire_on_wire(struct xprt_rdma_request *request);
+
+/**
+ * xprt_rdma_request_retire - take a request off the wire, if it is on it
+ * @request: one that no Reply is being matched with
+ *
+ * A task that was killed or timed out, or whose connection is closed, comes here
+ * before it gives back its memory or uses it again (RFC 8166 section 4.4.1). If the
+ * Reply has been processed, there is nothing to do.
+ *
+ * Context: may sleep until the connection is closed.
+ */
+static inline void xprt_rdma_request_retire(struct xprt_rdma_request *request)
+{
+	if (request->ep)
+		xprt_rdma_retire_on_wire(request);
+}
 
 /* call.c */
 int xprt_rdma_call_send(struct rpc_rqst *rqst);
@@ -343,7 +363,7 @@ void *xprt_rdma_copy_octets(void *to, const struct xdr_buf *from);
 void xprt_rdma_reply_received(struct xprt_rdma_endpoint *ep,
 			      struct rpcrdma_recv *recv);
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request);
-void xprt_rdma_reply_find_unmatched(struct xprt_rdma_request *request);
+bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
 
 /* callback.c */

@@ -241,12 +241,19 @@ void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 		xprt_rdma_reply_give_up(request);
 }
 
-/*
- * RFC 8797 section 4.1 has the server choose among the handles of this RPC.
- * Any other that it invalidates breaks some other RPC, or the protocol.
+/**
+ * xprt_rdma_reply_take_invalidated - give back what a Reply has invalidated
+ * @request: the request that the Reply answers
+ * @handle: the handle that the server invalidated
+ *
+ * RFC 8797 section 4.1: the server chooses among the handles of this RPC. Any other
+ * handle belongs to another RPC, or to none.
+ *
+ * Context: ->received, or @request is in ep->awaiting_reply and awaiting_lock is held.
+ * Return: true if the handle is of one of @request's registrations, which has gone
+ * back to the connection.
  */
-static bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request,
-					     u32 handle)
+bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
 {
 	struct rpcrdma_mr *mr;
 
@@ -258,92 +265,6 @@ static bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request,
 		return true;
 	}
 	return false;
-}
-
-/*
- * Once the request invalidates its registrations itself, they are left alone.
- * Caller holds awaiting_lock.
- */
-static void
-xprt_rdma_reply_answered(struct xprt_rdma_request *request,
-			 const struct xprt_rdma_unmatched_reply *unmatched)
-{
-	request->answered = true;
-	if (!test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state))
-		return;
-	if (unmatched->invalidated &&
-	    !xprt_rdma_reply_take_invalidated(request, unmatched->handle))
-		rpcrdma_conn_close(request->ep->conn, -EPROTO);
-	clear_and_wake_up_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
-}
-
-/*
- * The server is done with the Call of a task that is gone: other RPCs may have
- * its handles. Caller holds awaiting_lock. Return: whether there are any.
- */
-static bool xprt_rdma_reply_free_orphaned_mrs(struct xprt_rdma_endpoint *ep,
-					      __be32 xid)
-{
-	struct rpcrdma_mr *mr, *next;
-	bool found = false;
-
-	list_for_each_entry_safe(mr, next, &ep->orphaned_mrs, list) {
-		if (mr->tag != (__force u32)xid)
-			continue;
-		list_del(&mr->list);
-		rpcrdma_mr_put(mr);
-		found = true;
-	}
-	return found;
-}
-
-/*
- * A task that was killed is still to be told what its Reply has invalidated:
- * see xprt_rdma_request_retire(). If it is on its way there, its request keeps
- * that until it asks.
- */
-static void xprt_rdma_reply_unmatched(struct xprt_rdma_endpoint *ep,
-				      const struct rpcrdma_recv *recv,
-				      __be32 xid)
-{
-	const struct xprt_rdma_unmatched_reply unmatched = {
-		.xid = xid,
-		.invalidated = recv->invalidated,
-		.handle = recv->inv_handle,
-		.arrived = ktime_get(),
-	};
-	struct xprt_rdma_request *request;
-
-	spin_lock(&ep->awaiting_lock);
-	list_for_each_entry(request, &ep->awaiting_reply, list) {
-		if (request->rqst.rq_xid != xid)
-			continue;
-		xprt_rdma_reply_answered(request, &unmatched);
-		goto out;
-	}
-	if (!xprt_rdma_reply_free_orphaned_mrs(ep, xid))
-		xprt_rdma_slots_note_unmatched(ep->client, ep, &unmatched);
-out:
-	spin_unlock(&ep->awaiting_lock);
-}
-
-/**
- * xprt_rdma_reply_find_unmatched - wait no longer if the Reply has come already
- * @request: on the wire, but no longer found by its XID
- *
- * What came before the Call was sent has nothing to do with its handles.
- *
- * Context: the endpoint's awaiting_lock is held.
- */
-void xprt_rdma_reply_find_unmatched(struct xprt_rdma_request *request)
-{
-	const struct xprt_rdma_unmatched_reply *unmatched = &request->unmatched;
-
-	lockdep_assert_held(&request->ep->awaiting_lock);
-
-	if (unmatched->xid == request->rqst.rq_xid &&
-	    ktime_after(unmatched->arrived, request->rqst.rq_xtime))
-		xprt_rdma_reply_answered(request, unmatched);
 }
 
 /* Match the Reply */
@@ -472,7 +393,7 @@ void xprt_rdma_reply_received(struct xprt_rdma_endpoint *ep,
 	request = xprt_rdma_reply_match(ep, msg->xid);
 	if (!request) {
 		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
-		xprt_rdma_reply_unmatched(ep, recv, msg->xid);
+		xprt_rdma_retire_unmatched(ep, recv, msg->xid);
 		xprt_rdma_credits_conclude(&ep->credits);
 		rpcrdma_recv_put(recv);
 		xprt_rdma_ep_credit_back(ep);

@@ -71,7 +71,7 @@ static bool is_awaited(struct wire *wire, unsigned int i)
 
 	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 	spin_lock(&wire->ep->awaiting_lock);
-	xprt_rdma_reply_find_unmatched(request);
+	xprt_rdma_retire_find_unmatched(request);
 	spin_unlock(&wire->ep->awaiting_lock);
 	return test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 }
