@@ -438,7 +438,7 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 		xprt_rdma_ep_put(ep);
 		clear_bit(XPRT_RDMA_GATHERING, &request->state);
 	} else {
-		/* Pairs with the one in xprt_rdma_reply_match(). */
+		/* Pairs with the one in xprt_rdma_receive_match(). */
 		smp_store_release(&request->posted, true);
 	}
 	clear_and_wake_up_bit(XPRT_RDMA_POSTING, &request->state);

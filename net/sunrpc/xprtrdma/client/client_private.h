@@ -4,10 +4,11 @@
  *
  * An RPC, from its slot to its Reply
  *
- *	slot.c		call.c			    reply.c	      slot.c
- *	slot, buffers ->  build, register, post ... match, invalidate ->  retire
- *				|			|	      and reuse
- *			  takes a credit	   gives it back
+ *	slot.c		slot and buffers
+ *	call.c		choose the form, take a credit, register, post
+ *	receive.c	decode the Reply, match it with the Call
+ *	reply.c		invalidate, place, give the credit back, complete
+ *	retire.c	instead, if the task ends or starts again without a Reply
  *
  * While a request is on the wire its endpoint has it: request->ep is set. That
  * ends either when its Reply is complete (reply.c) or, if its task goes away
@@ -359,9 +360,11 @@ static inline void xprt_rdma_request_retire(struct xprt_rdma_request *request)
 int xprt_rdma_call_send(struct rpc_rqst *rqst);
 void *xprt_rdma_copy_octets(void *to, const struct xdr_buf *from);
 
+/* receive.c */
+void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
+
 /* reply.c */
-void xprt_rdma_reply_received(struct xprt_rdma_endpoint *ep,
-			      struct rpcrdma_recv *recv);
+void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv);
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request);
 bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);

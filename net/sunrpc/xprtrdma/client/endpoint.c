@@ -16,7 +16,6 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "../trace.h"
 #include "client_private.h"
 
 /*
@@ -160,17 +159,6 @@ void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep)
 	xprt_write_space(&ep->client->xprt);
 }
 
-/*
- * Some RPC may not get its Reply, and sunrpc sends no second Call by the same
- * connection where the protocol forbids it: see xprt_rdma_client_timer().
- */
-static void xprt_rdma_ep_dropped(struct xprt_rdma_endpoint *ep, bool backward)
-{
-	WRITE_ONCE(ep->client->reply_lost, true);
-	if (xprt_rdma_credits_freed_by(&ep->reply, backward))
-		xprt_rdma_ep_credit_back(ep);
-}
-
 static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
@@ -191,38 +179,6 @@ static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 	spin_unlock(&xprt->transport_lock);
 	ep->established = true;
 	complete_all(&ep->ready);
-}
-
-static void xprt_rdma_ep_received(struct rpcrdma_conn *conn,
-				  struct rpcrdma_recv *recv)
-{
-	struct xprt_rdma_endpoint *ep = conn->role;
-	struct rpcrdma_message *msg = &ep->reply;
-	bool backward = conn->config.backward_credits;
-	enum rpcrdma_verdict verdict;
-
-	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len,
-				      RPCRDMA_REQUESTER, backward);
-	if (verdict == RPCRDMA_USE) {
-		if (msg->direction == RPCRDMA_REPLY)
-			xprt_rdma_reply_received(ep, recv);
-		else
-			xprt_rdma_backward_received(ep, recv);
-		return;
-	}
-
-	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
-	ep->client->stats.bad_replies++;
-	rpcrdma_recv_put(recv);
-	if (verdict == RPCRDMA_DROP) {
-		xprt_rdma_ep_dropped(ep, backward);
-	} else if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
-		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
-		/* Of another version nobody knows whether it was a Reply. */
-		WRITE_ONCE(ep->client->reply_lost, true);
-	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
-		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
-	}
 }
 
 static void xprt_rdma_ep_writable(struct rpcrdma_conn *conn)
@@ -262,7 +218,7 @@ static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 
 static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
 	.established	= xprt_rdma_ep_established,
-	.received	= xprt_rdma_ep_received,
+	.received	= xprt_rdma_received,
 	.writable	= xprt_rdma_ep_writable,
 	.wedged		= xprt_rdma_ep_wedged,
 	.closed		= xprt_rdma_ep_closed,

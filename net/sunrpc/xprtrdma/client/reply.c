@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Match a Reply with its Call, take the memory back from the server, put the
- * Reply where its task expects it, and complete the RPC.
+ * What is done with a Reply that has been matched with its Call: take the memory
+ * back from the server, place the Reply where its task expects it, complete the RPC.
  *
- *	xprt_rdma_reply_received()	the header: what did the server do?
- *	  xprt_rdma_reply_proceed()	its Send is done: invalidate the rest
- *	    xprt_rdma_reply_finish()	nobody else can touch the memory
+ *	xprt_rdma_reply_matched()	take what the server has invalidated
+ *	  xprt_rdma_reply_proceed()	the Call's Send is done: invalidate the rest
+ *	    xprt_rdma_reply_finish()	nobody else can reach the memory: place, complete
  *
  * The request is pinned from the first to the last step.
  */
 #include <linux/highmem.h>
 #include <linux/sunrpc/msg_prot.h>
 
-#include "../trace.h"
 #include "client_private.h"
 #include "page_frag.h"
 
@@ -267,150 +266,28 @@ bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 han
 	return false;
 }
 
-/* Match the Reply */
-
-static struct xprt_rdma_request *
-xprt_rdma_reply_match(struct xprt_rdma_endpoint *ep, __be32 xid)
-{
-	struct rpc_xprt *xprt = &ep->client->xprt;
-	struct xprt_rdma_request *request = NULL;
-	struct rpc_rqst *rqst;
-
-	spin_lock(&xprt->queue_lock);
-	rqst = xprt_lookup_rqst(xprt, xid);
-	if (rqst) {
-		request = xprt_rdma_request_of(rqst);
-		/* Pairs with the release in xprt_rdma_call_post(). */
-		if (smp_load_acquire(&request->ep) == ep && !request->replied)
-			xprt_pin_rqst(rqst);
-		else
-			request = NULL;
-	}
-	spin_unlock(&xprt->queue_lock);
-	if (!request)
-		return NULL;
-
-	wait_on_bit(&request->state, XPRT_RDMA_POSTING, TASK_UNINTERRUPTIBLE);
-	/* Not the next attempt to post it, which may have begun meanwhile */
-	if (request->ep == ep && smp_load_acquire(&request->posted)) {
-		request->replied = true;
-		return request;
-	}
-	spin_lock(&xprt->queue_lock);
-	xprt_unpin_rqst(rqst);
-	spin_unlock(&xprt->queue_lock);
-	return NULL;
-}
-
-/*
- * What comes back must be what was offered, filled without holes from its
- * first segment on (RFC 8166 section 3.4.6).
- */
-static bool
-xprt_rdma_reply_chunk_was_offered(const struct xprt_rdma_request *request,
-				  const struct rpcrdma_message *msg,
-				  const struct rpcrdma_chunk *chunk)
-{
-	const struct rpcrdma_segment *segment;
-	struct rpcrdma_mr *mr = request->reply_mr;
-	bool full = true;
-	unsigned int i;
-
-	if (chunk->count > request->reply_segments)
-		return false;
-	segment = rpcrdma_chunk_segments(msg, chunk);
-	for (i = 0; i < chunk->count; i++, segment++) {
-		if (segment->handle != mr->segment.handle ||
-		    segment->offset != mr->segment.offset ||
-		    segment->length > (full ? mr->segment.length : 0))
-			return false;
-		full = segment->length == mr->segment.length;
-		mr = list_next_entry(mr, list);
-	}
-	return true;
-}
-
-static bool
-xprt_rdma_reply_chunks_were_offered(const struct xprt_rdma_request *request,
-				    const struct rpcrdma_message *msg)
-{
-	if (msg->num_writes) {
-		if (msg->num_writes > 1 ||
-		    request->form.reply != XPRT_RDMA_REPLY_WRITE_CHUNK ||
-		    !xprt_rdma_reply_chunk_was_offered(request, msg,
-						       &msg->write[0]))
-			return false;
-	}
-	if (msg->has_reply_chunk) {
-		if (request->form.reply != XPRT_RDMA_REPLY_CHUNK ||
-		    !xprt_rdma_reply_chunk_was_offered(request, msg,
-						       &msg->reply_chunk))
-			return false;
-	}
-	return true;
-}
-
-/* Note what the header says. Return: 0 or what the RPC is to fail with. */
-static int xprt_rdma_reply_parse(struct xprt_rdma_request *request,
-				 const struct rpcrdma_message *msg,
-				 const struct rpcrdma_recv *recv)
-{
-	request->payload = NULL;
-	request->payload_len = 0;
-	request->written = 0;
-	if (msg->proc == RPCRDMA_ERROR ||
-	    !xprt_rdma_reply_chunks_were_offered(request, msg))
-		return -EIO;
-
-	if (msg->proc == RPCRDMA_NOMSG) {
-		request->written = msg->reply_chunk.written;
-		return 0;
-	}
-	if (msg->has_reply_chunk && msg->reply_chunk.written)
-		return -EIO;
-	request->payload = recv->data + msg->header_len;
-	request->payload_len = msg->payload_len;
-	if (msg->num_writes)
-		request->written = msg->write[0].written;
-	return 0;
-}
-
 /**
- * xprt_rdma_reply_received - take a Reply, or an RDMA_ERROR
- * @ep: where it arrived; @ep->reply is its header
- * @recv: the message
+ * xprt_rdma_reply_matched - process a Reply that has been matched with its Call
+ * @request: the request, pinned; says what the header of the Reply says
+ * @recv: the message, from now on the request's
+ *
+ * If the device is still gathering the Call's pages, xprt_rdma_reply_proceed() is
+ * called when it is done.
  *
  * Context: ->received.
  */
-void xprt_rdma_reply_received(struct xprt_rdma_endpoint *ep,
-			      struct rpcrdma_recv *recv)
+void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv)
 {
-	struct rpcrdma_message *msg = &ep->reply;
-	struct xprt_rdma_request *request;
-
-	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
-	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->config.credits));
-	request = xprt_rdma_reply_match(ep, msg->xid);
-	if (!request) {
-		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
-		xprt_rdma_retire_unmatched(ep, recv, msg->xid);
-		xprt_rdma_credits_conclude(&ep->credits);
-		rpcrdma_recv_put(recv);
-		xprt_rdma_ep_credit_back(ep);
-		return;
-	}
+	struct xprt_rdma_endpoint *ep = request->ep;
 
 	request->recv = recv;
-	request->error = xprt_rdma_reply_parse(request, msg, recv);
 	if (recv->invalidated &&
 	    !xprt_rdma_reply_take_invalidated(request, recv->inv_handle)) {
 		rpcrdma_conn_close(ep->conn, -EPROTO);
 		xprt_rdma_reply_give_up(request);
-		return;
-	}
-	if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
+	} else if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
 		ep->client->stats.waits_for_send++;
-		return;
+	} else {
+		xprt_rdma_reply_proceed(request);
 	}
-	xprt_rdma_reply_proceed(request);
 }
