@@ -31,6 +31,8 @@ static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 	__be32 *p = head->iov_base;
 	int len = sizeof(*p);
 
+	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
+
 	if (head->iov_len >= XPRT_RDMA_DENIAL_LEN) {
 		*p++ = rqst->rq_xid;
 		*p++ = rpc_reply;

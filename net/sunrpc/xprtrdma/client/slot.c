@@ -36,8 +36,9 @@ xprt_rdma_slot_take_idle(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request;
 
-	request = list_first_entry_or_null(&client->idle,
-					   struct xprt_rdma_request, list);
+	lockdep_assert_held(&client->xprt.reserve_lock);
+
+	request = list_first_entry_or_null(&client->idle, struct xprt_rdma_request, list);
 	if (request)
 		list_del(&request->list);
 	return request;
@@ -197,6 +198,8 @@ void xprt_rdma_slots_note_unmatched(struct xprt_rdma_client *client,
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct xprt_rdma_request *request;
+
+	lockdep_assert_held(&ep->awaiting_lock);
 
 	spin_lock(&xprt->reserve_lock);
 	list_for_each_entry(request, &client->slots, all) {

@@ -170,11 +170,11 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 		xprt_force_disconnect(xprt);
 }
 
-/* sunrpc holds queue_lock. */
 static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 {
-	struct xprt_rdma_request *request =
-		xprt_rdma_request_of(task->tk_rqstp);
+	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
+
+	lockdep_assert_held(&request->rqst.rq_xprt->queue_lock);
 
 	xprt_wait_for_reply_request_def(task);
 	if (request->overdue && request->ep)
