@@ -2,7 +2,6 @@
 /*
  * Choose how a Call travels, build its chunks, and post all of it at once.
  */
-#include <linux/highmem.h>
 #include <linux/sunrpc/auth.h>
 
 #include "../trace.h"
@@ -252,50 +251,15 @@ static int xprt_rdma_call_build_reply_chunk(struct xprt_rdma_builder *b)
 
 /* Payload */
 
-static int xprt_rdma_call_copy_frag(void *context, struct page *page,
-				    unsigned int offset, unsigned int len)
+/* The data item is in a chunk of its own, with its padding. Return: octets copied. */
+static u32 xprt_rdma_call_copy_around_pages(void *to, const struct xdr_buf *from)
 {
-	void **to = context;
+	const struct kvec *head = &from->head[0], *tail = &from->tail[0];
+	size_t pad = min_t(size_t, xdr_pad_size(from->page_len), tail->iov_len);
 
-	memcpy_from_page(*to, page, offset, len);
-	*to += len;
-	return 0;
-}
-
-static void *xprt_rdma_call_copy_kvec(void *to, const struct kvec *from)
-{
-	memcpy(to, from->iov_base, from->iov_len);
-	return to + from->iov_len;
-}
-
-/**
- * xprt_rdma_copy_octets - copy an RPC message
- * @to: has room for it
- * @from: the message
- *
- * Return: the first octet behind the copy.
- */
-void *xprt_rdma_copy_octets(void *to, const struct xdr_buf *from)
-{
-	to = xprt_rdma_call_copy_kvec(to, &from->head[0]);
-	xprt_rdma_page_frags_in_pages(from, from->page_len,
-				      xprt_rdma_call_copy_frag, &to);
-	return xprt_rdma_call_copy_kvec(to, &from->tail[0]);
-}
-
-/* The data item has its own chunk, which takes its padding along. */
-static void *xprt_rdma_call_copy_around_pages(void *to,
-					      const struct xdr_buf *from)
-{
-	size_t pad = min_t(size_t, xdr_pad_size(from->page_len),
-			   from->tail[0].iov_len);
-	struct kvec tail = {
-		.iov_base = from->tail[0].iov_base + pad,
-		.iov_len = from->tail[0].iov_len - pad,
-	};
-
-	to = xprt_rdma_call_copy_kvec(to, &from->head[0]);
-	return xprt_rdma_call_copy_kvec(to, &tail);
+	memcpy(to, head->iov_base, head->iov_len);
+	memcpy(to + head->iov_len, tail->iov_base + pad, tail->iov_len - pad);
+	return head->iov_len + tail->iov_len - pad;
 }
 
 static unsigned int xprt_rdma_call_count_frags(unsigned int offset, size_t len)
@@ -345,7 +309,8 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
 	const struct xprt_rdma_form *form = &b->request->form;
 	struct rpcrdma_send *send = b->send;
-	void *start = send->data + header_len, *end = start;
+	void *start = send->data + header_len;
+	u32 copied = 0;
 	int ret = 0;
 
 	if (header_len + form->inline_len >
@@ -353,16 +318,18 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 		return -EMSGSIZE;
 
 	if (gather) {
-		end = xprt_rdma_call_copy_kvec(start, &call->head[0]);
+		copied = call->head[0].iov_len;
+		memcpy(start, call->head[0].iov_base, copied);
 		ret = xprt_rdma_call_gather_pages(b, call);
 	} else if (form->call == XPRT_RDMA_CALL_INLINE) {
-		end = xprt_rdma_copy_octets(start, call);
+		copied = form->inline_len;
+		ret = read_bytes_from_xdr_buf(call, 0, start, copied);
 	} else if (form->call == XPRT_RDMA_CALL_READ_CHUNK) {
-		end = xprt_rdma_call_copy_around_pages(start, call);
+		copied = xprt_rdma_call_copy_around_pages(start, call);
 	}
-	send->len = end - (void *)send->data;
+	send->len = header_len + copied;
 	b->len = header_len + form->inline_len;
-	b->ep->client->stats.pullup += end - start;
+	b->ep->client->stats.pullup += copied;
 	return ret;
 }
 

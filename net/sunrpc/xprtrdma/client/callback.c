@@ -341,6 +341,7 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
 {
 	struct xprt_rdma_backward *backward =
 		container_of(rqst, struct xprt_rdma_backward, rqst);
+	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	struct rpcrdma_message *msg = &ep->call;
 	struct rpcrdma_send *send;
 	int ret;
@@ -356,13 +357,14 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto put;
-	if (ret + rqst->rq_snd_buf.len >
-	    min(send->size, ep->conn->agreement.call_threshold)) {
+	if (ret + buf->len > min(send->size, ep->conn->agreement.call_threshold)) {
 		ret = -EMSGSIZE;
 		goto put;
 	}
-	xprt_rdma_copy_octets(send->data + ret, &rqst->rq_snd_buf);
-	send->len = ret + rqst->rq_snd_buf.len;
+	send->len = ret + buf->len;
+	ret = read_bytes_from_xdr_buf(buf, 0, send->data + ret, buf->len);
+	if (ret)
+		goto put;
 	send->work.done = rpcrdma_send_done;
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_reply_form(ep->conn, msg, send->len, true);

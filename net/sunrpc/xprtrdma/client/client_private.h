@@ -358,7 +358,6 @@ static inline void xprt_rdma_request_retire(struct xprt_rdma_request *request)
 
 /* call.c */
 int xprt_rdma_call_send(struct rpc_rqst *rqst);
-void *xprt_rdma_copy_octets(void *to, const struct xdr_buf *from);
 
 /* receive.c */
 void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
