@@ -21,7 +21,7 @@
  * @bounced: a piece shorter than a page needs a segment of its own
  *
  * Context: any.
- * Return: the number of segments, at most.
+ * Return: the number of segments.
  */
 u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced)
 {

@@ -35,7 +35,7 @@ enum xprt_rdma_reply_form {
  * @write_segments: segments of a Write chunk for the Reply's pages
  * @reply_segments: segments of a Reply chunk
  *
- * Lives on the stack of who asks.
+ * On the stack of the caller.
  */
 struct xprt_rdma_sizes {
 	u32 call_len;

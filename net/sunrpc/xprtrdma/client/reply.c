@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What is done with a Reply that has been matched with its Call: take the memory
- * back from the server, place the Reply where its task expects it, complete the RPC.
+ * Process a Reply that has been matched with its Call: take the memory back from the
+ * server, place the Reply where its task expects it, complete the RPC.
  *
- *	xprt_rdma_reply_matched()	take what the server has invalidated
- *	  xprt_rdma_reply_proceed()	the Call's Send is done: invalidate the rest
- *	    xprt_rdma_reply_finish()	nobody else can reach the memory: place, complete
+ *	xprt_rdma_reply_matched()	the server may have invalidated one handle
+ *	  xprt_rdma_reply_proceed()	the Call's Send is done: invalidate the other handles
+ *	    xprt_rdma_reply_finish()	nobody else can reach the memory: place and complete
  *
  * The request is pinned from the first to the last step.
  */
@@ -15,14 +15,12 @@
 #include "client_private.h"
 #include "page_frag.h"
 
-/* Enough of a Reply that says that the server denied the Call: RPC_MISMATCH */
+/* Octets of a Reply that denies the Call, up to RPC_MISMATCH */
 #define XPRT_RDMA_DENIAL_LEN	16
 
-/* Complete the RPC */
-
 /*
- * A task asleep can be told why it fails. One that is still on its way to bed
- * would lose that, so it finds a Reply that sunrpc takes for final.
+ * If the task sleeps, it gets the error as its status. If it does not sleep yet, the
+ * status would be lost, so it also gets a Reply that sunrpc takes as final.
  */
 static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 {
@@ -46,9 +44,11 @@ static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 }
 
 /**
- * xprt_rdma_rpc_fail - end an RPC that cannot be sent
- * @rqst: pinned, and not on the wire
+ * xprt_rdma_rpc_fail - fail an RPC that cannot be sent
+ * @rqst: its request, pinned and not on the wire
  * @error: negative errno
+ *
+ * Context: takes queue_lock.
  */
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error)
 {
@@ -68,15 +68,14 @@ static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
 	xprt_rdma_ep_credit_back(ep);
 }
 
-static void xprt_rdma_reply_complete(struct xprt_rdma_request *request,
-				     int copied)
+static void xprt_rdma_reply_complete(struct xprt_rdma_request *request, int copied)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 	struct rpc_rqst *rqst = &request->rqst;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	spin_lock(&xprt->queue_lock);
-	/* xprt_rdma_client_timer() sees this and the Reply, or neither. */
+	/* Under the lock: xprt_rdma_client_timer() sees both this and the Reply, or neither. */
 	request->ep = NULL;
 	if (copied < 0) {
 		xprt_rdma_rpc_fail_locked(rqst, copied);
@@ -90,8 +89,8 @@ static void xprt_rdma_reply_complete(struct xprt_rdma_request *request,
 }
 
 /*
- * The connection breaks, and the server may yet reach the memory. The task is
- * to send its Call anew once it is closed.
+ * The connection breaks, and the server may reach the memory until it is closed. Then
+ * the task sends its Call again.
  */
 static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 {
@@ -104,8 +103,6 @@ static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 	xprt_unpin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
 }
-
-/* Place the Reply */
 
 static const void *xprt_rdma_reply_scatter_kvec(const struct kvec *to,
 						const void *from, u32 *len)
@@ -127,9 +124,8 @@ static int xprt_rdma_reply_scatter_frag(void *context, struct page *page,
 	return 0;
 }
 
-/* All of it is inline, even if the server could have used a chunk. */
-static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request,
-					u32 len)
+/* All of it is inline, even if a chunk was offered. */
+static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request, u32 len)
 {
 	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
 	const void *from = request->payload;
@@ -139,8 +135,7 @@ static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request,
 		return -EIO;
 	from = xprt_rdma_reply_scatter_kvec(&buf->head[0], from, &left);
 	part = min(left, buf->page_len);
-	xprt_rdma_page_frags_in_pages(buf, part, xprt_rdma_reply_scatter_frag,
-				      &from);
+	xprt_rdma_page_frags_in_pages(buf, part, xprt_rdma_reply_scatter_frag, &from);
 	left -= part;
 	xprt_rdma_reply_scatter_kvec(&buf->tail[0], from, &left);
 	return left ? -EIO : len;
@@ -154,16 +149,14 @@ static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
 }
 
 /*
- * The data item is in the pages. It is the last of the Reply, so what is inline
- * belongs into the head, the end of which sunrpc could only estimate before.
+ * The data item is in the pages, and is the last item of the Reply. So all that is
+ * inline belongs into the head. sunrpc has only estimated where the head ends.
  */
-static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request,
-					     u32 len)
+static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request, u32 len)
 {
 	struct rpc_rqst *rqst = &request->rqst;
 
-	if (len > rqst->rq_rcvsize ||
-	    rqst->rq_rcv_buf.head[0].iov_base != rqst->rq_rbuffer)
+	if (len > rqst->rq_rcvsize || rqst->rq_rcv_buf.head[0].iov_base != rqst->rq_rbuffer)
 		return -EIO;
 	memcpy(rqst->rq_rbuffer, request->payload, len);
 	xprt_rdma_reply_set_head(&rqst->rq_rcv_buf, len);
@@ -171,7 +164,7 @@ static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request,
 	return len + xdr_align_size(request->written);
 }
 
-/* The Reply chunk was made of head, pages and tail: all of it is in place. */
+/* The Reply chunk consists of head, pages and tail, so all octets are in place. */
 static int xprt_rdma_reply_check_long(const struct xprt_rdma_request *request)
 {
 	const struct kvec *head = &request->rqst.rq_rcv_buf.head[0];
@@ -209,8 +202,6 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 	xprt_rdma_reply_complete(request, copied);
 }
 
-/* Take back the memory */
-
 static void xprt_rdma_reply_invalidated(struct rpcrdma_work *work, int status)
 {
 	struct xprt_rdma_request *request =
@@ -225,11 +216,11 @@ static void xprt_rdma_reply_invalidated(struct rpcrdma_work *work, int status)
 }
 
 /**
- * xprt_rdma_reply_proceed - go on with a Reply when the Send of its Call is done
- * @request: the request, replied to
+ * xprt_rdma_reply_proceed - process a Reply when the Send of its Call is done
+ * @request: the request, matched with its Reply
  *
- * RFC 8166 section 4.4.1: the RPC is complete only when the server cannot reach
- * its memory any more.
+ * The RPC is complete only when the server cannot reach its memory any more (RFC 8166
+ * section 4.4.1).
  *
  * Context: ->received or ->done.
  */
@@ -237,8 +228,7 @@ void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 {
 	if (list_empty(&request->invalidation.mrs))
 		xprt_rdma_reply_finish(request);
-	else if (xprt_rdma_request_invalidate(request,
-					      xprt_rdma_reply_invalidated))
+	else if (xprt_rdma_request_invalidate(request, xprt_rdma_reply_invalidated))
 		xprt_rdma_reply_give_up(request);
 }
 
@@ -270,11 +260,11 @@ bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 han
 
 /**
  * xprt_rdma_reply_matched - process a Reply that has been matched with its Call
- * @request: the request, pinned; says what the header of the Reply says
- * @recv: the message, from now on the request's
+ * @request: the request, pinned; xprt_rdma_received() has noted what the header says
+ * @recv: the message, which the request owns from now on
  *
- * If the device is still gathering the Call's pages, xprt_rdma_reply_proceed() is
- * called when it is done.
+ * If the device still gathers the Call's pages, xprt_rdma_reply_proceed() is called
+ * when that is done.
  *
  * Context: ->received.
  */
