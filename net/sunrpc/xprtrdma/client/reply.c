@@ -19,8 +19,8 @@
 #define XPRT_RDMA_DENIAL_LEN	16
 
 /*
- * If the task sleeps, it gets the error as its status. If it does not sleep yet, the
- * status would be lost, so it also gets a Reply that sunrpc takes as final.
+ * A task that sleeps gets the error as its status. A task that does not sleep yet would
+ * lose the status, so it finds a Reply that sunrpc takes as final.
  */
 static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 {

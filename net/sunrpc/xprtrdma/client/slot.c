@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Slots: who may have one, and the buffers that stay with them.
+ * Slots: which tasks may have one, and the buffers that stay with them.
  */
 #include <linux/highmem.h>
 #include <linux/slab.h>
@@ -8,7 +8,7 @@
 #include "client_private.h"
 #include "page_frag.h"
 
-/* Buffers grow in such steps, so that they soon fit whatever RPC comes. */
+/* Buffers grow to multiples of so many octets, so that they soon fit every RPC. */
 #define XPRT_RDMA_BUFFER_STEP	512
 
 static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
@@ -31,8 +31,7 @@ static void xprt_rdma_slot_add(struct xprt_rdma_client *client,
 	client->xprt.stat.max_slots = client->xprt.num_reqs;
 }
 
-static struct xprt_rdma_request *
-xprt_rdma_slot_take_idle(struct xprt_rdma_client *client)
+static struct xprt_rdma_request *xprt_rdma_slot_take_idle(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request;
 
@@ -45,12 +44,12 @@ xprt_rdma_slot_take_idle(struct xprt_rdma_client *client)
 }
 
 /**
- * xprt_rdma_slots_create - start with one slot
+ * xprt_rdma_slots_create - make the first slot
  * @client: the new client
  *
- * One that cannot fail to be there lets RPCs proceed, one after the other,
- * when memory is so short that there can be no more.
+ * One slot always exists, so that RPCs proceed one by one when memory is short.
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int xprt_rdma_slots_create(struct xprt_rdma_client *client)
@@ -75,8 +74,8 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 }
 
 /**
- * xprt_rdma_slots_destroy - free all slots, none of which is in use
- * @client: the client
+ * xprt_rdma_slots_destroy - free all slots
+ * @client: the client, which has no slot in use and no users
  */
 void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 {
@@ -93,7 +92,9 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 /**
  * xprt_rdma_slot_alloc - the rpc_xprt_ops's alloc_slot
  * @xprt: the transport
- * @task: gets a slot, or waits on the backlog for one to come free
+ * @task: gets a slot, or waits on the backlog until one is free
+ *
+ * Sets the task's status: 0, -EAGAIN if it waits, or -ENOMEM.
  */
 void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -116,7 +117,7 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 		if (request)
 			xprt_rdma_slot_add(client, request);
 		else
-			/* Only slots in use wake the backlog as they end. */
+			/* Do not use the backlog: only freeing a slot that is in use wakes it. */
 			request = xprt_rdma_slot_take_idle(client);
 	}
 	if (!request)
@@ -130,7 +131,7 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 /**
  * xprt_rdma_slot_free - the rpc_xprt_ops's free_slot
  * @xprt: the transport
- * @rqst: its slot goes to whoever waits first
+ * @rqst: the slot, which the first task on the backlog gets
  */
 void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
@@ -138,8 +139,7 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
 	spin_lock(&xprt->reserve_lock);
-	if (client->in_use > client->limit ||
-	    !xprt_wake_up_backlog(xprt, rqst)) {
+	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
 		memset(rqst, 0, sizeof(*rqst));
 		list_add(&request->list, &client->idle);
 		client->in_use--;
@@ -148,11 +148,14 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 }
 
 /**
- * xprt_rdma_slots_limit - follow the credits
+ * xprt_rdma_slots_limit - adapt the number of slots to the credits
  * @client: the client
  * @credits: the credits of its connection, which have just changed
  *
- * A lower limit takes effect as slots come free.
+ * A higher limit wakes tasks on the backlog. A lower one takes effect when slots are
+ * freed.
+ *
+ * Context: does not sleep.
  */
 void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 			   const struct xprt_rdma_credits *credits)
@@ -161,10 +164,9 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 	struct xprt_rdma_request *request;
 
 	spin_lock(&xprt->reserve_lock);
-	/* Who comes last sees what the others have changed. */
+	/* Under the lock: the last caller sees what all others have changed. */
 	client->limit = min(xprt_rdma_credits_slots(credits), xprt->max_reqs);
-	while (client->in_use < client->limit &&
-	       test_bit(XPRT_CONGESTED, &xprt->state)) {
+	while (client->in_use < client->limit && test_bit(XPRT_CONGESTED, &xprt->state)) {
 		request = xprt_rdma_slot_take_idle(client);
 		if (!request) {
 			request = xprt_rdma_slot_new(GFP_NOWAIT | __GFP_NOWARN);
@@ -182,13 +184,13 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 }
 
 /**
- * xprt_rdma_slots_note_unmatched - keep a Reply for a task that is going
+ * xprt_rdma_slots_note_unmatched - note a Reply for a task that is ending
  * @client: the client
- * @ep: where it arrived
+ * @ep: where the Reply arrived
  * @unmatched: the Reply
  *
- * The task cannot be found by its XID any more, but its request is still on the
- * wire. Mostly there is none: it has gone.
+ * sunrpc does not find the task by its XID any more, but its request may still be on
+ * the wire. Mostly there is no such request: the task has gone.
  *
  * Context: @ep's awaiting_lock is held.
  */
@@ -212,9 +214,8 @@ void xprt_rdma_slots_note_unmatched(struct xprt_rdma_client *client,
 	spin_unlock(&xprt->reserve_lock);
 }
 
-/* Zeroed, for only the server knows how much of a Reply it has written. */
-static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size,
-				  gfp_t gfp)
+/* Zeroed: only the server knows how much of a Reply it has written. */
+static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size, gfp_t gfp)
 {
 	if (buffer->size < size) {
 		size = round_up(size, XPRT_RDMA_BUFFER_STEP);
@@ -227,7 +228,7 @@ static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size,
 
 /**
  * xprt_rdma_buffers_alloc - the rpc_xprt_ops's buf_alloc
- * @task: gets rq_buffer and rq_rbuffer
+ * @task: the task, whose slot gets rq_buffer and rq_rbuffer
  *
  * Return: 0 or -ENOMEM.
  */
@@ -237,10 +238,8 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 	gfp_t gfp = rpc_task_gfp_mask();
 
-	if (!xprt_rdma_buffer_get(&request->call_buffer, rqst->rq_callsize,
-				  gfp) ||
-	    !xprt_rdma_buffer_get(&request->reply_buffer, rqst->rq_rcvsize,
-				  gfp))
+	if (!xprt_rdma_buffer_get(&request->call_buffer, rqst->rq_callsize, gfp) ||
+	    !xprt_rdma_buffer_get(&request->reply_buffer, rqst->rq_rcvsize, gfp))
 		return -ENOMEM;
 	rqst->rq_buffer = request->call_buffer.data;
 	rqst->rq_rbuffer = request->reply_buffer.data;
@@ -249,8 +248,12 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 
 /**
  * xprt_rdma_buffers_free - the rpc_xprt_ops's buf_free
- * @task: ends. Once this returns it may give back the memory that it sends
- *	from and receives to.
+ * @task: the task, which ends
+ *
+ * When this returns, nobody else can reach the memory that the task sends from and
+ * receives to, so the task may give it back.
+ *
+ * Context: may sleep until the connection is closed.
  */
 void xprt_rdma_buffers_free(struct rpc_task *task)
 {
@@ -261,7 +264,7 @@ void xprt_rdma_buffers_free(struct rpc_task *task)
 	rqst->rq_rbuffer = NULL;
 }
 
-/* The caller of such an RPC leaves it to the transport to find the pages. */
+/* For some RPCs the transport has to allocate the pages. */
 static int xprt_rdma_slot_fill_sparse_pages(struct xdr_buf *buf)
 {
 	unsigned int i, count;
@@ -286,21 +289,23 @@ static int xprt_rdma_slot_clear_if_fresh(void *context, struct page *page,
 }
 
 /*
- * How much it has written there is the server's word, too. What was in a page
- * before it came to hold a file must not be seen if that is not true; memory of
- * the reader's own may be. Not all of it: other RPCs may be filling the rest.
+ * The server says how much it has written into these pages, and that may be false. Then
+ * a reader would see what a page of the page cache held before. Such a page is not
+ * uptodate; pages that are uptodate, as in direct I/O, hold nothing that the reader may
+ * not see. Only the part that belongs to this RPC is cleared: other RPCs may be filling
+ * the rest.
  */
 static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
 {
 	if (!want_init_on_alloc(0))
 		xprt_rdma_page_frags_in_pages(buf, buf->page_len,
-					      xprt_rdma_slot_clear_if_fresh,
-					      NULL);
+					      xprt_rdma_slot_clear_if_fresh, NULL);
 }
 
 /*
- * To encrypt anew, RPCSEC_GSS first frees the pages with what it encrypted
- * before: too early for xprt_rdma_request_prepare() to take them off the wire.
+ * Before RPCSEC_GSS encrypts a Call again, it frees the pages that it encrypted into
+ * the first time. That comes before xprt_rdma_request_prepare(), so the request is
+ * retired here.
  */
 static void xprt_rdma_slot_release_snd_buf(struct rpc_rqst *rqst)
 {
@@ -322,13 +327,14 @@ static void xprt_rdma_slot_guard_snd_buf(struct rpc_rqst *rqst)
 
 /**
  * xprt_rdma_request_prepare - the rpc_xprt_ops's prepare_request
- * @rqst: encoded
- * @buf: its rq_rcv_buf, or its rq_snd_buf later
+ * @rqst: an encoded Call
+ * @buf: its rq_rcv_buf, or later its rq_snd_buf
  *
- * If it was encoded anew, it was so into the same memory. The last transmission
- * has to be over before there is another; what the server may still read of it
- * is the Call that is being repeated.
+ * A Call that is sent again has been encoded into the same memory. The last
+ * transmission has to end before the next one begins. Until then the server may read
+ * that memory, which holds the same Call.
  *
+ * Context: may sleep until the connection is closed.
  * Return: 0 or -ENOMEM, after which sunrpc tries again.
  */
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
@@ -340,8 +346,7 @@ int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	xprt_rdma_slot_guard_snd_buf(rqst);
 	if (buf != &rqst->rq_rcv_buf)
 		return 0;
-	if (buf->flags & XDRBUF_SPARSE_PAGES &&
-	    xprt_rdma_slot_fill_sparse_pages(buf))
+	if (buf->flags & XDRBUF_SPARSE_PAGES && xprt_rdma_slot_fill_sparse_pages(buf))
 		return -ENOMEM;
 	xprt_rdma_slot_clear_fresh_pages(buf);
 	return 0;
