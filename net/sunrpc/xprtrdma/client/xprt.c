@@ -106,8 +106,9 @@ static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
  * Whether a Call whose time-out is over needs another connection.
  *
  * The server may still answer it. So the Call must not be sent again on the same
- * connection: both would offer the same memory. If sunrpc never does that (NFSv4, whose
- * tasks have RPC_TASK_NO_RETRANS_TIMEOUT), the connection stays, except if
+ * connection: both would offer the same memory. sunrpc itself does not do that for tasks
+ * with RPC_TASK_NO_RETRANS_TIMEOUT, as NFSv4 has. For these the connection stays,
+ * except if
  *
  * - the Reply may have been discarded;
  * - the Reply has been processed: RPCSEC_GSS waits for another one if it cannot verify
