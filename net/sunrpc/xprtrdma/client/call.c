@@ -370,7 +370,7 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 	xprt_rdma_ep_get(ep);
 	xprt_rdma_credits_take(&ep->credits);
 	/*
-	 * Who reads request->ep sees XPRT_RDMA_POSTING and what was built. Pairs with the
+	 * A reader of request->ep sees XPRT_RDMA_POSTING and what was built. Pairs with the
 	 * acquire in xprt_rdma_receive_match().
 	 */
 	smp_store_release(&request->ep, ep);
@@ -447,7 +447,7 @@ static int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, struct rp
 /*
  * Without a credit, a Send, a registration or space in the send queue the transport
  * sets XPRT_WRITE_SPACE and waits. What was missing may have come back before the bit
- * was set, so that nothing would end the wait: hence the second try.
+ * was set. Then nothing would end the wait, so this tries a second time.
  */
 static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
