@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Choose how a Call travels, build its chunks, and post all of it at once.
+ * Choose how a Call travels, build its chunks, and post all of it as one chain.
  */
-#include <linux/highmem.h>
 #include <linux/sunrpc/auth.h>
 
-#include "../trace.h"
 #include "client_private.h"
 #include "page_frag.h"
+#include "../trace.h"
 
-/* How long a Call may hold up those behind it because it cannot be mapped */
+/* How long a Call that cannot be mapped may hold up the Calls after it */
 #define XPRT_RDMA_MAPPING_TIMEOUT	(5 * HZ)
 
 /**
- * struct xprt_rdma_builder - a Call in the making
+ * struct xprt_rdma_builder - a Call that is being built
  * @ep: the connection
- * @request: what is to be sent
+ * @request: the request to be sent
  * @send: its Send
- * @first: the first work request of the chain, if there are registrations
- * @next: where to note the one that comes next
+ * @first: the first work request of the chain
+ * @next: where the next work request of the chain is linked in
  * @chunk: the chunk being built
  * @mr: the registration being filled
- * @direction: of @mr
+ * @direction: the DMA direction of @mr
  * @len: octets of the Send
  *
- * Lives on the stack of xprt_rdma_call_submit().
+ * On the stack of xprt_rdma_call_submit().
  */
 struct xprt_rdma_builder {
 	struct xprt_rdma_endpoint *ep;
@@ -38,11 +37,9 @@ struct xprt_rdma_builder {
 	u32 len;
 };
 
-/* Sizes */
-
 /*
- * With integrity or privacy the data is part of what is computed over. For krb5
- * without either, RPCSEC_GSS leaves the flag as it finds it in fresh memory.
+ * With integrity or privacy, RPCSEC_GSS computes over the data as well. For krb5 without
+ * them it leaves the flag uninitialised, so the flavor decides.
  */
 static bool xprt_rdma_call_ddp_allowed(const struct rpc_rqst *rqst)
 {
@@ -52,31 +49,31 @@ static bool xprt_rdma_call_ddp_allowed(const struct rpc_rqst *rqst)
 	       !test_bit(RPCAUTH_AUTH_DATATOUCH, &auth->au_flags);
 }
 
-static u32 xprt_rdma_call_span_segments(const struct xprt_rdma_endpoint *ep,
-					unsigned int offset, u32 len)
+static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep,
+				   unsigned int offset, u32 len)
 {
-	return xprt_rdma_form_segments(offset_in_page(offset), len,
-				       ep->max_mr_pages, ep->conn->bounced);
+	return xprt_rdma_form_segments(offset, len, ep->max_mr_pages, ep->conn->bounced);
 }
 
 static u32 xprt_rdma_call_page_segments(const struct xprt_rdma_endpoint *ep,
 					const struct xdr_buf *buf)
 {
-	return xprt_rdma_call_span_segments(ep, buf->page_base, buf->page_len);
+	return xprt_rdma_call_segments(ep, offset_in_page(buf->page_base), buf->page_len);
 }
 
-/* At most: with luck, or with a device that allows gaps, there are fewer. */
+static u32 xprt_rdma_call_kvec_segments(const struct xprt_rdma_endpoint *ep,
+					const struct kvec *vec)
+{
+	return xprt_rdma_call_segments(ep, offset_in_page(vec->iov_base), vec->iov_len);
+}
+
+/* At most: neighbours may fit into one segment, as on a device that allows gaps. */
 static u32 xprt_rdma_call_whole_segments(const struct xprt_rdma_endpoint *ep,
 					 const struct xdr_buf *buf)
 {
-	const struct kvec *head = &buf->head[0];
-	const struct kvec *tail = &buf->tail[0];
-
-	return xprt_rdma_call_span_segments(ep, offset_in_page(head->iov_base),
-					    head->iov_len) +
+	return xprt_rdma_call_kvec_segments(ep, &buf->head[0]) +
 	       xprt_rdma_call_page_segments(ep, buf) +
-	       xprt_rdma_call_span_segments(ep, offset_in_page(tail->iov_base),
-					    tail->iov_len);
+	       xprt_rdma_call_kvec_segments(ep, &buf->tail[0]);
 }
 
 static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
@@ -96,7 +93,7 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 		.reply_threshold = ep->conn->agreement.reply_threshold,
 	};
 
-	/* Most RPCs, for which nobody has to count segments */
+	/* Most RPCs: no segments need to be counted. */
 	if (xprt_rdma_form_inline(&request->form, &sizes))
 		return 0;
 	sizes.read_segments = xprt_rdma_call_page_segments(ep, call);
@@ -106,18 +103,14 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 	return xprt_rdma_form_choose(&request->form, &sizes);
 }
 
-/* Chunks */
-
-/* What -ENOBUFS says of memory that cannot be mapped need not be true for ever. */
-static int xprt_rdma_call_mapping_failed(struct xprt_rdma_request *request,
-					 int error)
+/* -ENOBUFS may be a temporary lack of space, so the Call is tried again for a while. */
+static int xprt_rdma_call_mapping_failed(struct xprt_rdma_request *request, int error)
 {
 	if (error != -ENOBUFS)
 		return -EIO;
 	if (!request->mapping_since)
 		request->mapping_since = jiffies ?: 1;
-	return time_before(jiffies,
-			   request->mapping_since + XPRT_RDMA_MAPPING_TIMEOUT) ?
+	return time_before(jiffies, request->mapping_since + XPRT_RDMA_MAPPING_TIMEOUT) ?
 	       -ENOBUFS : -EIO;
 }
 
@@ -139,7 +132,7 @@ static int xprt_rdma_call_finish_mr(struct xprt_rdma_builder *b)
 					mr->segment.offset);
 }
 
-/* Make @len octets of @pages, @offset octets into the first, part of the chunk. */
+/* Add @len octets of @pages to the chunk, from @offset within the first page on. */
 static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b,
 				      struct page **pages, unsigned int offset,
 				      unsigned int len)
@@ -154,8 +147,7 @@ static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b,
 			b->mr = rpcrdma_mr_get(b->ep->conn);
 			if (!b->mr)
 				return -EAGAIN;
-			list_add_tail(&b->mr->list,
-				      &b->request->invalidation.mrs);
+			list_add_tail(&b->mr->list, &b->request->invalidation.mrs);
 		}
 		taken = rpcrdma_mr_add(b->mr, pages, offset, len);
 		if (taken == len)
@@ -179,9 +171,8 @@ static int xprt_rdma_call_offer_frag(void *context, struct page *page,
 	return xprt_rdma_call_offer_pages(context, &page, offset, len);
 }
 
-/* A chunk of everything in @buf, or of its pages alone */
-static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b,
-				     struct rpcrdma_chunk *chunk,
+/* Make a chunk of all of @buf, or only of its pages. */
+static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma_chunk *chunk,
 				     const struct xdr_buf *buf, bool whole,
 				     enum dma_data_direction direction)
 {
@@ -190,18 +181,12 @@ static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b,
 	b->chunk = chunk;
 	b->direction = direction;
 	if (whole)
-		ret = xprt_rdma_page_frags_in_kvec(&buf->head[0],
-						   xprt_rdma_call_offer_frag,
-						   b);
+		ret = xprt_rdma_page_frags_in_kvec(&buf->head[0], xprt_rdma_call_offer_frag, b);
 	if (!ret)
-		ret = xprt_rdma_call_offer_pages(b, buf->pages +
-						 (buf->page_base >> PAGE_SHIFT),
-						 offset_in_page(buf->page_base),
-						 buf->page_len);
+		ret = xprt_rdma_call_offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
+						 offset_in_page(buf->page_base), buf->page_len);
 	if (!ret && whole)
-		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0],
-						   xprt_rdma_call_offer_frag,
-						   b);
+		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0], xprt_rdma_call_offer_frag, b);
 	if (!ret && b->mr)
 		ret = xprt_rdma_call_finish_mr(b);
 	return ret;
@@ -239,10 +224,8 @@ static int xprt_rdma_call_build_reply_chunk(struct xprt_rdma_builder *b)
 		return 0;
 
 	last = request->invalidation.mrs.prev;
-	chunk = whole ? rpcrdma_wire_add_reply(msg) :
-			rpcrdma_wire_add_write(msg);
-	ret = xprt_rdma_call_fill_chunk(b, chunk, reply, whole,
-					DMA_FROM_DEVICE);
+	chunk = whole ? rpcrdma_wire_add_reply(msg) : rpcrdma_wire_add_write(msg);
+	ret = xprt_rdma_call_fill_chunk(b, chunk, reply, whole, DMA_FROM_DEVICE);
 	if (ret)
 		return ret;
 	request->reply_mr = list_entry(last->next, struct rpcrdma_mr, list);
@@ -250,52 +233,15 @@ static int xprt_rdma_call_build_reply_chunk(struct xprt_rdma_builder *b)
 	return 0;
 }
 
-/* Payload */
-
-static int xprt_rdma_call_copy_frag(void *context, struct page *page,
-				    unsigned int offset, unsigned int len)
+/* The data item is in a chunk of its own, with its padding. Return: octets copied. */
+static u32 xprt_rdma_call_copy_around_pages(void *to, const struct xdr_buf *from)
 {
-	void **to = context;
+	const struct kvec *head = &from->head[0], *tail = &from->tail[0];
+	size_t pad = min_t(size_t, xdr_pad_size(from->page_len), tail->iov_len);
 
-	memcpy_from_page(*to, page, offset, len);
-	*to += len;
-	return 0;
-}
-
-static void *xprt_rdma_call_copy_kvec(void *to, const struct kvec *from)
-{
-	memcpy(to, from->iov_base, from->iov_len);
-	return to + from->iov_len;
-}
-
-/**
- * xprt_rdma_copy_octets - copy an RPC message
- * @to: has room for it
- * @from: the message
- *
- * Return: the first octet behind the copy.
- */
-void *xprt_rdma_copy_octets(void *to, const struct xdr_buf *from)
-{
-	to = xprt_rdma_call_copy_kvec(to, &from->head[0]);
-	xprt_rdma_page_frags_in_pages(from, from->page_len,
-				      xprt_rdma_call_copy_frag, &to);
-	return xprt_rdma_call_copy_kvec(to, &from->tail[0]);
-}
-
-/* The data item has its own chunk, which takes its padding along. */
-static void *xprt_rdma_call_copy_around_pages(void *to,
-					      const struct xdr_buf *from)
-{
-	size_t pad = min_t(size_t, xdr_pad_size(from->page_len),
-			   from->tail[0].iov_len);
-	struct kvec tail = {
-		.iov_base = from->tail[0].iov_base + pad,
-		.iov_len = from->tail[0].iov_len - pad,
-	};
-
-	to = xprt_rdma_call_copy_kvec(to, &from->head[0]);
-	return xprt_rdma_call_copy_kvec(to, &tail);
+	memcpy(to, head->iov_base, head->iov_len);
+	memcpy(to + head->iov_len, tail->iov_base + pad, tail->iov_len - pad);
+	return head->iov_len + tail->iov_len - pad;
 }
 
 static unsigned int xprt_rdma_call_count_frags(unsigned int offset, size_t len)
@@ -311,10 +257,8 @@ static bool xprt_rdma_call_worth_gathering(const struct xprt_rdma_builder *b)
 	if (b->request->form.call != XPRT_RDMA_CALL_INLINE ||
 	    call->page_len < XPRT_RDMA_GATHER_MIN)
 		return false;
-	return xprt_rdma_call_count_frags(offset_in_page(call->page_base),
-					  call->page_len) +
-	       xprt_rdma_call_count_frags(offset_in_page(tail->iov_base),
-					  tail->iov_len) <=
+	return xprt_rdma_call_count_frags(offset_in_page(call->page_base), call->page_len) +
+	       xprt_rdma_call_count_frags(offset_in_page(tail->iov_base), tail->iov_len) <=
 	       b->ep->conn->send_sges;
 }
 
@@ -324,18 +268,15 @@ static int xprt_rdma_call_gather_frag(void *context, struct page *page,
 	return rpcrdma_send_add_page(context, page, offset, len);
 }
 
-/* What comes behind the pages has to be gathered, too. */
-static int xprt_rdma_call_gather_pages(struct xprt_rdma_builder *b,
-				       const struct xdr_buf *buf)
+/* The tail follows the pages, so it is gathered as well. */
+static int xprt_rdma_call_gather_pages(struct xprt_rdma_builder *b, const struct xdr_buf *buf)
 {
 	int ret = xprt_rdma_page_frags_in_pages(buf, buf->page_len,
-						xprt_rdma_call_gather_frag,
-						b->send);
+						xprt_rdma_call_gather_frag, b->send);
 
 	if (!ret)
 		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0],
-						   xprt_rdma_call_gather_frag,
-						   b->send);
+						   xprt_rdma_call_gather_frag, b->send);
 	return ret ? xprt_rdma_call_mapping_failed(b->request, ret) : 0;
 }
 
@@ -345,7 +286,8 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
 	const struct xprt_rdma_form *form = &b->request->form;
 	struct rpcrdma_send *send = b->send;
-	void *start = send->data + header_len, *end = start;
+	void *start = send->data + header_len;
+	u32 copied = 0;
 	int ret = 0;
 
 	if (header_len + form->inline_len >
@@ -353,16 +295,18 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 		return -EMSGSIZE;
 
 	if (gather) {
-		end = xprt_rdma_call_copy_kvec(start, &call->head[0]);
+		copied = call->head[0].iov_len;
+		memcpy(start, call->head[0].iov_base, copied);
 		ret = xprt_rdma_call_gather_pages(b, call);
 	} else if (form->call == XPRT_RDMA_CALL_INLINE) {
-		end = xprt_rdma_copy_octets(start, call);
+		copied = form->inline_len;
+		ret = read_bytes_from_xdr_buf(call, 0, start, copied);
 	} else if (form->call == XPRT_RDMA_CALL_READ_CHUNK) {
-		end = xprt_rdma_call_copy_around_pages(start, call);
+		copied = xprt_rdma_call_copy_around_pages(start, call);
 	}
-	send->len = end - (void *)send->data;
+	send->len = header_len + copied;
 	b->len = header_len + form->inline_len;
-	b->ep->client->stats.pullup += end - start;
+	b->ep->client->stats.pullup += copied;
 	return ret;
 }
 
@@ -385,16 +329,13 @@ static int xprt_rdma_call_build(struct xprt_rdma_builder *b, bool gather)
 	return xprt_rdma_call_build_payload(b, ret, gather);
 }
 
-/* Posting */
-
 /*
- * The pages belong to the task again. If the Reply was faster, it has been
- * waiting for this.
+ * The device no longer reads the task's pages. A Reply that arrived earlier waits for
+ * this.
  */
 static void xprt_rdma_call_gathered(struct rpcrdma_work *work, int status)
 {
-	struct rpcrdma_send *send =
-		container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_send *send = container_of(work, struct rpcrdma_send, work);
 	struct xprt_rdma_request *request = send->private;
 	bool replied = request->replied;
 
@@ -405,9 +346,9 @@ static void xprt_rdma_call_gathered(struct rpcrdma_work *work, int status)
 }
 
 /*
- * The Reply may come before this returns, and from a malicious server even
- * before the Call has left: XPRT_RDMA_POSTING makes it wait for the outcome, as
- * nothing may be invalidated before it is registered.
+ * The Reply may arrive before this returns; a malicious server may even send it before
+ * the Call. XPRT_RDMA_POSTING makes the Reply wait for the outcome: nothing may be
+ * invalidated before it is registered.
  */
 static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 {
@@ -428,7 +369,10 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 	set_bit(XPRT_RDMA_POSTING, &request->state);
 	xprt_rdma_ep_get(ep);
 	xprt_rdma_credits_take(&ep->credits);
-	/* Whoever sees the endpoint sees XPRT_RDMA_POSTING and what was built. */
+	/*
+	 * A reader of request->ep sees XPRT_RDMA_POSTING and what was built. Pairs with the
+	 * acquire in xprt_rdma_receive_match().
+	 */
 	smp_store_release(&request->ep, ep);
 
 	ret = rpcrdma_send_post(send, b->first, gather);
@@ -438,7 +382,7 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 		xprt_rdma_ep_put(ep);
 		clear_bit(XPRT_RDMA_GATHERING, &request->state);
 	} else {
-		/* Pairs with the one in xprt_rdma_reply_match(). */
+		/* Pairs with the acquire in xprt_rdma_receive_match(). */
 		smp_store_release(&request->posted, true);
 	}
 	clear_and_wake_up_bit(XPRT_RDMA_POSTING, &request->state);
@@ -460,8 +404,7 @@ static void xprt_rdma_call_count(struct xprt_rdma_endpoint *ep,
 		stats->long_calls++;
 }
 
-static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep,
-				 struct rpc_rqst *rqst)
+static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 	struct xprt_rdma_builder b = { .ep = ep, .request = request };
@@ -495,20 +438,18 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep,
 	return 0;
 }
 
-static int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep,
-					struct rpc_rqst *rqst)
+static int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	return bc_prealloc(rqst) ? xprt_rdma_backward_reply(ep, rqst) :
 				   xprt_rdma_call_submit(ep, rqst);
 }
 
 /*
- * Without a credit, a send buffer, a registration or room in the send queue
- * the transport waits. What was missing may have come back in between, and
- * its wake-up have found nobody asleep: hence the second try.
+ * Without a credit, a Send, a registration or space in the send queue the transport
+ * sets XPRT_WRITE_SPACE and waits. What was missing may have come back before the bit
+ * was set. Then nothing would end the wait, so this tries a second time.
  */
-static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep,
-					 struct rpc_rqst *rqst)
+static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 	int ret = xprt_rdma_call_submit_either(ep, rqst);
@@ -516,7 +457,7 @@ static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep,
 	if (ret != -EAGAIN)
 		return ret;
 	xprt_wait_for_buffer_space(xprt);
-	/* Pairs with those before xprt_write_space(). */
+	/* Pairs with the barriers before xprt_write_space() in endpoint.c. */
 	smp_mb__after_atomic();
 	ret = xprt_rdma_call_submit_either(ep, rqst);
 	if (ret != -EAGAIN)
@@ -528,12 +469,12 @@ static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep,
  * xprt_rdma_call_send - the rpc_xprt_ops's send_request
  * @rqst: a Call, or the Reply to a backward Call
  *
- * What is wrong with this RPC alone must not be returned: sunrpc would have
- * whoever holds XPRT_LOCKED suffer for it.
+ * An error of this RPC alone is not returned: the task that holds XPRT_LOCKED would get
+ * it, and that may be another one. Such an RPC fails here.
  *
- * Context: XPRT_LOCKED is held and @rqst is pinned.
+ * Context: XPRT_LOCKED is held and @rqst is pinned; may sleep.
  * Return: 0: sent, or never to be sent. -EAGAIN: XPRT_WRITE_SPACE is set until
- * it may be tried again. -ENOBUFS: try again later. -ENOTCONN.
+ * it may be tried again. -ENOBUFS: try again later. -ENOTCONN: not connected.
  */
 int xprt_rdma_call_send(struct rpc_rqst *rqst)
 {
@@ -541,11 +482,10 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 	struct xprt_rdma_endpoint *ep = xprt_rdma_client_of(xprt)->ep;
 	int ret = -ENOTCONN;
 
-	/* No second copy of a Call by a connection that is to be closed */
+	/* A Call must not be sent again on a connection that is to be closed. */
 	if (!ep || test_bit(XPRT_CLOSE_WAIT, &xprt->state))
 		return ret;
-	if (rpcrdma_conn_established(ep->conn) &&
-	    rpcrdma_conn_enter(ep->conn)) {
+	if (rpcrdma_conn_established(ep->conn) && rpcrdma_conn_enter(ep->conn)) {
 		ret = xprt_rdma_call_submit_or_wait(ep, rqst);
 		rpcrdma_conn_leave(ep->conn);
 	}
@@ -563,7 +503,7 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 		return -ENOBUFS;
 	default:
 		ep->client->stats.failed++;
-		/* RFC 8166 section 4.5.4: the server is to know that it gets no Reply. */
+		/* The server has to learn that it gets no Reply (RFC 8166 section 4.5.4). */
 		if (bc_prealloc(rqst))
 			rpcrdma_conn_close(ep->conn, ret);
 		else

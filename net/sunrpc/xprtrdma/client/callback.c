@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Backward Calls (RFC 8167): they arrive from the server, wait for a thread of
- * NFS's callback service, and their Replies leave by way of sunrpc's send
- * queue. All of them are inline.
+ * The backward direction (RFC 8167): Calls arrive from the server and wait for a thread
+ * of NFS's callback service. Their Replies leave through sunrpc's send queue. All of
+ * them are inline.
  */
 #include <linux/slab.h>
 #include <linux/sunrpc/bc_xprt.h>
 
-#include "../trace.h"
 #include "client_private.h"
+#include "../trace.h"
 
 /**
- * xprt_rdma_backward_refuse - answer a backward Call that cannot be taken
- * @conn: where it arrived, which may not be established yet
- * @msg: its header, which this makes unusable
+ * xprt_rdma_backward_refuse - answer a backward Call with RDMA_ERROR
+ * @conn: where the Call arrived, perhaps not established yet
+ * @msg: the Call's header; this overwrites it
  * @error: what the server is told
  *
- * Without room to send it in, the connection ends, for the server is to know that
+ * If the error cannot be sent, the connection is closed: the server has to learn that
  * it gets no Reply (RFC 8166 section 4.5.4).
  *
  * Context: ->received.
  */
-void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn,
-			       struct rpcrdma_message *msg,
+void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg,
 			       enum rpcrdma_errcode error)
 {
 	struct rpcrdma_send *send = rpcrdma_send_get(conn);
@@ -50,14 +49,14 @@ close:
 
 /**
  * struct xprt_rdma_backward - a backward Call and its Reply
- * @rqst: the rpc_rqst, which has to be first
+ * @rqst: the rpc_rqst; has to be first
  * @list: in client->backward_idle
- * @ep: where the Call arrived; a reference, while in use
- * @call: a page with the Call, copied as its receive buffer has to be reposted
- * @reply: a page for the Reply, of a size that svc expects
+ * @ep: where the Call arrived, with a reference; NULL while not in use
+ * @call: a page with a copy of the Call, whose receive buffer has to be reposted
+ * @reply: a page for the Reply, as large as svc expects
  *
- * The client has as many as the server may have outstanding, from bc_setup to
- * bc_destroy. One that is in use then is freed when svc gives it back.
+ * Owned by the client from bc_setup to bc_destroy. If it is in use then, the callback
+ * service owns it, and it is freed when the service gives it back.
  */
 struct xprt_rdma_backward {
 	struct rpc_rqst rqst;
@@ -74,11 +73,9 @@ static void xprt_rdma_backward_release(struct xprt_rdma_backward *backward)
 	kfree(backward);
 }
 
-static struct xprt_rdma_backward *
-xprt_rdma_backward_create(struct rpc_xprt *xprt)
+static struct xprt_rdma_backward *xprt_rdma_backward_create(struct rpc_xprt *xprt)
 {
-	struct xprt_rdma_backward *backward = kzalloc(sizeof(*backward),
-						      GFP_KERNEL);
+	struct xprt_rdma_backward *backward = kzalloc(sizeof(*backward), GFP_KERNEL);
 
 	if (!backward)
 		return NULL;
@@ -91,14 +88,14 @@ xprt_rdma_backward_create(struct rpc_xprt *xprt)
 	return NULL;
 }
 
-/* Returns false if there are enough of them already. */
+/* Return: false if there are enough already. */
 static bool xprt_rdma_backward_add(struct xprt_rdma_client *client,
 				   struct xprt_rdma_backward *backward)
 {
 	bool wanted;
 
 	spin_lock(&client->backward_lock);
-	/* The next Call may be here before whoever sent a Reply gives its own back. */
+	/* Twice the credits: the next Call may arrive before the last one is given back. */
 	wanted = client->backward_count < 2 * XPRT_RDMA_BACKWARD_CREDITS;
 	if (wanted) {
 		list_add(&backward->list, &client->backward_idle);
@@ -113,9 +110,10 @@ static bool xprt_rdma_backward_add(struct xprt_rdma_client *client,
  * @xprt: the transport
  * @min_reqs: Calls that the caller expects at a time
  *
- * A connection that was made before anyone asked for this has no receive
- * buffers for it, so it makes place for another.
+ * A connection that was made before the first bc_setup has no Receives for backward
+ * Calls, so it is replaced by another one.
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
@@ -148,8 +146,10 @@ int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
  * @xprt: the transport
  * @max_reqs: Calls that the caller expected, or more
  *
- * Calls that the service has not begun with are dropped with the last user. It
- * outlives that, as long as it has any, but might end without a look at them.
+ * With the last user, Calls that the callback service has not started are taken back:
+ * the service may end without processing them.
+ *
+ * Context: may sleep.
  */
 void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 {
@@ -178,9 +178,9 @@ void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
  * xprt_rdma_backward_maxpayload - the rpc_xprt_ops's bc_maxpayload
  * @xprt: the transport
  *
- * NFS asks when it makes a session, by a connection that there is already. The next
- * one may agree on less, for the same session. Callbacks are mostly shorter than
- * what all connections take.
+ * NFS asks when it makes a session, on the connection of that time. A later connection
+ * of the session may agree on less. Mostly callbacks are shorter than what every
+ * connection can take.
  *
  * Return: octets of the longest backward Call or Reply.
  */
@@ -193,7 +193,7 @@ size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt)
  * xprt_rdma_backward_slots - the rpc_xprt_ops's bc_num_slots
  * @xprt: the transport
  *
- * Return: backward Calls that the server may have slots for.
+ * Return: slots that NFS may offer the server.
  */
 unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt)
 {
@@ -222,7 +222,9 @@ static void xprt_rdma_backward_put(struct xprt_rdma_client *client,
 
 /**
  * xprt_rdma_backward_free - the rpc_xprt_ops's bc_free_rqst
- * @rqst: a backward Call that is done with
+ * @rqst: a backward Call that the callback service is done with
+ *
+ * Context: may sleep.
  */
 void xprt_rdma_backward_free(struct rpc_rqst *rqst)
 {
@@ -231,12 +233,11 @@ void xprt_rdma_backward_free(struct rpc_rqst *rqst)
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	xprt_rdma_backward_put(xprt_rdma_client_of(xprt), backward);
-	/* This may be the last reference, and the end of all of it. */
+	/* This may be the last reference: the client may be freed after this. */
 	xprt_put(xprt);
 }
 
-static struct xprt_rdma_backward *
-xprt_rdma_backward_take(struct xprt_rdma_client *client)
+static struct xprt_rdma_backward *xprt_rdma_backward_take(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_backward *backward;
 
@@ -250,8 +251,7 @@ xprt_rdma_backward_take(struct xprt_rdma_client *client)
 }
 
 static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
-				    struct xprt_rdma_endpoint *ep,
-				    const void *payload)
+				    struct xprt_rdma_endpoint *ep, const void *payload)
 {
 	const struct rpcrdma_message *msg = &ep->reply;
 	struct rpc_rqst *rqst = &backward->rqst;
@@ -273,8 +273,9 @@ static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
 }
 
 /*
- * Once bc_destroy has returned, the service may go away. No reference to the
- * transport may be dropped here: its end would wait for ->received to return.
+ * The service may end after bc_destroy has returned, so look for users under the lock.
+ * No reference to the transport may be dropped here: to destroy a transport is to wait
+ * for ->received to return.
  */
 static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
 				       struct xprt_rdma_backward *backward)
@@ -282,33 +283,30 @@ static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
 	bool taken;
 
 	spin_lock(&client->backward_lock);
-	taken = client->backward_users &&
-		rpcrdma_compat_enqueue_bc(&backward->rqst);
+	taken = client->backward_users && rpcrdma_compat_enqueue_bc(&backward->rqst);
 	spin_unlock(&client->backward_lock);
 	return taken;
 }
 
 /**
- * xprt_rdma_backward_received - take a backward Call
- * @ep: where it arrived; @ep->reply is its header
- * @recv: the message
+ * xprt_rdma_backward_received - pass a backward Call to the callback service
+ * @ep: where the Call arrived; @ep->reply is its header
+ * @recv: the message; this gives it back
  *
- * More Calls than there are credits are dropped, and those that nobody is
- * there to take. Chunks are refused: RFC 8167 allows a requester not to support
- * them in this direction.
+ * Drops the Call if the server exceeds its credits, or if there is no callback service.
+ * Answers a Call that has chunks with ERR_CHUNK: RFC 8167 does not require support for
+ * chunks in this direction.
  *
  * Context: ->received.
  */
-void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep,
-				 struct rpcrdma_recv *recv)
+void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_message *msg = &ep->reply;
 	struct rpcrdma_conn *conn = recv->conn;
 	struct xprt_rdma_backward *backward;
 
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
-	if (msg->proc != RPCRDMA_MSG || msg->num_segments ||
-	    msg->payload_len > PAGE_SIZE) {
+	if (msg->proc != RPCRDMA_MSG || msg->num_segments || msg->payload_len > PAGE_SIZE) {
 		rpcrdma_recv_put(recv);
 		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
 		return;
@@ -327,20 +325,20 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep,
 
 /**
  * xprt_rdma_backward_reply - send the Reply to a backward Call
- * @ep: the connection as it is now
+ * @ep: the current connection
  * @rqst: the backward Call
  *
- * A Reply whose Call came by another connection is dropped.
+ * A Reply whose Call arrived on another connection is dropped.
  *
- * Context: XPRT_LOCKED is held.
- * Return: 0, -EAGAIN or -ENOTCONN; else it cannot be sent, as it is too long for the
- * server.
+ * Context: entered, XPRT_LOCKED is held.
+ * Return: 0: sent or dropped. -EAGAIN: the transport has to wait. -ENOTCONN: not
+ * connected. -EMSGSIZE or another error: it can never be sent.
  */
-int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
-			     struct rpc_rqst *rqst)
+int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_backward *backward =
 		container_of(rqst, struct xprt_rdma_backward, rqst);
+	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	struct rpcrdma_message *msg = &ep->call;
 	struct rpcrdma_send *send;
 	int ret;
@@ -356,13 +354,14 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto put;
-	if (ret + rqst->rq_snd_buf.len >
-	    min(send->size, ep->conn->agreement.call_threshold)) {
+	if (ret + buf->len > min(send->size, ep->conn->agreement.call_threshold)) {
 		ret = -EMSGSIZE;
 		goto put;
 	}
-	xprt_rdma_copy_octets(send->data + ret, &rqst->rq_snd_buf);
-	send->len = ret + rqst->rq_snd_buf.len;
+	send->len = ret + buf->len;
+	ret = read_bytes_from_xdr_buf(buf, 0, send->data + ret, buf->len);
+	if (ret)
+		goto put;
 	send->work.done = rpcrdma_send_done;
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_reply_form(ep->conn, msg, send->len, true);
@@ -376,14 +375,12 @@ put:
 
 #else /* CONFIG_SUNRPC_BACKCHANNEL */
 
-void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep,
-				 struct rpcrdma_recv *recv)
+void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
 	rpcrdma_recv_put(recv);
 }
 
-int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
-			     struct rpc_rqst *rqst)
+int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	return 0;
 }

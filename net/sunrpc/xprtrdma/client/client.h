@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The requester: an rpc_xprt for the netids "rdma" and "rdma6". All else that
- * this layer offers is called by sunrpc through its operations.
+ * The requester: an rpc_xprt for the netids "rdma" and "rdma6". sunrpc calls the rest
+ * of this layer through the operations of its transports.
  */
 #ifndef XPRT_RDMA_CLIENT_H
 #define XPRT_RDMA_CLIENT_H

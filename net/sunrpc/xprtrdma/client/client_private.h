@@ -2,28 +2,35 @@
 /*
  * What the files of this layer share.
  *
- * An RPC, from its slot to its Reply
+ * The way of an RPC:
  *
- *	slot.c		call.c			    reply.c	      slot.c
- *	slot, buffers ->  build, register, post ... match, invalidate ->  retire
- *				|			|	      and reuse
- *			  takes a credit	   gives it back
+ *	slot.c		slot and buffers
+ *	call.c		choose the form, take a credit, register memory, post
+ *	receive.c	decode the Reply, match it with the Call
+ *	reply.c		invalidate, place, give the credit back, complete
+ *	retire.c	instead, if the task ends or starts again without a Reply
  *
- * While a request is on the wire its endpoint has it: request->ep is set. That
- * ends either when its Reply is complete (reply.c) or, if its task goes away
- * or starts anew, by xprt_rdma_request_retire(), which waits until neither the
- * device nor the peer can reach the task's memory any more. sunrpc's pin keeps
- * the one from running into the other: it is held from the match of a Reply
- * until the RPC is complete, and waited for before all that calls retire.
+ * While a request is on the wire, request->ep is set and holds a reference. This
+ * ends when its Reply is complete (reply.c), or in xprt_rdma_request_retire() when
+ * its task ends or starts again. That function waits until neither the server nor
+ * the device can reach the task's memory. The two never meet: sunrpc's pin is held
+ * from the match of a Reply until the RPC is complete, and sunrpc waits for the pin
+ * before it calls anything that retires.
  *
- * Locks: none of this layer's own is taken in the course of an RPC. XPRT_LOCKED
- * serialises all that sends, connects and closes, and protects client->ep.
- * ->received and ->done of one connection never run concurrently, so that what
- * only they touch needs none. Of sunrpc's, queue_lock makes sure that a Reply
- * is matched once, reserve_lock protects the slots, transport_lock the
- * client's address. client->backward_lock, which is taken for backward Calls, has
- * those of sunrpc's callback service inside, and ep->awaiting_lock, for killed
- * tasks, those of conn/ and reserve_lock.
+ * Locks. An RPC takes only sunrpc's:
+ *
+ *	XPRT_LOCKED	serialises sending, connecting and closing; protects client->ep
+ *	queue_lock	a Reply is matched once
+ *	reserve_lock	slots
+ *	transport_lock	the client's address
+ *
+ * ->received and ->done of one connection never run at the same time. What only
+ * they touch needs no lock. This layer's own locks are
+ *
+ *	client->backward_lock	for backward Calls. The locks of sunrpc's callback
+ *				service are taken inside.
+ *	ep->awaiting_lock	for requests that are being retired. reserve_lock and
+ *				the locks of conn/ are taken inside.
  */
 #ifndef XPRT_RDMA_CLIENT_PRIVATE_H
 #define XPRT_RDMA_CLIENT_PRIVATE_H
@@ -46,18 +53,19 @@
 #define XPRT_RDMA_BACKWARD_CREDITS	8
 
 /*
- * Slots that NFS may offer the server for them, by default as many as it has. They
- * cost no Receives: a Call that has a slot and no credit waits at the server.
+ * Slots that NFS may offer the server for backward Calls: as many as NFS offers by
+ * default. They cost no Receives: a Call with a slot but no credit waits at the
+ * server.
  */
 #define XPRT_RDMA_BACKWARD_SLOTS	16
 
-/* Payload that small is copied into the Send rather than gathered. */
+/* A Send gathers page data of so many octets or more; less is copied. */
 #define XPRT_RDMA_GATHER_MIN	8192
 
-/* How long the server may keep a process that was killed from leaving */
+/* How long a killed process may have to wait for the server */
 #define XPRT_RDMA_RETIRE_TIMEOUT	(5 * HZ)
 
-/* How long that waits for a Reply: no longer than connecting anew takes */
+/* How long it waits for a Reply: no longer than a reconnect takes */
 #define XPRT_RDMA_AWAIT_REPLY_TIMEOUT	HZ
 
 /* Tunables, sysctl.c */
@@ -68,11 +76,11 @@ extern unsigned int xprt_rdma_private_data;
 extern unsigned int xprt_rdma_remote_invalidation;
 
 /*
- * struct xprt_rdma_client_stats: for mountstats, by xprt_rdma_client_print_stats()
+ * Counters for mountstats, see xprt_rdma_client_print_stats().
  *
- * Those above @fixup are counted with XPRT_LOCKED held, @fixup and those after
- * it by the one ->received or ->done that runs at a time. @invalidations and
- * @recovered are counted by killed tasks, too; a lost count does no harm.
+ * Those above @fixup are counted with XPRT_LOCKED held, the others in ->received and
+ * ->done. Killed tasks count @invalidations and @recovered as well, without a lock:
+ * a lost count does no harm.
  */
 struct xprt_rdma_client_stats {
 	unsigned long read_segments;
@@ -82,47 +90,45 @@ struct xprt_rdma_client_stats {
 	u64 pullup;			/* octets copied to be sent */
 	unsigned long failed;		/* Calls that could not be built */
 	unsigned long long_calls;
-	unsigned long no_send;		/* no send buffer was free */
+	unsigned long no_send;		/* no Send was free */
 	unsigned long registrations;
-	u64 fixup;			/* octets copied where they belong */
-	u64 placed;			/* octets that came by RDMA Write */
+	u64 fixup;			/* octets copied from a Reply */
+	u64 placed;			/* octets that the server wrote by RDMA */
 	unsigned long bad_replies;
-	unsigned long invalidations;	/* local ones posted */
-	unsigned long waits_for_send;
-	unsigned long recovered;	/* RPCs that had to wait for the end of
-					 * their connection
-					 */
+	unsigned long invalidations;	/* posted by the client */
+	unsigned long waits_for_send;	/* Replies that came before the Send was done */
+	unsigned long recovered;	/* RPCs that waited for the connection to close */
 };
 
 /**
  * struct xprt_rdma_client - a transport to one server
- * @xprt: the rpc_xprt, which has to be first
+ * @xprt: the rpc_xprt; has to be first
  * @ep: the connection, while there is one; XPRT_LOCKED
- * @connect_work: makes @ep. Pending or running only while XPRT_LOCKED is
- *	held on behalf of it.
- * @connect_at: when @connect_work may begin, or the last attempt did, in jiffies
- * @source: address to connect from; family AF_UNSPEC: any
- * @local: address connected from; transport_lock
+ * @connect_work: makes @ep; has XPRT_LOCKED while it is pending or running
+ * @connect_at: when the next attempt to connect may begin, or the last one began, in
+ *	jiffies
+ * @source: address to connect from; AF_UNSPEC: any
+ * @local: address that the last connection was made from; transport_lock
  * @strings: address strings of @xprt
- * @wants_backward: NFSv4.1 or later, so that the server may call back
- * @backward_payload: octets of the longest backward Call or Reply, by what the last
- *	connection agreed on; written in ->established
- * @reply_lost: a Reply on this connection was discarded, so some RPC may wait
- *	for it in vain
- * @idle: slots not in use; reserve_lock
+ * @wants_backward: used by NFSv4.1 or later, so the server may send backward Calls
+ * @backward_payload: octets of the longest backward Call or Reply, by the agreement of
+ *	the last connection; written in ->established
+ * @reply_lost: a Reply on this connection may have been discarded, so an RPC may wait
+ *	in vain
+ * @idle: slots not in use, by ->list; reserve_lock
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
- * @limit: slots that may be in use, at least one; reserve_lock. Once the server
- *	has granted credits, not more than those: a Call that has a slot finds a
- *	credit, unless there is no memory for Receives, and the others wait where
- *	they do not block backward Replies.
+ * @limit: slots that may be in use, at least one; reserve_lock. Once the server has
+ *	granted credits, no more than xprt_rdma_credits_slots(): a Call that has a slot
+ *	finds a credit, unless there is no memory for Receives. Other tasks wait for a
+ *	slot, where they do not block backward Replies.
  * @stats: counters
- * @backward_lock: protects @backward_idle, @backward_users, @backward_count
+ * @backward_lock: protects @backward_idle, @backward_count and @backward_users
  * @backward_idle: struct xprt_rdma_backward not in use
- * @backward_count: all of these
- * @backward_users: what bc_setup asked for and bc_destroy did not give back
+ * @backward_count: all struct xprt_rdma_backward
+ * @backward_users: what bc_setup asked for and bc_destroy has not given back
  *
- * Made by the class's setup, ends with ->destroy. sunrpc counts references.
+ * Made by the class's ->setup, freed by ->destroy. sunrpc counts the references.
  */
 struct xprt_rdma_client {
 	struct rpc_xprt xprt;
@@ -143,18 +149,18 @@ struct xprt_rdma_client {
 
 	struct xprt_rdma_client_stats stats;
 
-	spinlock_t backward_lock;	/* see above */
+	spinlock_t backward_lock;	/* protects the members below */
 	struct list_head backward_idle;
 	unsigned int backward_count;
 	unsigned int backward_users;
 };
 
 /**
- * struct xprt_rdma_unmatched_reply - a Reply that came when its task was gone
+ * struct xprt_rdma_unmatched_reply - a Reply that no task was waiting for
  * @xid: its XID
- * @invalidated: whether the server invalidated a handle as it sent this
- * @handle: that handle
- * @arrived: when
+ * @invalidated: the server invalidated @handle with it
+ * @handle: the handle
+ * @arrived: when it arrived
  */
 struct xprt_rdma_unmatched_reply {
 	__be32 xid;
@@ -164,30 +170,31 @@ struct xprt_rdma_unmatched_reply {
 };
 
 /**
- * struct xprt_rdma_endpoint - one attempt to be connected, and what comes of it
- * @ref: the client's, the connection's until ->closed, and one for each
- *	request that is on the wire and each backward Call
+ * struct xprt_rdma_endpoint - one attempt to connect, and the connection that comes of it
+ * @ref: one reference of the client, one of the connection until ->closed, one of each
+ *	request on the wire and of each backward Call
  * @client: valid until @closed is complete
- * @conn: the connection, once established; a reference that goes with the
- *	last of @ref
- * @ready: complete when it is known whether the connection gets established
- * @closed: complete when nobody can reach any memory through it
- * @established: whether it was, valid from @ready on
- * @status: why it was not
- * @closing: the client itself closes it
- * @credits: credits. A Call whose task was killed keeps its own until the Reply
- *	arrives that the server still owes.
- * @wedged: xprt_rdma_credits_wedged() when the connection asked last
- * @grow_again: pending while it does not ask for memory for more Receives
+ * @conn: the connection, once it is established; put with the last of @ref
+ * @ready: complete when the connection is established or has failed
+ * @closed: complete when no memory can be reached through the connection
+ * @established: the connection was established; valid when @ready is complete
+ * @status: why the connection ended, a negative errno; valid when @closed is complete
+ * @closing: the client itself closes the connection
+ * @credits: the credits. A Call whose task was killed keeps its credit until the Reply
+ *	arrives.
+ * @wedged: what xprt_rdma_credits_wedged() said at the last check
+ * @grow_again: pending for a while after there was no memory for Receives; until it
+ *	runs, no more are asked for
  * @max_mr_pages: pages that one registration can cover
- * @awaiting_lock: protects @awaiting_reply, @orphaned_mrs, and @unmatched of
- *	requests that this endpoint has
- * @awaiting_reply: requests of killed tasks, which take back their memory; by
- *	->list
- * @orphaned_mrs: registrations of such requests whose tasks are gone, until the
- *	Reply; ->tag is its XID
+ * @awaiting_lock: protects @awaiting_reply, @orphaned_mrs, and @unmatched of requests
+ *	on this endpoint
+ * @awaiting_reply: requests with registrations that are being retired, by ->list
+ * @orphaned_mrs: registrations of requests that were retired before their Reply
+ *	arrived; ->tag is the XID
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
+ *
+ * Made for each attempt by client->connect_work, freed with the last of @ref.
  */
 struct xprt_rdma_endpoint {
 	struct kref ref;
@@ -202,19 +209,19 @@ struct xprt_rdma_endpoint {
 	bool wedged;
 	struct delayed_work grow_again;
 	unsigned int max_mr_pages;
-	spinlock_t awaiting_lock;	/* see above */
+	spinlock_t awaiting_lock;	/* see above for what it protects */
 	struct list_head awaiting_reply;
 	struct list_head orphaned_mrs;
 	struct rpcrdma_message call;
 	struct rpcrdma_message reply;
 };
 
-/* Bits of xprt_rdma_request.state, which wake those who wait for their end */
+/* Bits of xprt_rdma_request.state. When one is cleared, those who wait for it wake. */
 enum {
 	XPRT_RDMA_POSTING,		/* until the outcome of posting is known */
 	XPRT_RDMA_GATHERING,		/* the device reads the task's pages */
-	XPRT_RDMA_AWAITING_REPLY,	/* before the request is retired */
-	XPRT_RDMA_INVALIDATING,		/* for xprt_rdma_request_retire() */
+	XPRT_RDMA_AWAITING_REPLY,	/* a task that ends may wait for its Reply */
+	XPRT_RDMA_INVALIDATING,		/* a task that ends invalidates its registrations */
 };
 
 /* Memory that stays with a slot, so that few RPCs need to allocate any */
@@ -225,39 +232,38 @@ struct xprt_rdma_buffer {
 
 /**
  * struct xprt_rdma_request - a slot, and the RPC that has it
- * @rqst: the rpc_rqst, which has to be first
- * @list: in client->idle, or in ep->awaiting_reply
+ * @rqst: the rpc_rqst; has to be first
+ * @list: in client->idle or in ep->awaiting_reply
  * @all: in client->slots
- * @call_buffer: behind rq_buffer
- * @reply_buffer: behind rq_rbuffer
- * @ep: the connection it is on the wire of, with a reference; else NULL. Set
- *	while XPRT_RDMA_POSTING, cleared when its memory is out of reach.
- * @state: see above
- * @release_snd_buf: what rq_release_snd_buf was; see xprt_rdma_request_prepare()
+ * @call_buffer: memory of rq_buffer
+ * @reply_buffer: memory of rq_rbuffer
+ * @ep: the endpoint that it is on the wire of, with a reference; else NULL. Set while
+ *	XPRT_RDMA_POSTING is, cleared when nobody else can reach its memory.
+ * @state: XPRT_RDMA_POSTING and the other bits
+ * @release_snd_buf: what xprt_rdma_request_prepare() found in rq_release_snd_buf
  * @form: how it travels
- * @mapping_since: jiffies, since when it cannot be mapped; zero: it could be
- * @sent: jiffies, when the Call was posted last; set before @ep
- * @overdue: its connection is to be closed when its task waits again; queue_lock
+ * @mapping_since: since when its memory cannot be mapped, in jiffies; zero: it could be
+ * @sent: when the Call was posted last, in jiffies; set before @ep
+ * @overdue: close the connection when the task waits again; queue_lock
  * @invalidation: its registrations: first the Call's, then the Reply's
- * @invalidation_status: how it ended
+ * @invalidation_status: how the invalidation of a task that ends went
  * @reply_mr: the first of the Reply's registrations
- * @reply_segments: how many of these
- * @posted: the Call is on its way, so that a Reply may be one
- * @replied: matched; further Replies are dropped
- * @answered: the Reply came while the request was in ep->awaiting_reply;
+ * @reply_segments: how many registrations the Reply has
+ * @posted: the Call was posted, so a Reply may answer it
+ * @replied: a Reply has been matched; more of them are dropped
+ * @answered: the Reply arrived while the request was in ep->awaiting_reply;
  *	awaiting_lock
- * @recv: the Reply, if there is more to do before it can be copied
- * @payload: the inline part of the Reply, in @recv
- * @payload_len: octets of it
- * @written: octets in the Write chunk or the Reply chunk
- * @error: zero, or what the RPC is to fail with
- * @unmatched: the Reply, if it came after the task had gone and before the
- *	request was in @ep->awaiting_reply; @ep->awaiting_lock. Or one of an
- *	earlier Call: it counts if it has this XID, and came after this Call was
- *	sent.
+ * @recv: the Reply, until it has been copied
+ * @payload: the inline part of the Reply, in @recv; NULL: none
+ * @payload_len: octets of @payload
+ * @written: octets that the server wrote into the Write chunk or the Reply chunk
+ * @error: zero, or what the RPC fails with
+ * @unmatched: a Reply that arrived after the task had gone, and before the request was
+ *	in @ep->awaiting_reply; @ep->awaiting_lock. It may answer an earlier Call, so it
+ *	counts only if it has this XID and arrived after this Call was sent.
  *
- * The client owns all of them until it is destroyed, sunrpc those not in
- * client->idle.
+ * Owned by its client, which frees it when it is destroyed. sunrpc uses it while it is
+ * not in client->idle.
  */
 struct xprt_rdma_request {
 	struct rpc_rqst rqst;
@@ -289,14 +295,12 @@ struct xprt_rdma_request {
 	struct xprt_rdma_unmatched_reply unmatched;
 };
 
-static inline struct xprt_rdma_client *
-xprt_rdma_client_of(struct rpc_xprt *xprt)
+static inline struct xprt_rdma_client *xprt_rdma_client_of(struct rpc_xprt *xprt)
 {
 	return container_of(xprt, struct xprt_rdma_client, xprt);
 }
 
-static inline struct xprt_rdma_request *
-xprt_rdma_request_of(struct rpc_rqst *rqst)
+static inline struct xprt_rdma_request *xprt_rdma_request_of(struct rpc_rqst *rqst)
 {
 	return container_of(rqst, struct xprt_rdma_request, rqst);
 }
@@ -326,21 +330,42 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
 int xprt_rdma_buffers_alloc(struct rpc_task *task);
 void xprt_rdma_buffers_free(struct rpc_task *task);
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf);
-void xprt_rdma_request_retire(struct xprt_rdma_request *request);
+
+/* retire.c */
 int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
-				 void (*done)(struct rpcrdma_work *work,
-					      int status));
+				 void (*done)(struct rpcrdma_work *work, int status));
 void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request);
+void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
+				__be32 xid);
+void xprt_rdma_retire_find_unmatched(struct xprt_rdma_request *request);
+void xprt_rdma_retire_on_wire(struct xprt_rdma_request *request);
+
+/**
+ * xprt_rdma_request_retire - take a request off the wire, if it is on it
+ * @request: one that no Reply is being matched with
+ *
+ * A task that was killed or timed out, or whose connection is closed, comes here
+ * before it gives back its memory or uses it again (RFC 8166 section 4.4.1). If the
+ * Reply has been processed, there is nothing to do.
+ *
+ * Context: may sleep until the connection is closed.
+ */
+static inline void xprt_rdma_request_retire(struct xprt_rdma_request *request)
+{
+	if (request->ep)
+		xprt_rdma_retire_on_wire(request);
+}
 
 /* call.c */
 int xprt_rdma_call_send(struct rpc_rqst *rqst);
-void *xprt_rdma_copy_octets(void *to, const struct xdr_buf *from);
+
+/* receive.c */
+void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 
 /* reply.c */
-void xprt_rdma_reply_received(struct xprt_rdma_endpoint *ep,
-			      struct rpcrdma_recv *recv);
+void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv);
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request);
-void xprt_rdma_reply_find_unmatched(struct xprt_rdma_request *request);
+bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
 
 /* callback.c */
@@ -351,13 +376,10 @@ unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt);
 void xprt_rdma_backward_free(struct rpc_rqst *rqst);
 void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
 #endif
-void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep,
-				 struct rpcrdma_recv *recv);
-void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn,
-			       struct rpcrdma_message *msg,
+void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv);
+void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg,
 			       enum rpcrdma_errcode error);
-int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep,
-			     struct rpc_rqst *rqst);
+int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
 
 /* sysctl.c */
 int xprt_rdma_sysctl_init(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The credits of one connection (RFC 8166 section 3.3.1). sunrpc's congestion
- * window cannot stand for them: it forgets a Call when its task is killed,
- * while the server still owes the Reply, and it outlives a connection.
+ * The credits of one connection (RFC 8166 section 3.3.1). sunrpc's congestion window
+ * cannot count them: it forgets a Call whose task is killed, although the server still
+ * owes the Reply, and it outlives the connection.
  */
 #ifndef XPRT_RDMA_CREDITS_H
 #define XPRT_RDMA_CREDITS_H
@@ -14,14 +14,15 @@
 
 /**
  * struct xprt_rdma_credits - how many Calls may be outstanding
- * @in_flight: Calls sent and Replies not received
- * @orphaned: those of @in_flight whose tasks are gone
+ * @in_flight: Calls sent whose Reply has not been received
+ * @orphaned: those of @in_flight whose tasks have gone
  * @posted: Replies that there are Receives for
- * @granted: the server's last word, at least one
- * @answered: there was one
+ * @granted: the last grant, at least one; one before the first Reply
+ * @answered: the server has granted something
  *
- * Part of an endpoint. @in_flight and @posted grow with XPRT_LOCKED held; the
- * others change in ->received, and @orphaned whenever a task goes.
+ * Part of an endpoint. XPRT_LOCKED is held when @in_flight or @posted grows.
+ * @granted and @answered change in ->received. @in_flight falls and @orphaned changes
+ * without a lock.
  */
 struct xprt_rdma_credits {
 	atomic_t in_flight;
@@ -32,12 +33,11 @@ struct xprt_rdma_credits {
 };
 
 /**
- * xprt_rdma_credits_init - before the first Reply
- * @credits: the credits of a new connection
- * @posted: Replies that it has Receives for
+ * xprt_rdma_credits_init - set up the credits of a new connection
+ * @credits: the credits
+ * @posted: Replies that the connection has Receives for
  */
-static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits,
-					  u32 posted)
+static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32 posted)
 {
 	atomic_set(&credits->in_flight, 0);
 	atomic_set(&credits->orphaned, 0);
@@ -50,31 +50,29 @@ static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits,
  * xprt_rdma_credits_limit - how many Calls may be outstanding
  * @credits: the credits
  *
- * There has to be a Receive for the Reply to each of them (RFC 8166 section
- * 3.3.1), whatever the server grants.
+ * Whatever the server grants, each Call needs a Receive for its Reply (RFC 8166
+ * section 3.3.1).
  *
- * Return: as many, at least one.
+ * Return: the number of Calls, at least one.
  */
-static inline u32
-xprt_rdma_credits_limit(const struct xprt_rdma_credits *credits)
+static inline u32 xprt_rdma_credits_limit(const struct xprt_rdma_credits *credits)
 {
 	return min(READ_ONCE(credits->granted), READ_ONCE(credits->posted));
 }
 
 /**
- * xprt_rdma_credits_slots - how many RPCs may be on their way
+ * xprt_rdma_credits_slots - how many RPCs may have a slot
  * @credits: the credits
  *
- * One more than there are Receives for, if the server grants that: more are
- * made when its Call is to be sent. A task that waits for a slot does nothing.
+ * One more than there are Receives for, if the server grants that. More Receives are
+ * made when the Call of that one is to be sent; a task that waits for a slot makes
+ * none.
  *
- * Return: as many, at least one.
+ * Return: the number of slots, at least one.
  */
-static inline u32
-xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
+static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
 {
-	return min(READ_ONCE(credits->granted),
-		   READ_ONCE(credits->posted) + 1);
+	return min(READ_ONCE(credits->granted), READ_ONCE(credits->posted) + 1);
 }
 
 /**
@@ -82,13 +80,12 @@ xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
  * @credits: the credits
  * @requested: what the Calls ask for
  *
- * Only the holder of XPRT_LOCKED uses up credits, so one that is left stays
- * there for it, unless the grant falls.
+ * Only the holder of XPRT_LOCKED takes credits. So a credit that is left stays until
+ * it takes it, unless the grant falls.
  *
- * Return: true if one may.
+ * Return: true if one more may be sent.
  */
-static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits,
-					  u32 requested)
+static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32 requested)
 {
 	u32 limit = min(xprt_rdma_credits_limit(credits), requested);
 
@@ -96,34 +93,33 @@ static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits,
 }
 
 /**
- * xprt_rdma_credits_to_post - how many Receives to have if they are what is short
+ * xprt_rdma_credits_to_post - how many Receives there should be
  * @credits: the credits
  * @requested: what the Calls ask for
  *
- * Return: Replies to have Receives for; no more than there are now if it is the
- * grant that is used up.
+ * Twice as many as now, but no more than the server grants.
+ *
+ * Return: Replies to have Receives for; not more than @credits->posted if the grant is
+ * what limits the Calls.
  */
-static inline u32
-xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits,
-			  u32 requested)
+static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits,
+					    u32 requested)
 {
-	return min3(READ_ONCE(credits->granted), requested,
-		    2 * credits->posted);
+	return min3(READ_ONCE(credits->granted), requested, 2 * credits->posted);
 }
 
 /**
- * xprt_rdma_credits_posted - there are more Receives
+ * xprt_rdma_credits_posted - note that there are more Receives
  * @credits: the credits
- * @posted: Replies that these are for
+ * @posted: Replies that there are Receives for now
  */
-static inline void xprt_rdma_credits_posted(struct xprt_rdma_credits *credits,
-					    u32 posted)
+static inline void xprt_rdma_credits_posted(struct xprt_rdma_credits *credits, u32 posted)
 {
 	WRITE_ONCE(credits->posted, posted);
 }
 
 /**
- * xprt_rdma_credits_take - a Call is being sent
+ * xprt_rdma_credits_take - take a credit for a Call that is being sent
  * @credits: the credits
  */
 static inline void xprt_rdma_credits_take(struct xprt_rdma_credits *credits)
@@ -132,10 +128,10 @@ static inline void xprt_rdma_credits_take(struct xprt_rdma_credits *credits)
 }
 
 /**
- * xprt_rdma_credits_give - a Reply has arrived, or a Call was not sent
+ * xprt_rdma_credits_give - give a credit back: a Reply has arrived, or a Call was not sent
  * @credits: the credits
  *
- * Replies that nobody asked for give nothing.
+ * While no Call is outstanding, a Reply gives nothing.
  */
 static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
 {
@@ -143,7 +139,7 @@ static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
 }
 
 /**
- * xprt_rdma_credits_orphan - the task of a Call is gone before the Reply
+ * xprt_rdma_credits_orphan - note that the task of a Call has gone before the Reply
  * @credits: the credits
  *
  * The server still owes the Reply, so the Call keeps its credit.
@@ -154,10 +150,10 @@ static inline void xprt_rdma_credits_orphan(struct xprt_rdma_credits *credits)
 }
 
 /**
- * xprt_rdma_credits_conclude - a Reply has arrived that no task waits for
+ * xprt_rdma_credits_conclude - note that a Reply has arrived that no task waits for
  * @credits: the credits
  *
- * It may come just before xprt_rdma_credits_orphan().
+ * It may arrive just before xprt_rdma_credits_orphan() is called for its Call.
  */
 static inline void xprt_rdma_credits_conclude(struct xprt_rdma_credits *credits)
 {
@@ -165,19 +161,19 @@ static inline void xprt_rdma_credits_conclude(struct xprt_rdma_credits *credits)
 }
 
 /**
- * xprt_rdma_credits_wedged - whether Calls without a task have all credits
+ * xprt_rdma_credits_wedged - whether orphaned Calls hold all credits
  * @credits: the credits
  * @requested: what the Calls ask for
  *
- * Servers may drop a Call, for instance the repetition of one that they are
- * still executing. The time-out of its task would end the connection; but here
- * there is none, and all other tasks wait to send. If it is Receives that are
- * short, more may be made yet.
+ * Servers may drop a Call, for instance the repetition of one that they are still
+ * executing. The time-out of its task would close the connection, but an orphaned Call
+ * has no task, and all other tasks wait to send. A lack of Receives does not count:
+ * more can be made.
  *
- * Return: true if nobody can send until a Reply comes that may never come.
+ * Return: true if no Call can be sent before a Reply that may never come.
  */
-static inline bool
-xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits, u32 requested)
+static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits,
+					    u32 requested)
 {
 	int limit = min(READ_ONCE(credits->granted), requested);
 
@@ -186,20 +182,20 @@ xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits, u32 requested)
 }
 
 /**
- * xprt_rdma_credits_overdue - whether a Call is taken for one that was dropped
- * @credits: the credits of the connection it was sent by
- * @waited: since it was sent, in jiffies
+ * xprt_rdma_credits_overdue - whether to assume that the server has dropped a Call
+ * @credits: the credits of the connection that the Call was sent on
+ * @waited: time since the Call was sent, in jiffies
  * @minor: the first time-out of its task, in jiffies
- * @major: whether a major time-out is over
+ * @major: whether the major time-out of its task is over
  *
- * Asked when a time-out is over of a task that waits for as long as the
- * connection lasts. Nothing tells a Call that was dropped from one that takes
- * long, so the server has until a major time-out. If it has answered nothing by
- * this connection, the Call has the only credit, and all other tasks wait for
- * it: then the first time-out is enough. sunrpc does not count anew when it
- * sends the Call again, hence @waited.
+ * For a task that waits as long as the connection lasts, when one of its time-outs is
+ * over. Nothing tells a dropped Call from a slow one, so the server has until the major
+ * time-out. If it has answered nothing on this connection, the Call has the only
+ * credit, and all other tasks wait for it: then the first time-out is enough. sunrpc
+ * does not restart the time-outs when it sends the Call again, so @waited counts as
+ * well.
  *
- * Return: true if another connection is to take it.
+ * Return: true if the Call should be sent again on another connection.
  */
 static inline bool
 xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
@@ -209,38 +205,36 @@ xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
 }
 
 /**
- * xprt_rdma_credits_freed_by - whether a message that is dropped gives one back
- * @msg: the message, for which the decoder's verdict was RPCRDMA_DROP
+ * xprt_rdma_credits_freed_by - whether a message that is dropped gives a credit back
+ * @msg: the message; the decoder's verdict was RPCRDMA_DROP
  * @backward: whether backward Calls are expected
  *
- * A Reply with a bad header has to be discarded (RFC 8166 section 4.5), and
- * what it grants is not to be believed. But the server is done with some Call,
- * and has posted the Receive of that again. A credit kept for it would be lost
- * as long as the connection lasts. What does not tell its direction is a Reply
- * where nothing else is expected. Where it may be a backward Call as well, the
- * credit is kept: with one too many the server would get a Call that it has no
- * Receive for. If it was a Reply, its RPC times out, and that ends the connection.
+ * A Reply with a bad header has to be discarded (RFC 8166 section 4.5), and its grant
+ * is not used. But the server is done with some Call, and has a Receive for another.
+ * The credit would be lost as long as the connection lasts if it were kept.
  *
- * Return: true if it does; not for what never answers a Call.
+ * A message whose direction is unknown is a Reply if backward Calls are not expected.
+ * Otherwise it may be a backward Call, and the credit is kept: with a credit too many
+ * the client would send a Call that the server has no Receive for. If it was a Reply,
+ * its RPC times out, and that closes the connection.
+ *
+ * Return: true if it gives a credit back; false for messages that answer no Call.
  */
-static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg,
-					      bool backward)
+static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg, bool backward)
 {
-	if (msg->reason == RPCRDMA_BAD_DIRECTION ||
-	    msg->reason == RPCRDMA_BAD_DONE)
+	if (msg->reason == RPCRDMA_BAD_DIRECTION || msg->reason == RPCRDMA_BAD_DONE)
 		return false;
 	return msg->direction == RPCRDMA_REPLY || !backward;
 }
 
 /**
- * xprt_rdma_credits_grant - take notice of what a Reply grants
+ * xprt_rdma_credits_grant - note what a Reply grants
  * @credits: the credits
- * @granted: rdma_credit; zero, which no server may send, counts as one
+ * @granted: rdma_credit of the Reply; zero, which no server may send, counts as one
  *
- * Return: whether this is news.
+ * Return: true if the grant has changed, or if this is the first one.
  */
-static inline bool xprt_rdma_credits_grant(struct xprt_rdma_credits *credits,
-					   u32 granted)
+static inline bool xprt_rdma_credits_grant(struct xprt_rdma_credits *credits, u32 granted)
 {
 	granted = max(granted, 1U);
 	if (credits->answered && granted == credits->granted)

@@ -1,49 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Connect, close, reconnect; and the credits of a connection.
+ * Endpoints: connect, close, reconnect; and the credits of a connection.
  *
- *	->connect --> connect_work: rpcrdma_conn_connect(), wait for ->ready
+ *	->connect --> connect_work: rpcrdma_conn_connect(), wait for ep->ready
  *		established: client->ep is set, XPRT_CONNECTED
- *		else: waiting tasks get the reason, and try again later
- *	->closed --> XPRT_CLOSE_WAIT --> ->close: wait for ->closed, then
- *		xprt_disconnect_done() has all tasks encode and send anew
+ *		else: tasks that wait get the reason, and try again later
+ *	->closed --> XPRT_CLOSE_WAIT --> ->close: wait for ep->closed, then
+ *		xprt_disconnect_done() makes all tasks encode and send again
  *
- * Each step holds XPRT_LOCKED, so there is never more than one endpoint that is
- * not yet closed. To destroy a transport sunrpc waits for that, so whoever is
- * waiting here meanwhile takes a look now and then whether it does.
+ * connect_work and ->close hold XPRT_LOCKED, so at most one endpoint is not closed. To
+ * destroy a transport sunrpc waits for XPRT_LOCKED. So connect_work checks once a second
+ * whether sunrpc does.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "../trace.h"
 #include "client_private.h"
 
 /*
- * Here workers wait for servers. All transports of the host share sunrpc's own,
- * xprtiod, in which TCP receives.
+ * Its workers wait for servers. xprtiod would not do: all transports of the host share
+ * its workers, and TCP receives in them.
  */
 struct workqueue_struct *xprt_rdma_connect_wq;
 
 #define XPRT_RDMA_INITIAL_RECONNECT_DELAY	HZ
 
 /*
- * At most, between attempts that are refused. sunrpc itself waits as long before it
- * asks for another. They cost little, and who refuses may be about to be back.
+ * The longest time between attempts while they are refused. sunrpc waits that long
+ * before it asks for another attempt. Such attempts cost little, and a server that
+ * refuses may soon be back.
  */
 #define XPRT_RDMA_REFUSED_RECONNECT_DELAY	(3 * HZ)
 
-/* Do not ask for Receives again for so long if there was no memory for them. */
+/* How long to wait with more Receives after there was no memory for them */
 #define XPRT_RDMA_GROW_PAUSE	(HZ / 10)
 
-/* How long a transport that nobody wants any more may go on connecting */
+/* How long a transport may go on connecting when sunrpc waits to destroy it */
 #define XPRT_RDMA_ABANDON_DELAY	HZ
 
 static void xprt_rdma_ep_release(struct kref *ref)
 {
-	struct xprt_rdma_endpoint *ep = container_of(ref,
-						     struct xprt_rdma_endpoint,
-						     ref);
+	struct xprt_rdma_endpoint *ep = container_of(ref, struct xprt_rdma_endpoint, ref);
 	struct rpcrdma_mr *mr, *next;
 
 	list_for_each_entry_safe(mr, next, &ep->orphaned_mrs, list)
@@ -53,28 +51,38 @@ static void xprt_rdma_ep_release(struct kref *ref)
 	kvfree(ep);
 }
 
+/**
+ * xprt_rdma_ep_get - take a reference
+ * @ep: an endpoint that the caller has a reference to
+ *
+ * Context: any.
+ */
 void xprt_rdma_ep_get(struct xprt_rdma_endpoint *ep)
 {
 	kref_get(&ep->ref);
 }
 
+/**
+ * xprt_rdma_ep_put - drop a reference
+ * @ep: the endpoint, which is freed with its last reference
+ *
+ * Context: may sleep.
+ */
 void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep)
 {
 	kref_put(&ep->ref, xprt_rdma_ep_release);
 }
 
-/* Whoever waits for memory for Receives asks for it once more. */
+/* The task that waits for Receives tries again to make them. */
 static void xprt_rdma_ep_grow_again(struct work_struct *work)
 {
-	struct xprt_rdma_endpoint *ep = container_of(to_delayed_work(work),
-						     struct xprt_rdma_endpoint,
-						     grow_again);
+	struct xprt_rdma_endpoint *ep =
+		container_of(to_delayed_work(work), struct xprt_rdma_endpoint, grow_again);
 
 	xprt_write_space(&ep->client->xprt);
 }
 
-static struct xprt_rdma_endpoint *
-xprt_rdma_ep_alloc(struct xprt_rdma_client *client)
+static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_endpoint *ep = kvzalloc(sizeof(*ep), GFP_KERNEL);
 
@@ -92,7 +100,7 @@ xprt_rdma_ep_alloc(struct xprt_rdma_client *client)
 	return ep;
 }
 
-/* Without memory there are no more Calls in flight than there were, for now. */
+/* Make more Receives. Without memory, the number of Calls in flight stays as it is. */
 static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 {
 	struct xprt_rdma_credits *credits = &ep->credits;
@@ -103,8 +111,7 @@ static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 	if (delayed_work_pending(&ep->grow_again))
 		return;
 	if (rpcrdma_recv_expect(ep->conn, posted, 0)) {
-		queue_delayed_work(xprtiod_workqueue, &ep->grow_again,
-				   XPRT_RDMA_GROW_PAUSE);
+		queue_delayed_work(xprtiod_workqueue, &ep->grow_again, XPRT_RDMA_GROW_PAUSE);
 		return;
 	}
 	xprt_rdma_credits_posted(credits, posted);
@@ -115,11 +122,11 @@ static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
  * xprt_rdma_ep_has_credit - whether one more Call may be sent
  * @ep: the connection
  *
- * Makes more Receives if the Call would have its credit if it were not for these,
- * or if others wait for a slot.
+ * Makes more Receives if these are what keeps the Call from being sent, or if tasks wait
+ * for a slot.
  *
- * Context: XPRT_LOCKED is held; may sleep.
- * Return: true if one may.
+ * Context: entered, XPRT_LOCKED is held; may sleep.
+ * Return: true if one more may be sent.
  */
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
@@ -132,11 +139,11 @@ bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 }
 
 /**
- * xprt_rdma_ep_granted - take notice of the grant in a Reply
- * @ep: where it arrived
+ * xprt_rdma_ep_granted - note the grant of a Reply
+ * @ep: where the Reply arrived
  * @credits: rdma_credit, but no more than was requested
  *
- * A server that answers deserves a prompt reconnect.
+ * Resets the reconnect delay at the first Reply: this server answers.
  *
  * Context: ->received.
  */
@@ -149,26 +156,17 @@ void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 credits)
 }
 
 /**
- * xprt_rdma_ep_credit_back - a Reply has arrived and its buffer is back
- * @ep: where it arrived
+ * xprt_rdma_ep_credit_back - give a credit back, and wake a task that waits for one
+ * @ep: where a Reply has arrived; its receive buffer has been given back
+ *
+ * Context: ->received or ->done.
  */
 void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep)
 {
 	xprt_rdma_credits_give(&ep->credits);
-	/* Pairs with the one in xprt_rdma_call_submit_or_wait(). */
+	/* Pairs with the barrier in xprt_rdma_call_submit_or_wait(). */
 	smp_mb__after_atomic();
 	xprt_write_space(&ep->client->xprt);
-}
-
-/*
- * Some RPC may not get its Reply, and sunrpc sends no second Call by the same
- * connection where the protocol forbids it: see xprt_rdma_client_timer().
- */
-static void xprt_rdma_ep_dropped(struct xprt_rdma_endpoint *ep, bool backward)
-{
-	WRITE_ONCE(ep->client->reply_lost, true);
-	if (xprt_rdma_credits_freed_by(&ep->reply, backward))
-		xprt_rdma_ep_credit_back(ep);
 }
 
 static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
@@ -183,8 +181,8 @@ static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 	spin_lock(&xprt->transport_lock);
 	ep->client->local = conn->local_addr;
 	/*
-	 * A task that learns late of an earlier failure asks to disconnect. What
-	 * it has asked is over, and its cookie is not this connection's.
+	 * A task may have asked to disconnect because an earlier connection failed. That
+	 * connection is gone. With a new cookie such a task does not close this one.
 	 */
 	WRITE_ONCE(xprt->connect_cookie, xprt->connect_cookie + 1);
 	clear_bit(XPRT_CLOSE_WAIT, &xprt->state);
@@ -193,43 +191,11 @@ static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 	complete_all(&ep->ready);
 }
 
-static void xprt_rdma_ep_received(struct rpcrdma_conn *conn,
-				  struct rpcrdma_recv *recv)
-{
-	struct xprt_rdma_endpoint *ep = conn->role;
-	struct rpcrdma_message *msg = &ep->reply;
-	bool backward = conn->config.backward_credits;
-	enum rpcrdma_verdict verdict;
-
-	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len,
-				      RPCRDMA_REQUESTER, backward);
-	if (verdict == RPCRDMA_USE) {
-		if (msg->direction == RPCRDMA_REPLY)
-			xprt_rdma_reply_received(ep, recv);
-		else
-			xprt_rdma_backward_received(ep, recv);
-		return;
-	}
-
-	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
-	ep->client->stats.bad_replies++;
-	rpcrdma_recv_put(recv);
-	if (verdict == RPCRDMA_DROP) {
-		xprt_rdma_ep_dropped(ep, backward);
-	} else if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
-		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
-		/* Of another version nobody knows whether it was a Reply. */
-		WRITE_ONCE(ep->client->reply_lost, true);
-	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
-		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
-	}
-}
-
 static void xprt_rdma_ep_writable(struct rpcrdma_conn *conn)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 
-	/* Pairs with the one in xprt_rdma_call_submit_or_wait(). */
+	/* Pairs with the barrier in xprt_rdma_call_submit_or_wait(). */
 	smp_mb();
 	xprt_write_space(&ep->client->xprt);
 }
@@ -249,20 +215,20 @@ static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 
-	/* None can be queued any more: only who has entered the connection does. */
+	/* It is not queued again: only a thread that has entered the connection does. */
 	cancel_delayed_work_sync(&ep->grow_again);
 	ep->status = status;
 	if (ep->established && !READ_ONCE(ep->closing))
 		xprt_force_disconnect(&ep->client->xprt);
 	complete_all(&ep->ready);
-	/* The client may be gone after this. */
+	/* The client may be freed after this. */
 	complete_all(&ep->closed);
 	xprt_rdma_ep_put(ep);
 }
 
 static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
 	.established	= xprt_rdma_ep_established,
-	.received	= xprt_rdma_ep_received,
+	.received	= xprt_rdma_received,
 	.writable	= xprt_rdma_ep_writable,
 	.wedged		= xprt_rdma_ep_wedged,
 	.closed		= xprt_rdma_ep_closed,
@@ -295,13 +261,12 @@ static struct rpcrdma_conn *xprt_rdma_ep_start(struct xprt_rdma_client *client,
 				    (struct sockaddr *)&xprt->addr, &config);
 }
 
-/* sunrpc, without the last reference, waits for XPRT_LOCKED to destroy it. */
+/* The last reference is gone: sunrpc waits for XPRT_LOCKED to destroy the transport. */
 static bool xprt_rdma_ep_abandoned(struct xprt_rdma_client *client)
 {
 	return !kref_read(&client->xprt.kref);
 }
 
-/* Each connection is a new one, and so may differ in all that it agrees on. */
 static int xprt_rdma_ep_try(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_endpoint *ep;
@@ -320,8 +285,7 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client)
 		xprt_rdma_ep_put(ep);
 		return PTR_ERR(conn);
 	}
-	while (!wait_for_completion_timeout(&ep->ready,
-					    XPRT_RDMA_ABANDON_DELAY))
+	while (!wait_for_completion_timeout(&ep->ready, XPRT_RDMA_ABANDON_DELAY))
 		if (xprt_rdma_ep_abandoned(client))
 			rpcrdma_conn_close(conn, -ESHUTDOWN);
 	if (ep->established) {
@@ -335,7 +299,7 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client)
 	return status < 0 ? status : -ECONNABORTED;
 }
 
-/* sunrpc fails an RPC, hard or soft, for any status that it does not know. */
+/* With a status that sunrpc does not know it fails the RPC, even a hard one. */
 static int xprt_rdma_ep_connect_status(int status)
 {
 	switch (status) {
@@ -393,8 +357,7 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 			xprt->reestablish_timeout =
 				min_t(unsigned long, xprt->reestablish_timeout,
 				      XPRT_RDMA_REFUSED_RECONNECT_DELAY);
-		xprt_wake_pending_tasks(xprt,
-					xprt_rdma_ep_connect_status(status));
+		xprt_wake_pending_tasks(xprt, xprt_rdma_ep_connect_status(status));
 		xprt_clear_connecting(xprt);
 		xprt_unlock_connect(xprt, client);
 	}
@@ -415,18 +378,16 @@ static void xprt_rdma_ep_connect_later(struct xprt_rdma_client *client)
 static void xprt_rdma_ep_connect_worker(struct work_struct *work)
 {
 	struct xprt_rdma_client *client =
-		container_of(to_delayed_work(work), struct xprt_rdma_client,
-			     connect_work);
+		container_of(to_delayed_work(work), struct xprt_rdma_client, connect_work);
 
-	if (time_before(jiffies,
-			client->connect_at) && !xprt_rdma_ep_abandoned(client))
+	if (time_before(jiffies, client->connect_at) && !xprt_rdma_ep_abandoned(client))
 		xprt_rdma_ep_connect_later(client);
 	else
 		xprt_rdma_ep_connect_now(client);
 }
 
 /**
- * xprt_rdma_ep_init - before the first connection
+ * xprt_rdma_ep_init - set up a client to connect
  * @client: the new client
  */
 void xprt_rdma_ep_init(struct xprt_rdma_client *client)
@@ -435,7 +396,7 @@ void xprt_rdma_ep_init(struct xprt_rdma_client *client)
 	client->connect_at = jiffies;
 }
 
-/* What is left of the pause since the last attempt began */
+/* What is left of the pause after the last attempt began, in jiffies */
 static unsigned long xprt_rdma_ep_pause(const struct xprt_rdma_client *client)
 {
 	long pause = client->xprt.reestablish_timeout;
@@ -446,11 +407,11 @@ static unsigned long xprt_rdma_ep_pause(const struct xprt_rdma_client *client)
 
 /**
  * xprt_rdma_ep_connect - the rpc_xprt_ops's connect
- * @xprt: not connected
- * @task: holds XPRT_LOCKED, which passes to the worker
+ * @xprt: the transport, not connected
+ * @task: the task that has XPRT_LOCKED, which passes to connect_work
  *
- * The first attempt is made at once. Each one that does not lead to a Reply
- * doubles the time until the next, up to a few seconds if it is refused.
+ * The first attempt is made at once. Each attempt that does not lead to a Reply doubles
+ * the time until the next one; while they are refused, up to three seconds.
  */
 void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -464,11 +425,12 @@ void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 
 /**
  * xprt_rdma_ep_close - the rpc_xprt_ops's close
- * @xprt: XPRT_LOCKED is held
+ * @xprt: the transport
  *
- * Tasks start anew only when the old connection can reach none of their memory.
+ * Tasks send again only when none of their memory can be reached through the old
+ * connection.
  *
- * Context: sleeps until the connection is closed.
+ * Context: XPRT_LOCKED is held; sleeps until the connection is closed.
  */
 void xprt_rdma_ep_close(struct rpc_xprt *xprt)
 {

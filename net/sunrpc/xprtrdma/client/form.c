@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How a Call and its Reply travel, RFC 8166 sections 3.5 and 4.3.
+ * Choose how a Call and its Reply travel (RFC 8166 sections 3.5 and 4.3).
  */
 #include <linux/minmax.h>
 #include <linux/mm.h>
 
 #include "form.h"
 
-/* What chunks add to a smallest header, RFC 8166 section 4.1.2 */
+/* Octets that chunks add to the shortest header (RFC 8166 section 4.1.2) */
 #define XPRT_RDMA_READ_SEGMENT_LEN	24
 #define XPRT_RDMA_WRITE_CHUNK_LEN	8
 #define XPRT_RDMA_REPLY_CHUNK_LEN	4
 #define XPRT_RDMA_SEGMENT_LEN		16
 
 /**
- * xprt_rdma_form_segments - how many segments a row of pages needs
- * @offset: octets into the first page, less than a page
- * @len: octets, over as many pages as that takes
- * @max_pages: that one segment can have
- * @bounced: what is less than a page needs a segment of its own
+ * xprt_rdma_form_segments - how many segments an array of pages needs
+ * @offset: octets before the data in the first page, less than a page
+ * @len: octets of data
+ * @max_pages: pages that one segment can cover
+ * @bounced: a piece shorter than a page needs a segment of its own
  *
  * Context: any.
- * Return: segments.
+ * Return: the number of segments.
  */
-u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
-			    unsigned int max_pages, bool bounced)
+u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced)
 {
 	u32 segments = 0;
 
@@ -39,8 +38,7 @@ u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
 		len -= offset_in_page(len);
 		segments++;
 	}
-	return segments + DIV_ROUND_UP(DIV_ROUND_UP(offset + len, PAGE_SIZE),
-				       max_pages);
+	return segments + DIV_ROUND_UP(DIV_ROUND_UP(offset + len, PAGE_SIZE), max_pages);
 }
 
 static u64 xprt_rdma_form_round_up(u32 octets)
@@ -50,27 +48,24 @@ static u64 xprt_rdma_form_round_up(u32 octets)
 
 static u64 xprt_rdma_form_write_chunk_len(const struct xprt_rdma_sizes *sizes)
 {
-	return XPRT_RDMA_WRITE_CHUNK_LEN +
-	       (u64)sizes->write_segments * XPRT_RDMA_SEGMENT_LEN;
+	return XPRT_RDMA_WRITE_CHUNK_LEN + (u64)sizes->write_segments * XPRT_RDMA_SEGMENT_LEN;
 }
 
 static u64 xprt_rdma_form_reply_chunk_len(const struct xprt_rdma_sizes *sizes)
 {
-	return XPRT_RDMA_REPLY_CHUNK_LEN +
-	       (u64)sizes->reply_segments * XPRT_RDMA_SEGMENT_LEN;
+	return XPRT_RDMA_REPLY_CHUNK_LEN + (u64)sizes->reply_segments * XPRT_RDMA_SEGMENT_LEN;
 }
 
 /*
- * A Reply that fits is received inline, whatever it carries: copying what is
- * smaller than a threshold costs less than a registration.
+ * A Reply that fits is received inline, even if it has a DDP-eligible data item:
+ * copying the item costs less than a registration.
  */
 static bool xprt_rdma_form_reply_fits(const struct xprt_rdma_sizes *sizes)
 {
-	return (u64)RPCRDMA_HEADER_MIN + sizes->reply_max <=
-	       sizes->reply_threshold;
+	return (u64)RPCRDMA_HEADER_MIN + sizes->reply_max <= sizes->reply_threshold;
 }
 
-/* The Write chunk takes room in the Reply, too, where it is returned. */
+/* The Reply returns the Write chunk, so the chunk takes space in it as well. */
 static enum xprt_rdma_reply_form
 xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 {
@@ -90,14 +85,16 @@ xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 
 /**
  * xprt_rdma_form_inline - whether an RPC travels without chunks
- * @form: set, if so
- * @sizes: what it depends on; nothing need be known of segments
+ * @form: set if it does
+ * @sizes: what it depends on; the numbers of segments are not used
+ *
+ * For most RPCs this saves counting segments for xprt_rdma_form_choose(), which
+ * chooses the same.
  *
  * Context: any.
- * Return: true if both ends can send inline.
+ * Return: true if both Call and Reply fit inline.
  */
-bool xprt_rdma_form_inline(struct xprt_rdma_form *form,
-			   const struct xprt_rdma_sizes *sizes)
+bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
 {
 	if (!xprt_rdma_form_reply_fits(sizes) ||
 	    (u64)RPCRDMA_HEADER_MIN + sizes->call_len > sizes->call_threshold)
@@ -112,20 +109,19 @@ bool xprt_rdma_form_inline(struct xprt_rdma_form *form,
 }
 
 /**
- * xprt_rdma_form_choose - decide how an RPC travels
- * @form: set
+ * xprt_rdma_form_choose - choose how an RPC travels
+ * @form: set, unless this fails
  * @sizes: what it depends on
  *
- * Implements RFC 8166 sections 3.5.1 to 3.5.3: inline where it fits, else a
- * chunk for the DDP-eligible data item if that makes the rest fit, else a
- * chunk for the whole message.
+ * Implements RFC 8166 sections 3.5.1 to 3.5.3: inline if the message fits; otherwise a
+ * chunk for the DDP-eligible data item if the rest fits; otherwise a chunk for the
+ * whole message.
  *
  * Context: any.
- * Return: 0, or -EMSGSIZE if the transport header alone is too long, or more
- * segments are needed than a message can have.
+ * Return: 0, or -EMSGSIZE if the transport header alone is too long or needs more
+ * segments than a message can have.
  */
-int xprt_rdma_form_choose(struct xprt_rdma_form *form,
-			  const struct xprt_rdma_sizes *sizes)
+int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
 {
 	u64 header = RPCRDMA_HEADER_MIN, body = sizes->call_len;
 	u64 segments = 0;
@@ -141,8 +137,7 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form,
 
 	form->call = XPRT_RDMA_CALL_INLINE;
 	if (header + body > sizes->call_threshold && sizes->call_ddp) {
-		u64 reads =
-			(u64)sizes->read_segments * XPRT_RDMA_READ_SEGMENT_LEN;
+		u64 reads = (u64)sizes->read_segments * XPRT_RDMA_READ_SEGMENT_LEN;
 		u64 rest = body - xprt_rdma_form_round_up(sizes->call_pages);
 
 		if (header + reads + rest <= sizes->call_threshold) {
@@ -155,8 +150,7 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form,
 	if (header + body > sizes->call_threshold) {
 		form->call = XPRT_RDMA_CALL_LONG;
 		segments += sizes->long_segments;
-		header += (u64)sizes->long_segments *
-			  XPRT_RDMA_READ_SEGMENT_LEN;
+		header += (u64)sizes->long_segments * XPRT_RDMA_READ_SEGMENT_LEN;
 		body = 0;
 	}
 
@@ -169,21 +163,20 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form,
 
 /**
  * xprt_rdma_form_backward - how long backward Calls and their Replies may be
- * @agreement: the thresholds of a connection; those that are not agreed on yet are
- *	RPCRDMA_INLINE_MIN
- * @room: octets that there are buffers for
+ * @agreement: the thresholds of a connection
+ * @space: octets of a buffer
  *
  * Both are inline, and NFS tells the server one limit for both.
  *
  * Context: any.
- * Return: octets of RPC message.
+ * Return: octets of the RPC message.
  */
-u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement, u32 room)
+u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement, u32 space)
 {
 	u32 threshold = agreement->call_threshold;
 
 	if (threshold > agreement->reply_threshold)
 		threshold = agreement->reply_threshold;
 	threshold -= RPCRDMA_HEADER_MIN;
-	return threshold < room ? threshold : room;
+	return threshold < space ? threshold : space;
 }

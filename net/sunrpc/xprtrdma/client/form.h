@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * How a Call and its Reply travel: a decision that depends on sizes, flags and
- * thresholds alone, so it takes nothing else.
+ * How a Call and its Reply travel. This depends on sizes, flags and thresholds only, so
+ * the functions take nothing else.
  */
 #ifndef XPRT_RDMA_FORM_H
 #define XPRT_RDMA_FORM_H
@@ -10,30 +10,32 @@
 
 enum xprt_rdma_call_form {
 	XPRT_RDMA_CALL_INLINE,
-	XPRT_RDMA_CALL_READ_CHUNK,	/* the pages; the rest is inline */
+	XPRT_RDMA_CALL_READ_CHUNK,	/* for the pages; the rest is inline */
 	XPRT_RDMA_CALL_LONG,		/* Position Zero Read chunk */
 };
 
 enum xprt_rdma_reply_form {
 	XPRT_RDMA_REPLY_INLINE,
 	XPRT_RDMA_REPLY_WRITE_CHUNK,	/* for the pages; the rest is inline */
-	XPRT_RDMA_REPLY_CHUNK,
+	XPRT_RDMA_REPLY_CHUNK,		/* for all of it */
 };
 
 /**
  * struct xprt_rdma_sizes - what the form of an RPC depends on
  * @call_len: octets of the Call: head, pages and tail
- * @call_pages: octets in its pages, without padding
- * @call_ddp: these are one DDP-eligible data item
+ * @call_pages: octets in the Call's pages, without padding
+ * @call_ddp: the Call's pages are one DDP-eligible data item
  * @reply_max: octets of the longest possible Reply, data included
- * @reply_pages: octets that its pages have room for
- * @reply_ddp: what comes there is one DDP-eligible data item, the Reply's last
- * @call_threshold: octets, the most that may be sent inline
- * @reply_threshold: octets, the most that may be received inline
+ * @reply_pages: octets that the Reply's pages have space for
+ * @reply_ddp: the Reply's pages get one DDP-eligible data item, which is its last
+ * @call_threshold: octets that may be sent inline
+ * @reply_threshold: octets that may be received inline
  * @read_segments: segments of a Read chunk for the Call's pages
  * @long_segments: segments of a Read chunk for all of the Call
  * @write_segments: segments of a Write chunk for the Reply's pages
  * @reply_segments: segments of a Reply chunk
+ *
+ * On the stack of the caller.
  */
 struct xprt_rdma_sizes {
 	u32 call_len;
@@ -52,10 +54,12 @@ struct xprt_rdma_sizes {
 
 /**
  * struct xprt_rdma_form - how an RPC travels
- * @call: the Call
- * @reply: what is offered for the Reply
+ * @call: the form of the Call
+ * @reply: what the Call offers for the Reply
  * @header_len: octets of the Call's transport header
- * @inline_len: octets of Payload stream that follow it
+ * @inline_len: octets of the Call's Payload stream that follow the header
+ *
+ * Part of a request; chosen each time the Call is sent.
  */
 struct xprt_rdma_form {
 	enum xprt_rdma_call_form call;
@@ -66,11 +70,8 @@ struct xprt_rdma_form {
 
 u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
 			    unsigned int max_pages, bool bounced);
-bool xprt_rdma_form_inline(struct xprt_rdma_form *form,
-			   const struct xprt_rdma_sizes *sizes);
-int xprt_rdma_form_choose(struct xprt_rdma_form *form,
-			  const struct xprt_rdma_sizes *sizes);
-u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement,
-			    u32 room);
+bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
+int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
+u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement, u32 space);
 
 #endif /* XPRT_RDMA_FORM_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * An RPC message by page fragments, each of which lies in one page. Inline, so
- * that what is done with a fragment is called directly.
+ * Walks over an RPC message by page fragments, each of which lies within one page. They
+ * are inline so that the compiler calls the function for a fragment directly.
  */
 #ifndef XPRT_RDMA_PAGE_FRAG_H
 #define XPRT_RDMA_PAGE_FRAG_H
@@ -10,21 +10,20 @@
 #include <linux/mm.h>
 #include <linux/sunrpc/xdr.h>
 
-/* What is done with a fragment; anything but zero ends the walk. */
+/* Called for each fragment. Return: 0 to go on; anything else ends the walk. */
 typedef int (*xprt_rdma_page_frag_fn)(void *context, struct page *page,
 				      unsigned int offset, unsigned int len);
 
 /**
- * xprt_rdma_page_frags_in_kvec - walk a head or a tail
+ * xprt_rdma_page_frags_in_kvec - walk over a head or a tail
  * @vec: the kvec
  * @fn: called for each fragment
- * @context: for @fn
+ * @context: passed to @fn
  *
- * Return: zero or what @fn returned last.
+ * Return: what @fn returned last; 0 if @vec is empty.
  */
 static __always_inline int
-xprt_rdma_page_frags_in_kvec(const struct kvec *vec, xprt_rdma_page_frag_fn fn,
-			     void *context)
+xprt_rdma_page_frags_in_kvec(const struct kvec *vec, xprt_rdma_page_frag_fn fn, void *context)
 {
 	const char *data = vec->iov_base;
 	size_t len = vec->iov_len, part;
@@ -32,8 +31,7 @@ xprt_rdma_page_frags_in_kvec(const struct kvec *vec, xprt_rdma_page_frag_fn fn,
 
 	while (len && !ret) {
 		part = min_t(size_t, len, PAGE_SIZE - offset_in_page(data));
-		ret = fn(context, virt_to_page(data), offset_in_page(data),
-			 part);
+		ret = fn(context, virt_to_page(data), offset_in_page(data), part);
 		data += part;
 		len -= part;
 	}
@@ -41,13 +39,13 @@ xprt_rdma_page_frags_in_kvec(const struct kvec *vec, xprt_rdma_page_frag_fn fn,
 }
 
 /**
- * xprt_rdma_page_frags_in_pages - walk the pages between head and tail
+ * xprt_rdma_page_frags_in_pages - walk over the pages between head and tail
  * @buf: the message
- * @len: octets of them, not more than there are
+ * @len: octets to walk over, at most those in the pages
  * @fn: called for each fragment
- * @context: for @fn
+ * @context: passed to @fn
  *
- * Return: zero or what @fn returned last.
+ * Return: what @fn returned last; 0 if @len is zero.
  */
 static __always_inline int
 xprt_rdma_page_frags_in_pages(const struct xdr_buf *buf, unsigned int len,

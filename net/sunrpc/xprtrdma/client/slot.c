@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Slots: who may have one, the buffers that stay with them, and how a request
- * gets its memory back.
+ * Slots: which tasks may have one, and the buffers that stay with them.
  */
 #include <linux/highmem.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "client_private.h"
 #include "page_frag.h"
 
-/* Buffers grow in such steps, so that they soon fit whatever RPC comes. */
+/* Buffers grow to multiples of so many octets, so that they soon fit every RPC. */
 #define XPRT_RDMA_BUFFER_STEP	512
 
 static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
@@ -33,25 +31,25 @@ static void xprt_rdma_slot_add(struct xprt_rdma_client *client,
 	client->xprt.stat.max_slots = client->xprt.num_reqs;
 }
 
-static struct xprt_rdma_request *
-xprt_rdma_slot_take_idle(struct xprt_rdma_client *client)
+static struct xprt_rdma_request *xprt_rdma_slot_take_idle(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request;
 
-	request = list_first_entry_or_null(&client->idle,
-					   struct xprt_rdma_request, list);
+	lockdep_assert_held(&client->xprt.reserve_lock);
+
+	request = list_first_entry_or_null(&client->idle, struct xprt_rdma_request, list);
 	if (request)
 		list_del(&request->list);
 	return request;
 }
 
 /**
- * xprt_rdma_slots_create - start with one slot
+ * xprt_rdma_slots_create - make the first slot
  * @client: the new client
  *
- * One that cannot fail to be there lets RPCs proceed, one after the other,
- * when memory is so short that there can be no more.
+ * One slot always exists, so that RPCs proceed one by one when memory is short.
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int xprt_rdma_slots_create(struct xprt_rdma_client *client)
@@ -76,8 +74,8 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 }
 
 /**
- * xprt_rdma_slots_destroy - free all slots, none of which is in use
- * @client: the client
+ * xprt_rdma_slots_destroy - free all slots
+ * @client: the client, which has no slot in use and no users
  */
 void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 {
@@ -94,7 +92,9 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 /**
  * xprt_rdma_slot_alloc - the rpc_xprt_ops's alloc_slot
  * @xprt: the transport
- * @task: gets a slot, or waits on the backlog for one to come free
+ * @task: gets a slot, or waits on the backlog until one is free
+ *
+ * Sets the task's status: 0, -EAGAIN if it waits, or -ENOMEM.
  */
 void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -117,7 +117,7 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 		if (request)
 			xprt_rdma_slot_add(client, request);
 		else
-			/* Only slots in use wake the backlog as they end. */
+			/* Do not use the backlog: only freeing a slot that is in use wakes it. */
 			request = xprt_rdma_slot_take_idle(client);
 	}
 	if (!request)
@@ -131,7 +131,7 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 /**
  * xprt_rdma_slot_free - the rpc_xprt_ops's free_slot
  * @xprt: the transport
- * @rqst: its slot goes to whoever waits first
+ * @rqst: the slot, which the first task on the backlog gets
  */
 void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
@@ -139,8 +139,7 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
 	spin_lock(&xprt->reserve_lock);
-	if (client->in_use > client->limit ||
-	    !xprt_wake_up_backlog(xprt, rqst)) {
+	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
 		memset(rqst, 0, sizeof(*rqst));
 		list_add(&request->list, &client->idle);
 		client->in_use--;
@@ -149,11 +148,14 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 }
 
 /**
- * xprt_rdma_slots_limit - follow the credits
+ * xprt_rdma_slots_limit - adapt the number of slots to the credits
  * @client: the client
  * @credits: the credits of its connection, which have just changed
  *
- * A lower limit takes effect as slots come free.
+ * A higher limit wakes tasks on the backlog. A lower one takes effect when slots are
+ * freed.
+ *
+ * Context: does not sleep.
  */
 void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 			   const struct xprt_rdma_credits *credits)
@@ -162,10 +164,9 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 	struct xprt_rdma_request *request;
 
 	spin_lock(&xprt->reserve_lock);
-	/* Who comes last sees what the others have changed. */
+	/* Under the lock: the last caller sees what all others have changed. */
 	client->limit = min(xprt_rdma_credits_slots(credits), xprt->max_reqs);
-	while (client->in_use < client->limit &&
-	       test_bit(XPRT_CONGESTED, &xprt->state)) {
+	while (client->in_use < client->limit && test_bit(XPRT_CONGESTED, &xprt->state)) {
 		request = xprt_rdma_slot_take_idle(client);
 		if (!request) {
 			request = xprt_rdma_slot_new(GFP_NOWAIT | __GFP_NOWARN);
@@ -183,13 +184,13 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 }
 
 /**
- * xprt_rdma_slots_note_unmatched - keep a Reply for a task that is going
+ * xprt_rdma_slots_note_unmatched - note a Reply for a task that is ending
  * @client: the client
- * @ep: where it arrived
+ * @ep: where the Reply arrived
  * @unmatched: the Reply
  *
- * The task cannot be found by its XID any more, but its request is still on the
- * wire. Mostly there is none: it has gone.
+ * sunrpc does not find the task by its XID any more, but its request may still be on
+ * the wire. Mostly there is no such request: the task has gone.
  *
  * Context: @ep's awaiting_lock is held.
  */
@@ -199,6 +200,8 @@ void xprt_rdma_slots_note_unmatched(struct xprt_rdma_client *client,
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct xprt_rdma_request *request;
+
+	lockdep_assert_held(&ep->awaiting_lock);
 
 	spin_lock(&xprt->reserve_lock);
 	list_for_each_entry(request, &client->slots, all) {
@@ -211,9 +214,8 @@ void xprt_rdma_slots_note_unmatched(struct xprt_rdma_client *client,
 	spin_unlock(&xprt->reserve_lock);
 }
 
-/* Zeroed, for only the server knows how much of a Reply it has written. */
-static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size,
-				  gfp_t gfp)
+/* Zeroed: only the server knows how much of a Reply it has written. */
+static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size, gfp_t gfp)
 {
 	if (buffer->size < size) {
 		size = round_up(size, XPRT_RDMA_BUFFER_STEP);
@@ -226,7 +228,7 @@ static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size,
 
 /**
  * xprt_rdma_buffers_alloc - the rpc_xprt_ops's buf_alloc
- * @task: gets rq_buffer and rq_rbuffer
+ * @task: the task, whose slot gets rq_buffer and rq_rbuffer
  *
  * Return: 0 or -ENOMEM.
  */
@@ -236,10 +238,8 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 	gfp_t gfp = rpc_task_gfp_mask();
 
-	if (!xprt_rdma_buffer_get(&request->call_buffer, rqst->rq_callsize,
-				  gfp) ||
-	    !xprt_rdma_buffer_get(&request->reply_buffer, rqst->rq_rcvsize,
-				  gfp))
+	if (!xprt_rdma_buffer_get(&request->call_buffer, rqst->rq_callsize, gfp) ||
+	    !xprt_rdma_buffer_get(&request->reply_buffer, rqst->rq_rcvsize, gfp))
 		return -ENOMEM;
 	rqst->rq_buffer = request->call_buffer.data;
 	rqst->rq_rbuffer = request->reply_buffer.data;
@@ -248,8 +248,12 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 
 /**
  * xprt_rdma_buffers_free - the rpc_xprt_ops's buf_free
- * @task: ends. Once this returns it may give back the memory that it sends
- *	from and receives to.
+ * @task: the task, which ends
+ *
+ * When this returns, nobody else can reach the memory that the task sends from and
+ * receives to, so the task may give it back.
+ *
+ * Context: may sleep until the connection is closed.
  */
 void xprt_rdma_buffers_free(struct rpc_task *task)
 {
@@ -260,7 +264,7 @@ void xprt_rdma_buffers_free(struct rpc_task *task)
 	rqst->rq_rbuffer = NULL;
 }
 
-/* The caller of such an RPC leaves it to the transport to find the pages. */
+/* For some RPCs the transport has to allocate the pages. */
 static int xprt_rdma_slot_fill_sparse_pages(struct xdr_buf *buf)
 {
 	unsigned int i, count;
@@ -285,21 +289,23 @@ static int xprt_rdma_slot_clear_if_fresh(void *context, struct page *page,
 }
 
 /*
- * How much it has written there is the server's word, too. What was in a page
- * before it came to hold a file must not be seen if that is not true; memory of
- * the reader's own may be. Not all of it: other RPCs may be filling the rest.
+ * The server says how much it has written into these pages, and that may be false. Then
+ * a reader would see what a page of the page cache held before. Such a page is not
+ * uptodate; pages that are uptodate, as in direct I/O, hold nothing that the reader may
+ * not see. Only the part that belongs to this RPC is cleared: other RPCs may be filling
+ * the rest.
  */
 static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
 {
 	if (!want_init_on_alloc(0))
 		xprt_rdma_page_frags_in_pages(buf, buf->page_len,
-					      xprt_rdma_slot_clear_if_fresh,
-					      NULL);
+					      xprt_rdma_slot_clear_if_fresh, NULL);
 }
 
 /*
- * To encrypt anew, RPCSEC_GSS first frees the pages with what it encrypted
- * before: too early for xprt_rdma_request_prepare() to take them off the wire.
+ * Before RPCSEC_GSS encrypts a Call again, it frees the pages that it encrypted into
+ * the first time. That comes before xprt_rdma_request_prepare(), so the request is
+ * retired here.
  */
 static void xprt_rdma_slot_release_snd_buf(struct rpc_rqst *rqst)
 {
@@ -321,13 +327,14 @@ static void xprt_rdma_slot_guard_snd_buf(struct rpc_rqst *rqst)
 
 /**
  * xprt_rdma_request_prepare - the rpc_xprt_ops's prepare_request
- * @rqst: encoded
- * @buf: its rq_rcv_buf, or its rq_snd_buf later
+ * @rqst: an encoded Call
+ * @buf: its rq_rcv_buf, or later its rq_snd_buf
  *
- * If it was encoded anew, it was so into the same memory. The last transmission
- * has to be over before there is another; what the server may still read of it
- * is the Call that is being repeated.
+ * A Call that is sent again has been encoded into the same memory. The last
+ * transmission has to end before the next one begins. Until then the server may read
+ * that memory, which holds the same Call.
  *
+ * Context: may sleep until the connection is closed.
  * Return: 0 or -ENOMEM, after which sunrpc tries again.
  */
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
@@ -339,196 +346,8 @@ int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	xprt_rdma_slot_guard_snd_buf(rqst);
 	if (buf != &rqst->rq_rcv_buf)
 		return 0;
-	if (buf->flags & XDRBUF_SPARSE_PAGES &&
-	    xprt_rdma_slot_fill_sparse_pages(buf))
+	if (buf->flags & XDRBUF_SPARSE_PAGES && xprt_rdma_slot_fill_sparse_pages(buf))
 		return -ENOMEM;
 	xprt_rdma_slot_clear_fresh_pages(buf);
 	return 0;
-}
-
-/**
- * xprt_rdma_request_invalidate - take all registrations of a request from the peer
- * @request: on the wire, with registrations
- * @done: called as by rpcrdma_mr_invalidate()
- *
- * Return: as rpcrdma_mr_invalidate().
- */
-int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
-				 void (*done)(struct rpcrdma_work *work,
-					      int status))
-{
-	struct xprt_rdma_endpoint *ep = request->ep;
-	struct rpcrdma_mr *mr;
-
-	list_for_each_entry(mr, &request->invalidation.mrs, list)
-		ep->client->stats.invalidations++;
-	request->invalidation.work.done = done;
-	return rpcrdma_mr_invalidate(ep->conn, &request->invalidation);
-}
-
-/**
- * xprt_rdma_request_put_mrs - return registrations that nobody can reach
- * @request: the request that has them
- */
-void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
-{
-	struct rpcrdma_mr *mr, *next;
-
-	list_for_each_entry_safe(mr, next, &request->invalidation.mrs, list) {
-		list_del(&mr->list);
-		rpcrdma_mr_put(mr);
-	}
-}
-
-static void xprt_rdma_retire_invalidated(struct rpcrdma_work *work, int status)
-{
-	struct xprt_rdma_request *request =
-		container_of(work, struct xprt_rdma_request, invalidation.work);
-
-	request->invalidation_status = status;
-	clear_and_wake_up_bit(XPRT_RDMA_INVALIDATING, &request->state);
-}
-
-/* The end of the connection, if it comes to that, ends all that is posted. */
-static void xprt_rdma_retire_wait(struct xprt_rdma_request *request, int bit)
-{
-	if (!wait_on_bit_timeout(&request->state, bit, TASK_UNINTERRUPTIBLE,
-				 XPRT_RDMA_RETIRE_TIMEOUT))
-		return;
-	rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
-	wait_on_bit(&request->state, bit, TASK_UNINTERRUPTIBLE);
-}
-
-/*
- * The server may be about to send the Reply with invalidation of a handle. If
- * that is invalid by then, or even used anew, it costs the connection. So the
- * server gets a moment to send it; the memory is the task's all that time. One
- * that timed out has waited enough; but either may have missed it just now.
- * Servers invalidate where we told them that they may, whatever they told us.
- */
-static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
-{
-	const struct rpc_task *task = request->rqst.rq_task;
-	struct xprt_rdma_endpoint *ep = request->ep;
-
-	request->answered = false;
-	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
-	spin_lock(&ep->awaiting_lock);
-	list_add(&request->list, &ep->awaiting_reply);
-	xprt_rdma_reply_find_unmatched(request);
-	spin_unlock(&ep->awaiting_lock);
-	if (RPC_SIGNALLED(task) && ep->conn->agreement.client_inv &&
-	    rpcrdma_conn_established(ep->conn))
-		wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY,
-				    TASK_UNINTERRUPTIBLE,
-				    XPRT_RDMA_AWAIT_REPLY_TIMEOUT);
-	spin_lock(&ep->awaiting_lock);
-	clear_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
-	spin_unlock(&ep->awaiting_lock);
-}
-
-/* When it is closed nobody can reach any memory by it. */
-static void xprt_rdma_retire_endpoint(struct xprt_rdma_endpoint *ep, int status)
-{
-	rpcrdma_conn_close(ep->conn, status);
-	wait_for_completion(&ep->closed);
-	ep->client->stats.recovered++;
-}
-
-static void xprt_rdma_retire_mrs(struct xprt_rdma_request *request)
-{
-	int status;
-
-	set_bit(XPRT_RDMA_INVALIDATING, &request->state);
-	status = xprt_rdma_request_invalidate(request,
-					      xprt_rdma_retire_invalidated);
-	if (status) {
-		clear_bit(XPRT_RDMA_INVALIDATING, &request->state);
-	} else {
-		xprt_rdma_retire_wait(request, XPRT_RDMA_INVALIDATING);
-		status = request->invalidation_status;
-	}
-	if (status)
-		xprt_rdma_retire_endpoint(request->ep, status);
-}
-
-/*
- * However late, the server may yet use the handles of a Call that it has not
- * answered. Until it has, or cannot do so any more, no other RPC gets them.
- */
-static void xprt_rdma_retire_put_mrs(struct xprt_rdma_request *request)
-{
-	struct xprt_rdma_endpoint *ep = request->ep;
-	struct rpcrdma_mr *mr, *next;
-
-	spin_lock(&ep->awaiting_lock);
-	list_del(&request->list);
-	list_for_each_entry_safe(mr, next, &request->invalidation.mrs, list) {
-		if (request->answered || !rpcrdma_mr_unmap(mr))
-			break;
-		mr->tag = (__force u32)request->rqst.rq_xid;
-		list_move(&mr->list, &ep->orphaned_mrs);
-	}
-	spin_unlock(&ep->awaiting_lock);
-	xprt_rdma_request_put_mrs(request);
-}
-
-/* The task's own process waits, for the server as well. */
-static void xprt_rdma_retire_sync(struct xprt_rdma_request *request)
-{
-	if (!list_empty(&request->invalidation.mrs)) {
-		xprt_rdma_retire_await_reply(request);
-		/* The Reply may have taken care of them. */
-		if (!list_empty(&request->invalidation.mrs))
-			xprt_rdma_retire_mrs(request);
-		xprt_rdma_retire_put_mrs(request);
-	}
-	xprt_rdma_retire_wait(request, XPRT_RDMA_GATHERING);
-}
-
-/*
- * A task without a process ends in rpciod, whose workers all RPCs of the host
- * share, those of other servers and transports, too. None may wait for a peer
- * there. The teardown does not, so the connection is closed. That costs little:
- * the task has timed out, or somebody has used force (umount -f).
- */
-static void xprt_rdma_retire_async(struct xprt_rdma_request *request)
-{
-	if (list_empty(&request->invalidation.mrs) &&
-	    !test_bit(XPRT_RDMA_GATHERING, &request->state))
-		return;
-	xprt_rdma_retire_endpoint(request->ep, -ESHUTDOWN);
-	xprt_rdma_request_put_mrs(request);
-}
-
-/* Not where it is called: what it needs of the stack few RPCs do. */
-static noinline_for_stack void
-xprt_rdma_retire_slow(struct xprt_rdma_request *request)
-{
-	struct xprt_rdma_endpoint *ep = request->ep;
-
-	if (RPC_IS_ASYNC(request->rqst.rq_task))
-		xprt_rdma_retire_async(request);
-	else
-		xprt_rdma_retire_sync(request);
-	if (!request->replied)
-		xprt_rdma_credits_orphan(&ep->credits);
-	request->ep = NULL;
-	xprt_rdma_ep_put(ep);
-}
-
-/**
- * xprt_rdma_request_retire - take a request off the wire
- * @request: one that no Reply is being matched with
- *
- * A task that was killed or timed out, or whose connection is gone, comes here
- * before it gives back its memory or uses it anew (RFC 8166 section 4.4.1).
- * Returns at once if the Reply has arrived.
- *
- * Context: may sleep until the connection is closed.
- */
-void xprt_rdma_request_retire(struct xprt_rdma_request *request)
-{
-	if (request->ep)
-		xprt_rdma_retire_slow(request);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The transport class for the netids "rdma" and "rdma6", and the life of its
- * transports.
+ * The transport class for the netids "rdma" and "rdma6": how its transports are made and
+ * destroyed, and their smaller operations.
  */
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -16,7 +16,7 @@
 #define XPRT_RDMA_BIND_TIMEOUT		(60 * HZ)
 #define XPRT_RDMA_MAX_PAYLOAD		(1024 * 1024)
 
-/* A server has that long for its first Reply, however short the mount's time-out is. */
+/* The least time that a server has for its first Reply, whatever the mount's time-out */
 #define XPRT_RDMA_FIRST_REPLY_TIMEOUT	(2UL * HZ)
 
 static const struct rpc_timeout xprt_rdma_client_timeout = {
@@ -27,23 +27,20 @@ static const struct rpc_timeout xprt_rdma_client_timeout = {
 
 /* Addresses */
 
-static void xprt_rdma_client_set_port(struct rpc_xprt *xprt,
-				      unsigned short port)
+static void xprt_rdma_client_set_port(struct rpc_xprt *xprt, unsigned short port)
 {
 	rpc_set_port((struct sockaddr *)&xprt->addr, port);
 	rpcrdma_address_describe_port(xprt, &xprt_rdma_client_of(xprt)->strings);
 }
 
-static void xprt_rdma_client_local(struct rpc_xprt *xprt,
-				   struct sockaddr_storage *local)
+static void xprt_rdma_client_local(struct rpc_xprt *xprt, struct sockaddr_storage *local)
 {
 	spin_lock(&xprt->transport_lock);
 	*local = xprt_rdma_client_of(xprt)->local;
 	spin_unlock(&xprt->transport_lock);
 }
 
-static int xprt_rdma_client_get_srcaddr(struct rpc_xprt *xprt, char *buf,
-					size_t buflen)
+static int xprt_rdma_client_get_srcaddr(struct rpc_xprt *xprt, char *buf, size_t buflen)
 {
 	struct sockaddr_storage local;
 
@@ -61,59 +58,57 @@ static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
 	return rpc_get_port((struct sockaddr *)&local);
 }
 
-/* Smaller operations */
-
 /*
- * A server that has not answered by now may yet do so. A Call must not be sent
- * a second time by a connection that the Reply to the first may use, as both
- * would be for the same memory. sunrpc sends no second one where the protocol
- * forbids it, so the connection stays, unless the Reply may have been discarded,
- * or has been here: RPCSEC_GSS waits for another if it cannot verify that one.
- * But it does not stay for ever, as the server may have dropped the Call.
+ * Whether a Call whose time-out is over needs another connection.
+ *
+ * The server may still answer it. So the Call must not be sent again on the same
+ * connection: both would offer the same memory. sunrpc itself does not do that for tasks
+ * with RPC_TASK_NO_RETRANS_TIMEOUT, as NFSv4 has. For these the connection stays,
+ * except if
+ *
+ * - the Reply may have been discarded;
+ * - the Reply has been processed: RPCSEC_GSS waits for another one if it cannot verify
+ *   the first;
+ * - the Call is overdue: the server may have dropped it.
  */
-static bool xprt_rdma_call_needs_another(struct xprt_rdma_client *client,
-					 struct rpc_task *task)
+static bool xprt_rdma_client_needs_another(struct xprt_rdma_client *client,
+					   struct rpc_task *task)
 {
-	struct xprt_rdma_request *request =
-		xprt_rdma_request_of(task->tk_rqstp);
+	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
 	const struct xprt_rdma_endpoint *ep = READ_ONCE(request->ep);
 	unsigned long minor;
 
 	lockdep_assert_held(&client->xprt.queue_lock);
 
-	/* By the time that the task runs there may be another already. */
-	if (request->rqst.rq_connect_cookie !=
-	    READ_ONCE(client->xprt.connect_cookie))
+	/* There may already be another connection. */
+	if (request->rqst.rq_connect_cookie != READ_ONCE(client->xprt.connect_cookie))
 		return false;
 	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) || !ep ||
 	    READ_ONCE(client->reply_lost))
 		return true;
-	minor = max(task->tk_client->cl_timeout->to_initval,
-		    XPRT_RDMA_FIRST_REPLY_TIMEOUT);
-	return xprt_rdma_credits_overdue(&ep->credits, jiffies - request->sent,
-					 minor,
-					 time_after_eq(jiffies,
-						       request->rqst.rq_majortimeo));
+	minor = max(task->tk_client->cl_timeout->to_initval, XPRT_RDMA_FIRST_REPLY_TIMEOUT);
+	return xprt_rdma_credits_overdue(&ep->credits, jiffies - request->sent, minor,
+					 time_after_eq(jiffies, request->rqst.rq_majortimeo));
 }
 
 /*
- * The Reply may have come since sunrpc looked for it. The connection that is closed
- * is the one that the Call was sent by, even if there is another by now. Where no
- * second Call may be sent by it, it stays until the task waits again: before that
- * sunrpc fails the RPC, if it may fail, should the connection be gone already.
+ * sunrpc calls this when a time-out of a task is over. The Reply may have arrived since
+ * sunrpc looked for it.
+ *
+ * The connection to close is the one that the Call was sent on, even if there is
+ * another by now. With NFSv4 it is closed only when the task waits again: before that,
+ * sunrpc fails a soft RPC if it finds the connection closed.
  */
 static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	struct xprt_rdma_request *request =
-		xprt_rdma_request_of(task->tk_rqstp);
+	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
 	bool another = false;
 
 	spin_lock(&xprt->queue_lock);
 	if (request->rqst.rq_reply_bytes_recvd)
 		task->tk_status = 0;
 	else
-		another = xprt_rdma_call_needs_another(xprt_rdma_client_of(xprt),
-						       task);
+		another = xprt_rdma_client_needs_another(xprt_rdma_client_of(xprt), task);
 	if (another && request->ep) {
 		if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
 			request->overdue = true;
@@ -126,11 +121,11 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 		xprt_force_disconnect(xprt);
 }
 
-/* sunrpc holds queue_lock. */
 static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 {
-	struct xprt_rdma_request *request =
-		xprt_rdma_request_of(task->tk_rqstp);
+	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
+
+	lockdep_assert_held(&request->rqst.rq_xprt->queue_lock);
 
 	xprt_wait_for_reply_request_def(task);
 	if (request->overdue && request->ep)
@@ -138,10 +133,9 @@ static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 	request->overdue = false;
 }
 
-static void
-xprt_rdma_client_set_connect_timeout(struct rpc_xprt *xprt,
-				     unsigned long connect_timeout,
-				     unsigned long reconnect_timeout)
+static void xprt_rdma_client_set_connect_timeout(struct rpc_xprt *xprt,
+						 unsigned long connect_timeout,
+						 unsigned long reconnect_timeout)
 {
 	spin_lock(&xprt->transport_lock);
 	reconnect_timeout = max_t(unsigned long, reconnect_timeout, HZ);
@@ -165,15 +159,12 @@ static void xprt_rdma_client_disable_swap(struct rpc_xprt *xprt)
 }
 
 /*
- * mountstats takes 27 integers by their place in the line. Those without a
- * meaning here are zero: the local port, allocations that were made in haste,
- * and registrations that got lost.
+ * mountstats takes 27 integers by their place in the line. Those that mean nothing here
+ * are zero: the local port, allocations while sending, and orphaned registrations.
  */
-static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt,
-					 struct seq_file *seq)
+static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {
-	const struct xprt_rdma_client_stats *stats =
-		&xprt_rdma_client_of(xprt)->stats;
+	const struct xprt_rdma_client_stats *stats = &xprt_rdma_client_of(xprt)->stats;
 	long idle = 0;
 
 	if (xprt_connected(xprt))
@@ -193,8 +184,6 @@ static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt,
 		   stats->recovered, 0UL, stats->registrations,
 		   stats->invalidations, stats->no_send, stats->waits_for_send);
 }
-
-/* Life */
 
 static void xprt_rdma_client_free(struct xprt_rdma_client *client)
 {
@@ -268,7 +257,7 @@ static void xprt_rdma_client_init(struct xprt_rdma_client *client,
 
 	xprt->ops = &xprt_rdma_client_ops;
 	xprt->xprt_class = &xprt_rdma_client_class;
-	/* What rpcbind is asked by, and what callbacks are told. */
+	/* The protocol to ask rpcbind by, and what the callback service is told */
 	xprt->prot = IPPROTO_TCP;
 	xprt->timeout = &xprt_rdma_client_timeout;
 	xprt->max_payload = XPRT_RDMA_MAX_PAYLOAD;
@@ -277,7 +266,7 @@ static void xprt_rdma_client_init(struct xprt_rdma_client *client,
 	xprt->max_reconnect_timeout = XPRT_RDMA_MAX_RECONNECT_DELAY;
 	xprt->idle_timeout = XPRT_RDMA_IDLE_TIMEOUT;
 
-	/* NFSv4.1 and later say so in this way. */
+	/* This flag tells NFSv4.1 and later from earlier versions. */
 	client->wants_backward = args->flags & XPRT_CREATE_INFINITE_SLOTS;
 	client->backward_payload = RPCRDMA_INLINE_MIN - RPCRDMA_HEADER_MIN;
 	spin_lock_init(&client->backward_lock);
@@ -293,14 +282,13 @@ static struct rpc_xprt *xprt_rdma_client_setup(struct xprt_create *args)
 
 	if (args->addrlen > sizeof(xprt->addr))
 		return ERR_PTR(-EBADF);
-	if (args->dstaddr->sa_family != AF_INET &&
-	    args->dstaddr->sa_family != AF_INET6)
+	if (args->dstaddr->sa_family != AF_INET && args->dstaddr->sa_family != AF_INET6)
 		return ERR_PTR(-EAFNOSUPPORT);
 
 	xprt = xprt_alloc(args->net, sizeof(*client), 0, 0);
 	if (!xprt)
 		return ERR_PTR(-ENOMEM);
-	/* The class keeps the module here until this function returns. */
+	/* sunrpc holds a reference to the module until this function returns. */
 	__module_get(THIS_MODULE);
 
 	client = xprt_rdma_client_of(xprt);
@@ -325,15 +313,16 @@ static struct xprt_class xprt_rdma_client_class = {
 };
 
 /**
- * xprt_rdma_init - let sunrpc make transports of this class
+ * xprt_rdma_init - register the client's transport class and its sysctls
  *
+ * Context: module initialisation.
  * Return: 0 or a negative errno.
  */
 int xprt_rdma_init(void)
 {
 	int ret;
 
-	/* To write out dirty pages may take a new connection. */
+	/* Memory reclaim writes out dirty pages, and that may need a new connection. */
 	xprt_rdma_connect_wq = alloc_workqueue("rpcrdma_connect",
 					       WQ_UNBOUND | WQ_MEM_RECLAIM,
 					       WQ_UNBOUND_MAX_ACTIVE);
@@ -357,7 +346,9 @@ err_wq:
 /**
  * xprt_rdma_exit - undo xprt_rdma_init()
  *
- * No transport is left, as each has a reference to the module.
+ * No transport is left: each holds a reference to the module.
+ *
+ * Context: module exit.
  */
 void xprt_rdma_exit(void)
 {

@@ -81,7 +81,7 @@ static void test_credits_fall_and_rise(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 }
 
-/* Only a Reply gives back a credit; the end of a task that waits does not. */
+/* Only a Reply gives a credit back. The end of the task that waits for it does not. */
 static void test_credits_killed_task(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
@@ -93,7 +93,7 @@ static void test_credits_killed_task(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
-/* Only as long as all credits are those of Calls without a task */
+/* Only while orphaned Calls hold all credits */
 static void test_credits_wedged(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
@@ -113,7 +113,7 @@ static void test_credits_wedged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
-/* More Receives are posted as soon as somebody wants to send. */
+/* More Receives are posted as soon as a task wants to send. */
 static void test_credits_short_of_receives(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start_with(2);
@@ -125,7 +125,7 @@ static void test_credits_short_of_receives(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 }
 
-/* The Reply may have been faster than whoever takes the task off the wire. */
+/* The Reply may arrive just before the Call is orphaned. */
 static void test_credits_settled_early(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
@@ -146,7 +146,7 @@ static void test_credits_unasked_replies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
 }
 
-/* Messages in words, and whether their discard lets one more Call be sent */
+/* Messages in 32-bit words, and whether another Call may be sent when they are dropped */
 struct discard_row {
 	const char *name;
 	bool backward;
@@ -163,7 +163,7 @@ static const struct discard_row discard_rows[] = {
 		"too short to be anything, or a backward Call", true, false,
 		24, { 0xcafe, 1, 64, RPCRDMA_MSG },
 	}, {
-		"a version that nobody knows", false, true,
+		"an unknown version", false, true,
 		36, { 0xcafe, 7, 64, RPCRDMA_MSG, 0, 0, 0, 0xcafe, 1 },
 	}, {
 		"a backward Call of another version, which is answered", true, false,
@@ -231,7 +231,7 @@ static void test_credits_discarded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), row->frees ? 1 : 0);
 }
 
-/* However many Replies are bad, the window is what it was when one is good. */
+/* Bad Replies do not use up credits. */
 static void test_credits_recover(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
@@ -259,7 +259,7 @@ static void test_credits_news(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 1));
 }
 
-/* Make more Receives if that is what is short. Return: whether it was. */
+/* Make more Receives if these are what limits the Calls. Return: whether they were. */
 static bool grow(struct xprt_rdma_credits *credits)
 {
 	u32 posted = xprt_rdma_credits_to_post(credits, REQUESTED);
@@ -270,7 +270,7 @@ static bool grow(struct xprt_rdma_credits *credits)
 	return true;
 }
 
-/* Whatever the server grants, there is a Receive for each Reply it owes. */
+/* Whatever the server grants, there is a Receive for each Reply that it owes. */
 static void test_credits_have_receives(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start_with(4);
@@ -279,17 +279,17 @@ static void test_credits_have_receives(struct kunit *test)
 	receive(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 4);
-	/* None of these may ever be answered: it takes one more to have more. */
+	/* A fifth slot: its Call makes more Receives, even if none of the four is answered. */
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_slots(&credits), 5);
 	KUNIT_EXPECT_TRUE(test, grow(&credits));
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 8);
-	/* Without memory for more it goes on as before. */
+	/* Without memory for more Receives the limit stays. */
 	receive(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
-/* Receives are made for credits alone, and then for all of them. */
+/* Receives are made for granted credits only, up to all that were requested. */
 static void test_receives_follow_credits(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start_with(4);
@@ -309,19 +309,19 @@ static void test_receives_follow_credits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, steps, 3);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
-	/* None is taken back: a Reply may be on its way to it. */
+	/* No Receive is taken back: a Reply may still use it. */
 	receive(&credits, 1);
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
 	receive(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), REQUESTED);
 }
 
-/* How long is too long for a Call that its server may have dropped */
+/* How long a Call may wait that the server may have dropped */
 static void test_credits_overdue(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
-	/* The only credit: the first time-out is enough, if it was all the Call's. */
+	/* The Call has the only credit: the first time-out is enough, if it waited that long. */
 	send_all(&credits);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 59, 60,
 							   false));
@@ -339,7 +339,7 @@ static void test_credits_overdue(struct kunit *test)
 							   false));
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_overdue(&credits, 180, 60,
 							  true));
-	/* This one has begun before the Call was sent by this connection. */
+	/* The major time-out began before the Call was sent on this connection. */
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 1, 60,
 							   true));
 }

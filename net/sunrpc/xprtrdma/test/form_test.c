@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of client/: how an RPC travels, by sizes, flags and thresholds.
+ * KUnit suite of client/: how an RPC travels, given sizes, flags and thresholds.
  */
 #include <kunit/test.h>
 
 #include "../client/form.h"
 
-/* A COMPOUND around the data of READ or WRITE, and an RPC header */
+/* Octets of the COMPOUND around the data of READ or WRITE, and of the RPC header */
 #define AROUND		200
 #define MIB		(1024 * 1024)
 #define SENDS(octets)		.call_pages = (octets)
@@ -21,9 +21,9 @@
 #define HEADER_REPLY	(HEADER + 4 + 16)
 
 /*
- * What a row leaves out: as many octets in a message as there are in its pages,
- * and AROUND; 1024 octets inline; one segment for each chunk, three for a whole
- * message with pages.
+ * Defaults for what a row leaves out: a message is as long as its pages and AROUND;
+ * thresholds are 1024 octets; a chunk for pages has one segment, a chunk for a whole
+ * message three.
  */
 struct form_row {
 	const char *name;
@@ -70,7 +70,7 @@ static const struct form_row form_rows[] = {
 		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER,
 		  AROUND + 4096 },
 	}, {
-		"the reply threshold is of no concern to a Call",
+		"the reply threshold does not matter for a Call",
 		{ SENDS_DDP(4096), .reply_threshold = 8192 },
 		{ XPRT_RDMA_CALL_READ_CHUNK, XPRT_RDMA_REPLY_INLINE, HEADER_READ,
 		  AROUND },
@@ -128,7 +128,7 @@ static const struct form_row form_rows[] = {
 		{ .call_len = 120, TAKES_DDP(4096), .reply_threshold = 8192 },
 		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE, HEADER, 120 },
 	}, {
-		"the call threshold is of no concern to a Reply",
+		"the call threshold does not matter for a Reply",
 		{ .call_len = 120, TAKES_DDP(4096), .call_threshold = 8192 },
 		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_WRITE_CHUNK, HEADER_WRITE,
 		  120 },
@@ -155,7 +155,7 @@ static const struct form_row form_rows[] = {
 		{ XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_CHUNK, HEADER + 4 + 3 * 16,
 		  120 },
 	}, {
-		"a Write chunk takes room that the Call would have needed",
+		"a Write chunk takes space that the Call would need",
 		{ .call_len = 1024 - HEADER, TAKES_DDP(4096),
 		  .long_segments = 1 },
 		{ XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_WRITE_CHUNK,
@@ -202,7 +202,7 @@ static struct xprt_rdma_sizes fill_in(const struct xprt_rdma_sizes *from)
 	return sizes;
 }
 
-/* The short cut for what needs no chunks has to come to the same. */
+/* xprt_rdma_form_inline(), the short cut, has to choose the same. */
 static int choose(struct kunit *test, struct xprt_rdma_form *form,
 		  const struct xprt_rdma_sizes *sizes)
 {
@@ -234,7 +234,7 @@ static void test_form(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, form.inline_len, row->form.inline_len);
 }
 
-/* The length of the header is what the codec makes of the same chunks. */
+/* The codec's header has the length that was computed. */
 static void add_segments(struct kunit *test, struct rpcrdma_message *msg,
 			 struct rpcrdma_chunk *chunk, u32 count)
 {
@@ -286,7 +286,7 @@ static void expect_forms(struct kunit *test, struct xprt_rdma_sizes sizes,
 			sizes.call_threshold);
 }
 
-/* WRITE and READ at the edge: the last that is inline, the first that is not */
+/* The longest WRITE and READ that are inline, and the shortest that are not */
 static void expect_edges(struct kunit *test, u32 call_threshold,
 			 u32 reply_threshold, bool ddp)
 {
@@ -353,7 +353,7 @@ static void test_form_too_long(struct kunit *test)
 		SENDS(MIB), TAKES(4096), .long_segments = 40,
 		.reply_segments = 3,
 	});
-	/* Nothing of this may wrap around. */
+	/* No sum may wrap around. */
 	expect_no_form(test, (struct xprt_rdma_sizes){
 		.call_len = U32_MAX, .call_pages = U32_MAX - 3,
 		.call_ddp = true, .read_segments = U32_MAX,
@@ -364,7 +364,7 @@ static void test_form_too_long(struct kunit *test)
 	});
 }
 
-/* All chunks together have as many segments as a message can have, or more. */
+/* All chunks together have as many segments as a message can have, or one more. */
 static void test_form_segments(struct kunit *test)
 {
 	struct xprt_rdma_sizes data = {
@@ -389,7 +389,7 @@ static void test_form_segments(struct kunit *test)
 	expect_no_form(test, whole);
 }
 
-/* As the smaller threshold has it, and no more than there is room for */
+/* What fits by the smaller threshold, and into the buffer */
 static void test_form_backward(struct kunit *test)
 {
 	struct rpcrdma_agreement agreement = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of client/: an RPC message page by page.
+ * KUnit suite of client/: walks over an RPC message by page fragments.
  */
 #include <kunit/test.h>
 
@@ -8,7 +8,7 @@
 
 #define MAX_FRAGS	4
 
-/* What a walk comes by; it is to end after @wanted fragments. */
+/* The fragments that a walk has passed. It ends after @wanted of them. */
 struct frags {
 	unsigned int wanted;
 	unsigned int count;
@@ -53,7 +53,7 @@ static void test_frags_of_pages(struct kunit *test)
 							       &frags));
 	KUNIT_EXPECT_EQ(test, frags.count, 0);
 
-	/* From the second page, almost from its end, into the fourth */
+	/* From the last eight octets of the second page into the fourth */
 	buf.page_base = 2 * PAGE_SIZE - 8;
 	KUNIT_EXPECT_EQ(test, 0, xprt_rdma_page_frags_in_pages(&buf,
 							       PAGE_SIZE + 11,
@@ -64,7 +64,7 @@ static void test_frags_of_pages(struct kunit *test)
 	expect_frag(test, &frags, 1, pages[2], 0, PAGE_SIZE);
 	expect_frag(test, &frags, 2, pages[3], 0, 3);
 
-	/* To the end of a page and no further */
+	/* Up to the end of a page */
 	frags.count = 0;
 	KUNIT_EXPECT_EQ(test, 0, xprt_rdma_page_frags_in_pages(&buf,
 							       PAGE_SIZE + 8,
@@ -80,7 +80,7 @@ static void test_frags_of_kvec(struct kunit *test)
 	struct kvec vec;
 
 	KUNIT_ASSERT_NOT_NULL(test, memory);
-	/* The last eight octets of a page, the next page, and an octet more */
+	/* The last eight octets of a page, the next page, and one octet */
 	memory += PAGE_SIZE - 8 - offset_in_page(memory);
 	vec = (struct kvec){ .iov_base = memory, .iov_len = PAGE_SIZE + 9 };
 	KUNIT_EXPECT_EQ(test, 0, xprt_rdma_page_frags_in_kvec(&vec, note_frag,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of client/: Replies that come when their tasks have been killed.
+ * KUnit suite of client/: Replies that arrive when their tasks have been killed.
  */
 #include <kunit/test.h>
 
@@ -8,7 +8,7 @@
 
 #define REQUESTS	4
 
-/* A client, two connections that it has or had, and requests on the wire */
+/* A client, its connection, an earlier one, and requests on the wire */
 struct wire {
 	struct xprt_rdma_client *client;
 	struct xprt_rdma_endpoint *ep;
@@ -50,7 +50,7 @@ static void start(struct kunit *test, struct wire *wire)
 	}
 }
 
-/* A Reply arrives, @later nanoseconds after the Calls were sent. */
+/* A Reply arrives @later nanoseconds after the Calls were sent. */
 static void note(struct wire *wire, struct xprt_rdma_endpoint *ep, u32 xid,
 		 s64 later)
 {
@@ -64,19 +64,19 @@ static void note(struct wire *wire, struct xprt_rdma_endpoint *ep, u32 xid,
 	spin_unlock(&ep->awaiting_lock);
 }
 
-/* What the task of a request finds when it has got so far as to wait */
+/* Whether the task of a request waits for the Reply when it is retired */
 static bool is_awaited(struct wire *wire, unsigned int i)
 {
 	struct xprt_rdma_request *request = wire->request[i];
 
 	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 	spin_lock(&wire->ep->awaiting_lock);
-	xprt_rdma_reply_find_unmatched(request);
+	xprt_rdma_retire_find_unmatched(request);
 	spin_unlock(&wire->ep->awaiting_lock);
 	return test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 }
 
-/* As many as there are tasks on their way, in any order */
+/* Several Replies in any order, before their tasks look for them */
 static void test_unmatched_are_all_kept(struct kunit *test)
 {
 	struct wire wire;
@@ -100,7 +100,7 @@ static void test_unmatched_of_other_connection(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_awaited(&wire, 1));
 }
 
-/* The same XID, of a Call that was sent before this one */
+/* A Reply with the same XID that arrived before this Call was sent */
 static void test_unmatched_before_call(struct kunit *test)
 {
 	struct wire wire;
@@ -110,7 +110,7 @@ static void test_unmatched_before_call(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_awaited(&wire, 0));
 }
 
-/* The slot has another RPC by now. */
+/* Another RPC has the slot by now. */
 static void test_unmatched_of_earlier_rpc(struct kunit *test)
 {
 	struct wire wire;

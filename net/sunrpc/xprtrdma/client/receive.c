@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Receive a message: decode its header, match a Reply with its Call, and check the
+ * chunks in the header against those that the Call offered. reply.c goes on with a
+ * Reply that has been matched, callback.c with a backward Call.
+ */
+#include "client_private.h"
+#include "../trace.h"
+
+/* The request that is returned is pinned until its RPC is complete. */
+static struct xprt_rdma_request *
+xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
+{
+	struct rpc_xprt *xprt = &ep->client->xprt;
+	struct xprt_rdma_request *request = NULL;
+	struct rpc_rqst *rqst;
+
+	spin_lock(&xprt->queue_lock);
+	rqst = xprt_lookup_rqst(xprt, xid);
+	if (rqst) {
+		request = xprt_rdma_request_of(rqst);
+		/* Pairs with the release in xprt_rdma_call_post(). */
+		if (smp_load_acquire(&request->ep) == ep && !request->replied)
+			xprt_pin_rqst(rqst);
+		else
+			request = NULL;
+	}
+	spin_unlock(&xprt->queue_lock);
+	if (!request)
+		return NULL;
+
+	wait_on_bit(&request->state, XPRT_RDMA_POSTING, TASK_UNINTERRUPTIBLE);
+	/*
+	 * False if posting failed, even if it is being tried again by now. Pairs with the
+	 * release in xprt_rdma_call_post().
+	 */
+	if (request->ep == ep && smp_load_acquire(&request->posted)) {
+		request->replied = true;
+		return request;
+	}
+	spin_lock(&xprt->queue_lock);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	return NULL;
+}
+
+/*
+ * The server returns the segments that were offered, filled from the first one on
+ * and without holes (RFC 8166 section 3.4.6).
+ */
+static bool xprt_rdma_receive_was_offered(const struct xprt_rdma_request *request,
+					  enum xprt_rdma_reply_form form,
+					  const struct rpcrdma_message *msg,
+					  const struct rpcrdma_chunk *chunk)
+{
+	const struct rpcrdma_segment *segment;
+	struct rpcrdma_mr *mr = request->reply_mr;
+	bool full = true;
+	unsigned int i;
+
+	if (request->form.reply != form || chunk->count > request->reply_segments)
+		return false;
+	segment = rpcrdma_chunk_segments(msg, chunk);
+	for (i = 0; i < chunk->count; i++, segment++) {
+		if (segment->handle != mr->segment.handle ||
+		    segment->offset != mr->segment.offset ||
+		    segment->length > (full ? mr->segment.length : 0))
+			return false;
+		full = segment->length == mr->segment.length;
+		mr = list_next_entry(mr, list);
+	}
+	return true;
+}
+
+static bool xprt_rdma_receive_chunks_valid(const struct xprt_rdma_request *request,
+					   const struct rpcrdma_message *msg)
+{
+	if (msg->num_writes > 1)
+		return false;
+	if (msg->num_writes &&
+	    !xprt_rdma_receive_was_offered(request, XPRT_RDMA_REPLY_WRITE_CHUNK, msg,
+					   &msg->write[0]))
+		return false;
+	return !msg->has_reply_chunk ||
+	       xprt_rdma_receive_was_offered(request, XPRT_RDMA_REPLY_CHUNK, msg,
+					     &msg->reply_chunk);
+}
+
+/* Note in the request where its Reply is. Return: 0, or what the RPC fails with. */
+static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
+				   const struct rpcrdma_message *msg,
+				   const struct rpcrdma_recv *recv)
+{
+	request->payload = NULL;
+	request->payload_len = 0;
+	request->written = 0;
+	if (msg->proc == RPCRDMA_ERROR || !xprt_rdma_receive_chunks_valid(request, msg))
+		return -EIO;
+
+	if (msg->proc == RPCRDMA_NOMSG) {
+		request->written = msg->reply_chunk.written;
+		return 0;
+	}
+	if (msg->has_reply_chunk && msg->reply_chunk.written)
+		return -EIO;
+	request->payload = recv->data + msg->header_len;
+	request->payload_len = msg->payload_len;
+	if (msg->num_writes)
+		request->written = msg->write[0].written;
+	return 0;
+}
+
+/* A Reply or an RDMA_ERROR */
+static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+{
+	struct rpcrdma_message *msg = &ep->reply;
+	struct xprt_rdma_request *request;
+
+	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
+	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->config.credits));
+	request = xprt_rdma_receive_match(ep, msg->xid);
+	if (request) {
+		request->error = xprt_rdma_receive_parse(request, msg, recv);
+		xprt_rdma_reply_matched(request, recv);
+		return;
+	}
+	trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
+	xprt_rdma_retire_unmatched(ep, recv, msg->xid);
+	xprt_rdma_credits_conclude(&ep->credits);
+	rpcrdma_recv_put(recv);
+	xprt_rdma_ep_credit_back(ep);
+}
+
+/*
+ * The message may have been a Reply, for which an RPC now waits in vain: see
+ * xprt_rdma_client_timer().
+ */
+static void xprt_rdma_receive_dropped(struct xprt_rdma_endpoint *ep, bool backward)
+{
+	WRITE_ONCE(ep->client->reply_lost, true);
+	if (xprt_rdma_credits_freed_by(&ep->reply, backward))
+		xprt_rdma_ep_credit_back(ep);
+}
+
+/**
+ * xprt_rdma_received - the rpcrdma_conn_ops's received
+ * @conn: the connection, perhaps not established yet
+ * @recv: the message
+ *
+ * Does what the decoder's verdict says: see rpcrdma_wire_decode().
+ *
+ * Context: ->received; sleeps while the Call of a Reply is still being posted.
+ */
+void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	struct xprt_rdma_endpoint *ep = conn->role;
+	struct rpcrdma_message *msg = &ep->reply;
+	bool backward = conn->config.backward_credits;
+	enum rpcrdma_verdict verdict;
+
+	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER, backward);
+	if (verdict == RPCRDMA_USE) {
+		if (msg->direction == RPCRDMA_REPLY)
+			xprt_rdma_receive_reply(ep, recv);
+		else
+			xprt_rdma_backward_received(ep, recv);
+		return;
+	}
+
+	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
+	ep->client->stats.bad_replies++;
+	rpcrdma_recv_put(recv);
+	if (verdict == RPCRDMA_DROP) {
+		xprt_rdma_receive_dropped(ep, backward);
+	} else if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
+		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
+		/* In another version nothing tells whether it was a Reply. */
+		WRITE_ONCE(ep->client->reply_lost, true);
+	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
+		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
+	}
+}

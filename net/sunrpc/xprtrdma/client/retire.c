@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Retire a request: its task ends or starts again without a Reply, so the server
+ * and the device must no longer reach its memory (RFC 8166 section 4.4.1).
+ *
+ * The Reply may still arrive. sunrpc finds no task by its XID then. But it tells
+ * which handle the server has invalidated, and that the server is done with all
+ * handles of the Call.
+ */
+#include <linux/sched.h>
+
+#include "client_private.h"
+
+/* Registrations */
+
+/**
+ * xprt_rdma_request_invalidate - invalidate all registrations of a request
+ * @request: on the wire, with registrations
+ * @done: called once when none of them can be reached any more; @status is zero, or
+ *	a negative errno if the connection broke first
+ *
+ * Context: any but hard interrupts.
+ * Return: 0. -ENOTCONN: @done will not be called; the connection is closed, and the
+ * server can reach the memory until that is done.
+ */
+int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
+				 void (*done)(struct rpcrdma_work *work, int status))
+{
+	struct xprt_rdma_endpoint *ep = request->ep;
+	struct rpcrdma_mr *mr;
+
+	list_for_each_entry(mr, &request->invalidation.mrs, list)
+		ep->client->stats.invalidations++;
+	request->invalidation.work.done = done;
+	return rpcrdma_mr_invalidate(ep->conn, &request->invalidation);
+}
+
+/**
+ * xprt_rdma_request_put_mrs - give back all registrations of a request
+ * @request: the request; neither server nor device can reach its memory
+ *
+ * Context: any but hard interrupts.
+ */
+void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
+{
+	struct rpcrdma_mr *mr, *next;
+
+	list_for_each_entry_safe(mr, next, &request->invalidation.mrs, list) {
+		list_del(&mr->list);
+		rpcrdma_mr_put(mr);
+	}
+}
+
+/* Replies that no task waits for */
+
+/* A request that has begun to invalidate its registrations keeps them. */
+static void xprt_rdma_retire_answered(struct xprt_rdma_request *request,
+				      const struct xprt_rdma_unmatched_reply *unmatched)
+{
+	lockdep_assert_held(&request->ep->awaiting_lock);
+
+	request->answered = true;
+	if (!test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state))
+		return;
+	if (unmatched->invalidated &&
+	    !xprt_rdma_reply_take_invalidated(request, unmatched->handle))
+		rpcrdma_conn_close(request->ep->conn, -EPROTO);
+	clear_and_wake_up_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
+}
+
+/*
+ * The server is done with the Call of a task that is gone: other RPCs may use the
+ * handles. Return: whether there were any.
+ */
+static bool xprt_rdma_retire_free_orphaned(struct xprt_rdma_endpoint *ep, __be32 xid)
+{
+	struct rpcrdma_mr *mr, *next;
+	bool found = false;
+
+	lockdep_assert_held(&ep->awaiting_lock);
+
+	list_for_each_entry_safe(mr, next, &ep->orphaned_mrs, list) {
+		if (mr->tag != (__force u32)xid)
+			continue;
+		list_del(&mr->list);
+		rpcrdma_mr_put(mr);
+		found = true;
+	}
+	return found;
+}
+
+/**
+ * xprt_rdma_retire_unmatched - a Reply has arrived that no task waits for
+ * @ep: where it arrived
+ * @recv: the message, which remains the caller's
+ * @xid: its XID
+ *
+ * A request that is being retired has to know what its Reply has invalidated. If
+ * its task does not wait for the Reply yet, the request notes that for later.
+ *
+ * Context: ->received.
+ */
+void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
+				__be32 xid)
+{
+	const struct xprt_rdma_unmatched_reply unmatched = {
+		.xid = xid,
+		.invalidated = recv->invalidated,
+		.handle = recv->inv_handle,
+		.arrived = ktime_get(),
+	};
+	struct xprt_rdma_request *request;
+
+	spin_lock(&ep->awaiting_lock);
+	list_for_each_entry(request, &ep->awaiting_reply, list) {
+		if (request->rqst.rq_xid != xid)
+			continue;
+		xprt_rdma_retire_answered(request, &unmatched);
+		goto out;
+	}
+	if (!xprt_rdma_retire_free_orphaned(ep, xid))
+		xprt_rdma_slots_note_unmatched(ep->client, ep, &unmatched);
+out:
+	spin_unlock(&ep->awaiting_lock);
+}
+
+/**
+ * xprt_rdma_retire_find_unmatched - do not wait if the Reply has already arrived
+ * @request: on the wire; sunrpc does not find it by its XID any more
+ *
+ * A Reply that arrived before the Call was sent does not answer it. Shared with
+ * the tests alone.
+ *
+ * Context: the endpoint's awaiting_lock is held.
+ */
+void xprt_rdma_retire_find_unmatched(struct xprt_rdma_request *request)
+{
+	const struct xprt_rdma_unmatched_reply *unmatched = &request->unmatched;
+
+	lockdep_assert_held(&request->ep->awaiting_lock);
+
+	if (unmatched->xid == request->rqst.rq_xid &&
+	    ktime_after(unmatched->arrived, request->rqst.rq_xtime))
+		xprt_rdma_retire_answered(request, unmatched);
+}
+
+/* Retire */
+
+static void xprt_rdma_retire_invalidated(struct rpcrdma_work *work, int status)
+{
+	struct xprt_rdma_request *request =
+		container_of(work, struct xprt_rdma_request, invalidation.work);
+
+	request->invalidation_status = status;
+	clear_and_wake_up_bit(XPRT_RDMA_INVALIDATING, &request->state);
+}
+
+/* Closing the connection completes all that is posted, and so ends the wait. */
+static void xprt_rdma_retire_wait(struct xprt_rdma_request *request, int bit)
+{
+	if (!wait_on_bit_timeout(&request->state, bit, TASK_UNINTERRUPTIBLE,
+				 XPRT_RDMA_RETIRE_TIMEOUT))
+		return;
+	rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
+	wait_on_bit(&request->state, bit, TASK_UNINTERRUPTIBLE);
+}
+
+/*
+ * The server may be about to invalidate a handle with the Reply. If that handle is
+ * invalid by then, or another RPC uses it, the connection is lost. So a task that
+ * was killed waits a moment for the Reply, and keeps its memory that long. A task
+ * that timed out has waited enough. Both may have missed a Reply that arrived just
+ * before.
+ *
+ * Only what the client told the server counts: the kernel's own server does not
+ * announce that it invalidates.
+ */
+static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
+{
+	const struct rpc_task *task = request->rqst.rq_task;
+	struct xprt_rdma_endpoint *ep = request->ep;
+
+	request->answered = false;
+	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
+	spin_lock(&ep->awaiting_lock);
+	list_add(&request->list, &ep->awaiting_reply);
+	xprt_rdma_retire_find_unmatched(request);
+	spin_unlock(&ep->awaiting_lock);
+	if (RPC_SIGNALLED(task) && ep->conn->agreement.client_inv &&
+	    rpcrdma_conn_established(ep->conn))
+		wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY,
+				    TASK_UNINTERRUPTIBLE, XPRT_RDMA_AWAIT_REPLY_TIMEOUT);
+	spin_lock(&ep->awaiting_lock);
+	clear_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
+	spin_unlock(&ep->awaiting_lock);
+}
+
+/* No memory can be reached through a connection that is closed. */
+static void xprt_rdma_retire_endpoint(struct xprt_rdma_endpoint *ep, int status)
+{
+	rpcrdma_conn_close(ep->conn, status);
+	wait_for_completion(&ep->closed);
+	ep->client->stats.recovered++;
+}
+
+static void xprt_rdma_retire_mrs(struct xprt_rdma_request *request)
+{
+	int status;
+
+	set_bit(XPRT_RDMA_INVALIDATING, &request->state);
+	status = xprt_rdma_request_invalidate(request, xprt_rdma_retire_invalidated);
+	if (status) {
+		clear_bit(XPRT_RDMA_INVALIDATING, &request->state);
+	} else {
+		xprt_rdma_retire_wait(request, XPRT_RDMA_INVALIDATING);
+		status = request->invalidation_status;
+	}
+	if (status)
+		xprt_rdma_retire_endpoint(request->ep, status);
+}
+
+/*
+ * The server may use the handles of a Call until it has answered it, however late
+ * that is. So no other RPC gets them before the Reply arrives or the connection is
+ * closed.
+ */
+static void xprt_rdma_retire_put_mrs(struct xprt_rdma_request *request)
+{
+	struct xprt_rdma_endpoint *ep = request->ep;
+	struct rpcrdma_mr *mr, *next;
+
+	spin_lock(&ep->awaiting_lock);
+	list_del(&request->list);
+	list_for_each_entry_safe(mr, next, &request->invalidation.mrs, list) {
+		if (request->answered || !rpcrdma_mr_unmap(mr))
+			break;
+		mr->tag = (__force u32)request->rqst.rq_xid;
+		list_move(&mr->list, &ep->orphaned_mrs);
+	}
+	spin_unlock(&ep->awaiting_lock);
+	xprt_rdma_request_put_mrs(request);
+}
+
+/* The task has a process of its own, which may wait for the server. */
+static void xprt_rdma_retire_sync(struct xprt_rdma_request *request)
+{
+	if (!list_empty(&request->invalidation.mrs)) {
+		xprt_rdma_retire_await_reply(request);
+		/* The Reply may have invalidated the only one. */
+		if (!list_empty(&request->invalidation.mrs))
+			xprt_rdma_retire_mrs(request);
+		xprt_rdma_retire_put_mrs(request);
+	}
+	xprt_rdma_retire_wait(request, XPRT_RDMA_GATHERING);
+}
+
+/*
+ * A task without a process ends in rpciod. Its workers serve all RPCs of the host,
+ * for any server and transport, so the task may not wait for a peer there. A
+ * teardown waits for no peer, so the connection is closed. That costs little: the
+ * task has timed out, or somebody has used force (umount -f).
+ */
+static void xprt_rdma_retire_async(struct xprt_rdma_request *request)
+{
+	if (list_empty(&request->invalidation.mrs) &&
+	    !test_bit(XPRT_RDMA_GATHERING, &request->state))
+		return;
+	xprt_rdma_retire_endpoint(request->ep, -ESHUTDOWN);
+	xprt_rdma_request_put_mrs(request);
+}
+
+/**
+ * xprt_rdma_retire_on_wire - take a request off the wire
+ * @request: on the wire, and no Reply is being matched with it
+ *
+ * See xprt_rdma_request_retire().
+ *
+ * Context: sleeps, at most until the connection is closed.
+ */
+void xprt_rdma_retire_on_wire(struct xprt_rdma_request *request)
+{
+	struct xprt_rdma_endpoint *ep = request->ep;
+
+	if (RPC_IS_ASYNC(request->rqst.rq_task))
+		xprt_rdma_retire_async(request);
+	else
+		xprt_rdma_retire_sync(request);
+	if (!request->replied)
+		xprt_rdma_credits_orphan(&ep->credits);
+	request->ep = NULL;
+	xprt_rdma_ep_put(ep);
+}
