@@ -8,6 +8,7 @@
 #include <linux/hash.h>
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 struct workqueue_struct *rpcrdma_wq;

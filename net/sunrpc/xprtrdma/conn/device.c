@@ -7,7 +7,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
-#include "conn.h"
+#include "conn_private.h"
 
 /* Pages of a MiB, the largest payload of NFS; more would be rarely filled. */
 #define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)

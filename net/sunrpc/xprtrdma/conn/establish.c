@@ -11,6 +11,7 @@
 #include <linux/sched/mm.h>
 #include <rdma/ib_addr.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 /*

@@ -18,7 +18,7 @@
  * early, until something is heard. It is one of the ways in which an initiator
  * may say that it is ready (RFC 6581).
  */
-#include "conn.h"
+#include "conn_private.h"
 
 /* From the first to the last of those that are early: time doubles */
 #define KEEPALIVE_EARLY_DELAY	(HZ / 20)

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 /*

@@ -14,6 +14,7 @@
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 /* Fewer idle ones than this: make more. The shrinker leaves as many. */

@@ -2,6 +2,7 @@
 /*
  * The queue pair of a connection, and how deep its queues are.
  */
+#include "conn_private.h"
 #include "../trace.h"
 
 /* Receives reposted at a time, and Sends not signalled in a row */

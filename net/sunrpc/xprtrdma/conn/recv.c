@@ -13,6 +13,7 @@
  */
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 static void recv_release(struct rpcrdma_resource *resource)

@@ -8,7 +8,7 @@
  */
 #include <linux/rcupdate.h>
 
-#include "conn.h"
+#include "conn_private.h"
 
 /**
  * rpcrdma_conn_enter - keep the verbs resources of a connection for a while

@@ -5,6 +5,7 @@
  */
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 /* Made with the connection, so that it gets on when memory is short */

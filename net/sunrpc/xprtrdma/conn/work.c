@@ -7,6 +7,7 @@
  * it, and those before that are not signalled. That is most of them: they cost
  * no interrupt and no completion of their own.
  */
+#include "conn_private.h"
 #include "../trace.h"
 
 /*

@@ -6,6 +6,7 @@
 #include <linux/sunrpc/xprt.h>
 #include <net/net_namespace.h>
 
+#include "../conn/conn_private.h"
 #include "../server/server_private.h"
 
 /* A connection that has got one backward Reply, to a Call that nobody waits for */

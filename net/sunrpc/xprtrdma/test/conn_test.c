@@ -6,7 +6,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "../conn/conn.h"
+#include "../conn/conn_private.h"
 
 #define ANY_LIMIT	32768
 

@@ -6,7 +6,7 @@
 #include <linux/mm.h>
 
 #include "../client/form.h"
-#include "../conn/conn.h"
+#include "../conn/conn_private.h"
 
 #define MRS		8
 #define MR_PAGES	4

@@ -6,7 +6,7 @@
 #include <kunit/test.h>
 #include <linux/ctype.h>
 
-#include "../conn/conn.h"
+#include "../conn/conn_private.h"
 
 /* The account of a send queue */
 
