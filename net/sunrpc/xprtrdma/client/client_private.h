@@ -180,7 +180,7 @@ struct xprt_rdma_unmatched_reply {
  * @closing: the client itself closes it
  * @credits: credits. A Call whose task was killed keeps its own until the Reply
  *	arrives that the server still owes.
- * @wedged: xprt_rdma_credits_wedged() when the connection asked last
+ * @wedged: xprt_rdma_credits_wedged() at the last keepalive
  * @grow_again: pending while it does not ask for memory for more Receives
  * @max_mr_pages: pages that one registration can cover
  * @awaiting_lock: protects @awaiting_reply, @orphaned_mrs, and @unmatched of

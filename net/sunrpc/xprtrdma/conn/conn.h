@@ -95,8 +95,9 @@ enum rpcrdma_conn_state {
  *	rpcrdma_work_waits() was true, or registrations or Sends after
  *	rpcrdma_mr_get() or rpcrdma_send_get() returned NULL or
  *	rpcrdma_send_left() was false. May run at the same time as the other callbacks.
- * @wedged: whether the connection is of no use any more though both ends are
- *	well: then it is closed. A client is asked now and then.
+ * @keepalive: a client's only. Called from a workqueue at each keepalive period
+ *	while the connection is established. May run at the same time as the other
+ *	callbacks.
  * @closed: the connection has ended as described above; @status is the first
  *	cause, a negative errno. Called exactly once. The role's reference is
  *	still its own: it drops it with rpcrdma_conn_put() when it likes.
@@ -105,7 +106,7 @@ struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
 	void (*received)(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 	void (*writable)(struct rpcrdma_conn *conn);
-	bool (*wedged)(struct rpcrdma_conn *conn);
+	void (*keepalive)(struct rpcrdma_conn *conn);
 	void (*closed)(struct rpcrdma_conn *conn, int status);
 };
 

@@ -68,11 +68,8 @@ static void keepalive_timer(struct work_struct *work)
 	} else if (!READ_ONCE(keepalive->posted)) {
 		keepalive_post(conn);
 	}
-	if (keepalive->count == KEEPALIVE_EARLY_MAX &&
-	    conn->ops->wedged(conn)) {
-		rpcrdma_conn_close(conn, -ETIMEDOUT);
-		return;
-	}
+	if (keepalive->count == KEEPALIVE_EARLY_MAX)
+		conn->ops->keepalive(conn);
 	keepalive_again(keepalive);
 }
 
