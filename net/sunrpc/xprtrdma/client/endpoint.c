@@ -123,7 +123,7 @@ static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
  */
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
-	u32 requested = ep->conn->config.credits;
+	u32 requested = ep->conn->credits;
 
 	if (test_bit(XPRT_CONGESTED, &ep->client->xprt.state) ||
 	    !xprt_rdma_credits_left(&ep->credits, requested))
@@ -198,7 +198,7 @@ static void xprt_rdma_ep_received(struct rpcrdma_conn *conn,
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 	struct rpcrdma_message *msg = &ep->reply;
-	bool backward = conn->config.backward_credits;
+	bool backward = conn->backward_credits;
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len,
@@ -240,8 +240,7 @@ static void xprt_rdma_ep_keepalive(struct rpcrdma_conn *conn)
 	struct xprt_rdma_endpoint *ep = conn->role;
 	bool before = ep->wedged;
 
-	ep->wedged = xprt_rdma_credits_wedged(&ep->credits,
-					      conn->config.credits);
+	ep->wedged = xprt_rdma_credits_wedged(&ep->credits, conn->credits);
 	if (before && ep->wedged)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 }

@@ -468,7 +468,7 @@ void xprt_rdma_reply_received(struct xprt_rdma_endpoint *ep,
 	struct xprt_rdma_request *request;
 
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
-	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->config.credits));
+	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->credits));
 	request = xprt_rdma_reply_match(ep, msg->xid);
 	if (!request) {
 		trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);

@@ -404,6 +404,9 @@ enum rpcrdma_admission {
  * @ops: the role's
  * @role: the role's
  * @config: what the role asked for
+ * @credits: forward messages in flight at most: as asked for, or fewer if the
+ *	device is too small; from CONNECTING or ACCEPTING on
+ * @backward_credits: backward messages in flight at most; as long as @credits
  * @agreement: thresholds and remote invalidation, from ->established on (on
  *	the server from rpcrdma_conn_accept() on)
  * @device: from CONNECTING or ACCEPTING on
@@ -429,6 +432,8 @@ struct rpcrdma_conn {
 	const struct rpcrdma_conn_ops *ops;
 	void *role;
 	struct rpcrdma_conn_config config;
+	unsigned int credits;
+	unsigned int backward_credits;
 	struct rpcrdma_agreement agreement;
 	struct rpcrdma_device *device;
 	struct rdma_cm_id *cm_id;

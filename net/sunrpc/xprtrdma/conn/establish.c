@@ -77,7 +77,7 @@ static void conn_established_work(struct work_struct *work)
 			    conn->server ? "accepted" : "connected",
 			    conn->device->ib->name, conn->port,
 			    agreement->call_threshold,
-			    agreement->reply_threshold, conn->config.credits,
+			    agreement->reply_threshold, conn->credits,
 			    agreement->client_inv ? "on" : "off",
 			    agreement->server_inv ? "on" : "off",
 			    conn->read_depth);

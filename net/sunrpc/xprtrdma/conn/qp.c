@@ -164,7 +164,8 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 			      device->max_send_sge - 1);
 	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr,
 			    device->ib->attrs.max_cqe);
-	conn->config.credits = depths->credits;
+	conn->credits = depths->credits;
+	conn->backward_credits = conn->config.backward_credits;
 
 	pd = ib_alloc_pd(device->ib, 0);
 	if (IS_ERR(pd))

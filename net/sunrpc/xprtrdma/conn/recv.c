@@ -206,10 +206,10 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
 	conn->recv_size = size;
 	conn->recv_open = true;
-	conn->recv_credits = min(conn->config.credits, RPCRDMA_FIRST_CREDITS);
+	conn->recv_credits = min(conn->credits, RPCRDMA_FIRST_CREDITS);
 	/* A client may be called at any time; a server knows when it calls. */
 	if (!conn->server)
-		conn->recv_backward = conn->config.backward_credits;
+		conn->recv_backward = conn->backward_credits;
 	return recv_make(conn, conn->recv_credits + conn->recv_backward,
 			 GFP_KERNEL);
 }
@@ -227,8 +227,8 @@ static gfp_t recv_gfp(const struct rpcrdma_conn *conn)
 /**
  * rpcrdma_recv_expect - be ready for more messages at a time
  * @conn: the connection
- * @credits: forward messages, not more than @conn->config.credits
- * @backward: backward messages, not more than @conn->config.backward_credits
+ * @credits: forward messages, not more than @conn->credits
+ * @backward: backward messages, not more than @conn->backward_credits
  *
  * To be called before the peer is allowed to send them. Never takes back what
  * it was asked for before.

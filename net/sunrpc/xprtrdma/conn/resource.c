@@ -11,37 +11,6 @@
 #include "conn_private.h"
 
 /**
- * rpcrdma_conn_enter - keep the verbs resources of a connection for a while
- * @conn: the connection
- *
- * Between this and rpcrdma_conn_leave() the device, the protection domain and
- * the queue pair stay, if they have been there; closing and draining are not
- * held up, but what follows is, ->closed included. It is meant for building
- * what is then posted, and undoing that if posting fails. Calls may be nested,
- * but the inner one may fail. ->received and ->done need not enter.
- *
- * Context: any; the caller holds a reference to @conn. It may sleep before it
- * leaves, but only on what ends when the connection closes, and not on a ->done,
- * which may have to wait for it.
- * Return: false when it is too late; then rpcrdma_conn_leave() is not due.
- */
-bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
-{
-	return percpu_ref_tryget_live(&conn->users);
-}
-
-/**
- * rpcrdma_conn_leave - end what rpcrdma_conn_enter() began
- * @conn: the connection
- *
- * Context: any.
- */
-void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
-{
-	percpu_ref_put(&conn->users);
-}
-
-/**
  * rpcrdma_resource_enter - as rpcrdma_conn_enter(), by the owner of something
  * @conn: its connection, which may be gone already
  * @resource: what the caller owns
@@ -58,9 +27,12 @@ bool rpcrdma_resource_enter(struct rpcrdma_conn *conn,
 	bool entered;
 
 	rcu_read_lock();
-	/* Pairs with rpcrdma_resource_abandon(). */
+	/*
+	 * Pairs with rpcrdma_resource_abandon(). Then as rpcrdma_conn_enter(), in
+	 * line because this runs for each message that is given back.
+	 */
 	entered = !smp_load_acquire(&resource->orphan) &&
-		  rpcrdma_conn_enter(conn);
+		  percpu_ref_tryget_live(&conn->users);
 	rcu_read_unlock();
 	return entered;
 }

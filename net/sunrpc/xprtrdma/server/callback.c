@@ -157,7 +157,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 					      request->recv->len);
 	svcrdma_request_put_recv(request);
 	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg->credits,
-				  service->conn->config.backward_credits);
+				  service->conn->backward_credits);
 }
 
 /**
@@ -192,7 +192,7 @@ static int svcrdma_callback_fill_call(struct svcrdma_service *service,
 	int len;
 
 	rpcrdma_wire_init_call(msg, rqst->rq_xid,
-			       service->conn->config.backward_credits);
+			       service->conn->backward_credits);
 	len = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (len < 0)
 		return len;
@@ -406,7 +406,7 @@ static int svcrdma_callback_format_address(struct rpc_xprt *xprt,
 static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 {
 	struct rpcrdma_conn *conn = svcrdma_service_of(args->bc_xprt)->conn;
-	unsigned int credits = conn->config.backward_credits;
+	unsigned int credits = conn->backward_credits;
 	struct svcrdma_callback *callback;
 	struct rpc_xprt *xprt;
 
@@ -465,7 +465,7 @@ static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 		goto out;
 	/* Nobody can answer a Call before there is one. */
 	conn = svcrdma_service_of(args->bc_xprt)->conn;
-	ret = rpcrdma_recv_expect(conn, 0, conn->config.backward_credits);
+	ret = rpcrdma_recv_expect(conn, 0, conn->backward_credits);
 	if (ret)
 		goto out;
 	/* In use through this very svc_xprt, so it cannot be on its way out. */
