@@ -167,6 +167,35 @@ void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 }
 
 /**
+ * rpcrdma_device_map_buffer - allocate a buffer and map it for the device
+ * @conn: the connection, which has a protection domain
+ * @sge: filled in: the whole buffer, as an element of a work request
+ * @size: octets
+ * @direction: DMA_TO_DEVICE or DMA_FROM_DEVICE
+ * @gfp: how to allocate
+ *
+ * Context: entered, or in the set-up of @conn; sleeps if @gfp allows it.
+ * Return: the buffer, for kfree() after ib_dma_unmap_single(); or NULL.
+ */
+void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u32 size,
+				enum dma_data_direction direction, gfp_t gfp)
+{
+	struct ib_device *ib = conn->device->ib;
+	void *buffer = kmalloc_node(size, gfp, ibdev_to_node(ib));
+
+	if (!buffer)
+		return NULL;
+	sge->addr = ib_dma_map_single(ib, buffer, size, direction);
+	if (ib_dma_mapping_error(ib, sge->addr)) {
+		kfree(buffer);
+		return NULL;
+	}
+	sge->length = size;
+	sge->lkey = conn->pd->local_dma_lkey;
+	return buffer;
+}
+
+/**
  * rpcrdma_device_init - learn of all devices, now and later
  *
  * Return: 0 or a negative errno.

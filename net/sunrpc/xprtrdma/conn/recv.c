@@ -123,32 +123,23 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 
 static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
-	struct ib_device *device = conn->device->ib;
-	int node = ibdev_to_node(device);
 	struct rpcrdma_recv *recv;
 
-	recv = kzalloc_node(sizeof(*recv), gfp, node);
+	recv = kzalloc_node(sizeof(*recv), gfp, ibdev_to_node(conn->device->ib));
 	if (!recv)
 		return NULL;
-	recv->data = kmalloc_node(conn->recv_size, gfp, node);
-	if (!recv->data)
-		goto err_free;
-	recv->sge.addr = ib_dma_map_single(device, recv->data, conn->recv_size,
-					   DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(device, recv->sge.addr))
-		goto err_free;
-	recv->sge.length = conn->recv_size;
-	recv->sge.lkey = conn->pd->local_dma_lkey;
+	recv->data = rpcrdma_device_map_buffer(conn, &recv->sge, conn->recv_size,
+					       DMA_FROM_DEVICE, gfp);
+	if (!recv->data) {
+		kfree(recv);
+		return NULL;
+	}
 	recv->cqe.done = recv_wc;
 	recv->wr.wr_cqe = &recv->cqe;
 	recv->wr.sg_list = &recv->sge;
 	recv->wr.num_sge = 1;
 	recv->conn = conn;
 	return recv;
-
-err_free:
-	recv_release(&recv->resource);
-	return NULL;
 }
 
 /**

@@ -21,40 +21,24 @@ static struct ib_device *send_device(const struct rpcrdma_conn *conn)
 	return conn->device->ib;
 }
 
-/* What is not mapped, or not any more */
-static void send_free(struct rpcrdma_send *send)
-{
-	kfree(send->data);
-	kfree(send);
-}
-
 static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
-	struct ib_device *device = send_device(conn);
-	int node = ibdev_to_node(device);
 	struct rpcrdma_send *send;
 
 	send = kzalloc_node(struct_size(send, sge, 1 + conn->send_sges), gfp,
-			    node);
+			    ibdev_to_node(send_device(conn)));
 	if (!send)
 		return NULL;
 	send->size = conn->send_size;
-	send->data = kmalloc_node(send->size, gfp, node);
-	if (!send->data)
-		goto err_free;
-	send->sge[0].addr = ib_dma_map_single(device, send->data, send->size,
-					      DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(device, send->sge[0].addr))
-		goto err_free;
-	send->sge[0].lkey = conn->pd->local_dma_lkey;
+	send->data = rpcrdma_device_map_buffer(conn, send->sge, send->size, DMA_TO_DEVICE, gfp);
+	if (!send->data) {
+		kfree(send);
+		return NULL;
+	}
 	send->num_sge = 1;
 	send->wr.sg_list = send->sge;
 	send->work.conn = conn;
 	return send;
-
-err_free:
-	send_free(send);
-	return NULL;
 }
 
 /**
@@ -98,7 +82,8 @@ static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
 {
 	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size,
 			    DMA_TO_DEVICE);
-	send_free(send);
+	kfree(send->data);
+	kfree(send);
 }
 
 /*
