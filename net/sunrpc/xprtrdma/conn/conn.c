@@ -96,12 +96,11 @@ static void conn_set_admission(struct rpcrdma_conn *conn,
 	spin_unlock_bh(&admission_lock);
 }
 
-/* Caller holds admission_lock. */
-static bool conn_over_limit(const unsigned int *host,
-			    enum rpcrdma_admission admission)
+static bool conn_over_limit_locked(const unsigned int *host, enum rpcrdma_admission admission)
 {
 	unsigned int all = admission_max[admission].all;
 
+	lockdep_assert_held(&admission_lock);
 	return admission_all[admission] >= all ||
 	       host[admission] * admission_max[admission].left >=
 			all - admission_all[admission];
@@ -120,7 +119,7 @@ bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer)
 	bool may;
 
 	spin_lock_bh(&admission_lock);
-	may = !conn_over_limit(host, RPCRDMA_ADMISSION_WAITING);
+	may = !conn_over_limit_locked(host, RPCRDMA_ADMISSION_WAITING);
 	spin_unlock_bh(&admission_lock);
 	return may;
 }
@@ -138,8 +137,8 @@ bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer)
 	bool may;
 
 	spin_lock_bh(&admission_lock);
-	may = !conn_over_limit(host, RPCRDMA_ADMISSION_BEGINNING) &&
-	      !conn_over_limit(host, RPCRDMA_ADMISSION_ENDING);
+	may = !conn_over_limit_locked(host, RPCRDMA_ADMISSION_BEGINNING) &&
+	      !conn_over_limit_locked(host, RPCRDMA_ADMISSION_ENDING);
 	spin_unlock_bh(&admission_lock);
 	return may;
 }
@@ -174,10 +173,11 @@ bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
 	return pending;
 }
 
-/* Caller holds post_lock. Return: whether @state was reached just now. */
+/* Return: whether this call made the transition. */
 static bool conn_set_state_locked(struct rpcrdma_conn *conn,
 				  enum rpcrdma_conn_state state, int status)
 {
+	lockdep_assert_held(&conn->post_lock);
 	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
 	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)

@@ -102,6 +102,7 @@ static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
 {
 	int err;
 
+	lockdep_assert_held(&conn->setup);
 	err = rpcrdma_device_attach(conn);
 	if (err)
 		return err;
@@ -299,8 +300,8 @@ void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 }
 
 /*
- * The teardown may begin before this fails, if the device goes away. It calls
- * ->closed after it has had the mutex that the caller holds.
+ * If the device is removed, the teardown may begin before this returns an error. It
+ * waits for @setup before it calls ->closed.
  */
 static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 			const struct sockaddr *src, const struct sockaddr *dst)
@@ -308,6 +309,7 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 	struct rdma_cm_id *id;
 	int err;
 
+	lockdep_assert_held(&conn->setup);
 	id = rdma_create_id(net, conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);

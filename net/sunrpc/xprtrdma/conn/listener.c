@@ -176,13 +176,14 @@ static void listener_relisten_work(struct work_struct *work)
 }
 
 /*
- * The first that may be taken, or was given up; none: look again later. Caller holds
- * the lock.
+ * The first request that may be taken, or that its peer has given up. If requests
+ * wait and none may be taken, look again later.
  */
-static struct rpcrdma_conn *listener_first(struct rpcrdma_listener *listener)
+static struct rpcrdma_conn *listener_first_locked(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn;
 
+	lockdep_assert_held(&listener->lock);
 	list_for_each_entry(conn, &listener->pending, pending_list)
 		if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING ||
 		    rpcrdma_conn_may_begin(&conn->peer_addr))
@@ -200,7 +201,7 @@ static void listener_look_work(struct work_struct *work)
 	bool any;
 
 	spin_lock_bh(&listener->lock);
-	any = listener_first(listener);
+	any = listener_first_locked(listener);
 	spin_unlock_bh(&listener->lock);
 	if (any)
 		listener->incoming(listener);
@@ -292,7 +293,7 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 
 	for (;;) {
 		spin_lock_bh(&listener->lock);
-		conn = listener_first(listener);
+		conn = listener_first_locked(listener);
 		if (conn) {
 			list_del_init(&conn->pending_list);
 			listener->num_pending--;

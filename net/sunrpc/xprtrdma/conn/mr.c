@@ -78,7 +78,10 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 
 static void mr_undo(struct rpcrdma_resource *resource)
 {
-	mr_unmap(container_of(resource, struct rpcrdma_mr, resource));
+	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr, resource);
+
+	lockdep_assert_held(&mr->conn->resource_lock);
+	mr_unmap(mr);
 }
 
 /*
@@ -477,13 +480,12 @@ static unsigned long mr_shrinker_count(struct shrinker *shrinker,
 	return max(atomic_long_read(&mrs_idle), 0L) ?: SHRINK_EMPTY;
 }
 
-/* Caller holds mr_lock. */
-static unsigned long mr_pool_isolate(struct rpcrdma_conn *conn,
-				     unsigned long count)
+static unsigned long mr_pool_isolate_locked(struct rpcrdma_conn *conn, unsigned long count)
 {
 	struct rpcrdma_mr *mr;
 	unsigned long n;
 
+	lockdep_assert_held(&conn->mr_lock);
 	for (n = 0; n < count && conn->num_mrs_free > MRS_LOW; n++) {
 		mr = list_first_entry(&conn->mrs_free, struct rpcrdma_mr, list);
 		list_move(&mr->list, &conn->mrs_isolated);
@@ -509,7 +511,7 @@ static unsigned long mr_shrinker_scan(struct shrinker *shrinker,
 			break;
 		list_move_tail(&conn->mr_conns, &visited);
 		spin_lock_bh(&conn->mr_lock);
-		n = mr_pool_isolate(conn, sc->nr_to_scan - freed);
+		n = mr_pool_isolate_locked(conn, sc->nr_to_scan - freed);
 		spin_unlock_bh(&conn->mr_lock);
 		if (n)
 			mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);

@@ -68,14 +68,15 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 	conn->ops->received(conn, recv);
 }
 
-/* Post all that are idle. Caller holds recv_lock. */
-static int recv_post_free(struct rpcrdma_conn *conn)
+/* Post all that are idle. */
+static int recv_post_free_locked(struct rpcrdma_conn *conn)
 {
 	struct ib_recv_wr *first = NULL;
 	const struct ib_recv_wr *bad;
 	struct rpcrdma_recv *recv;
 	int err;
 
+	lockdep_assert_held(&conn->recv_lock);
 	list_for_each_entry(recv, &conn->recvs_free, list) {
 		ib_dma_sync_single_for_device(conn->device->ib, recv->sge.addr,
 					      recv->sge.length,
@@ -114,7 +115,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	list_add(&recv->list, &conn->recvs_free);
 	conn->num_recvs_free++;
 	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
-		err = recv_post_free(conn);
+		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
 	if (unlikely(err))
 		rpcrdma_conn_close(conn, err);
@@ -154,8 +155,8 @@ void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 }
 
 /*
- * Make and post what is missing; what could be made before memory ran out stays.
- * Caller holds setup; teardown comes later.
+ * Make and post the Receives that are missing. Those that were made before memory
+ * ran out stay. The teardown frees them; it waits for @setup first.
  */
 static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 		     gfp_t gfp)
@@ -164,6 +165,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 	struct rpcrdma_recv *recv;
 	int err = 0;
 
+	lockdep_assert_held(&conn->setup);
 	while (conn->num_recvs < messages + batch) {
 		recv = recv_alloc(conn, gfp);
 		if (!recv)
@@ -178,7 +180,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 	spin_lock_bh(&conn->recv_lock);
 	conn->recv_batch = batch;
 	if (conn->recv_open && conn->num_recvs_free)
-		err = recv_post_free(conn);
+		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
 	if (err)
 		rpcrdma_conn_close(conn, err);

@@ -75,13 +75,14 @@ static unsigned int work_max_unsignalled(const struct rpcrdma_conn *conn)
 	return min(conn->depths.batch, READ_ONCE(conn->num_sends) / 2);
 }
 
-/* Caller holds post_lock and knows the connection to be established. */
+/* The connection is established. */
 static int work_post_locked(struct rpcrdma_conn *conn,
 			    struct rpcrdma_work *work, bool signalled)
 {
 	const struct ib_send_wr *bad;
 	int err;
 
+	lockdep_assert_held(&conn->post_lock);
 	if (!rpcrdma_sq_take(&conn->sq, work->wrs)) {
 		trace_rpcrdma_post_full(conn, work->wrs);
 		return -EAGAIN;
@@ -111,10 +112,11 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 	return 0;
 }
 
-static void work_post_waiting(struct rpcrdma_conn *conn)
+static void work_post_waiting_locked(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_work *work;
 
+	lockdep_assert_held(&conn->post_lock);
 	while (conn->state == RPCRDMA_CONN_ESTABLISHED &&
 	       !list_empty(&conn->waiting)) {
 		work = list_first_entry(&conn->waiting, struct rpcrdma_work,
@@ -129,13 +131,14 @@ static void work_post_waiting(struct rpcrdma_conn *conn)
 /*
  * What a signalled completion proves done, in order: @work and those before it
  * that have no completion of their own. One that has is left to it, for siw
- * completes a Send before the RDMA Read in front of it. Caller holds post_lock.
+ * completes a Send before the RDMA Read in front of it.
  */
-static void work_take_done(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			   struct list_head *done)
+static void work_take_done_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+				  struct list_head *done)
 {
 	struct rpcrdma_work *earlier, *next;
 
+	lockdep_assert_held(&conn->post_lock);
 	list_for_each_entry_safe(earlier, next, &conn->fifo, list) {
 		if (earlier->signalled && earlier != work)
 			continue;
@@ -168,8 +171,8 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 
 	spin_lock_bh(&conn->post_lock);
-	work_take_done(conn, work, &done);
-	work_post_waiting(conn);
+	work_take_done_locked(conn, work, &done);
+	work_post_waiting_locked(conn);
 	wanted = conn->sq_wanted;
 	conn->sq_wanted = false;
 	spin_unlock_bh(&conn->post_lock);
@@ -278,10 +281,11 @@ static void work_count_full(const struct rpcrdma_conn *conn)
 		atomic_long_inc(conn->config.sq_full);
 }
 
-/* Caller holds post_lock. Those that wait already go first. */
-static int work_try_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			 bool signalled)
+/* Works that wait already go first. */
+static int work_try_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+				bool signalled)
 {
+	lockdep_assert_held(&conn->post_lock);
 	if (conn->state != RPCRDMA_CONN_ESTABLISHED)
 		return -ENOTCONN;
 	if (!list_empty(&conn->waiting)) {
@@ -319,7 +323,7 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	if (err)
 		return err;
 	spin_lock_bh(&conn->post_lock);
-	err = work_try_post(conn, work, signalled);
+	err = work_try_post_locked(conn, work, signalled);
 	if (err == -EAGAIN)
 		conn->sq_wanted = true;
 	spin_unlock_bh(&conn->post_lock);
@@ -356,7 +360,7 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 		return err;
 
 	spin_lock_bh(&conn->post_lock);
-	err = work_try_post(conn, work, signalled);
+	err = work_try_post_locked(conn, work, signalled);
 	if (err == -EAGAIN)
 		list_add_tail(&work->list, &conn->waiting);
 	spin_unlock_bh(&conn->post_lock);
