@@ -56,14 +56,10 @@ static unsigned int admission_host[1 << HOST_BITS][RPCRDMA_ADMISSION_COUNT];
 
 /* Where a connection may go from each state */
 static const u8 conn_next[] = {
-	[RPCRDMA_CONN_RESOLVING] = BIT(RPCRDMA_CONN_CONNECTING) |
-				   BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_CONNECTING] = BIT(RPCRDMA_CONN_ESTABLISHED) |
-				    BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_PENDING] = BIT(RPCRDMA_CONN_ACCEPTING) |
-				 BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_ACCEPTING] = BIT(RPCRDMA_CONN_ESTABLISHED) |
-				   BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_RESOLVING] = BIT(RPCRDMA_CONN_CONNECTING) | BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_CONNECTING] = BIT(RPCRDMA_CONN_ESTABLISHED) | BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_PENDING] = BIT(RPCRDMA_CONN_ACCEPTING) | BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_ACCEPTING] = BIT(RPCRDMA_CONN_ESTABLISHED) | BIT(RPCRDMA_CONN_CLOSING),
 	[RPCRDMA_CONN_ESTABLISHED] = BIT(RPCRDMA_CONN_CLOSING),
 	[RPCRDMA_CONN_CLOSING] = BIT(RPCRDMA_CONN_CLOSED),
 	[RPCRDMA_CONN_CLOSED] = 0,
@@ -82,8 +78,7 @@ static unsigned int *conn_host_counts(const struct sockaddr_storage *peer)
 }
 
 /* Nothing reads the counts of RPCRDMA_ADMISSION_NONE, which may wrap. */
-static void conn_set_admission(struct rpcrdma_conn *conn,
-			       enum rpcrdma_admission admission)
+static void conn_set_admission(struct rpcrdma_conn *conn, enum rpcrdma_admission admission)
 {
 	unsigned int *host = conn_host_counts(&conn->peer_addr);
 
@@ -334,15 +329,13 @@ void rpcrdma_conn_put(struct rpcrdma_conn *conn)
 
 static void conn_broken_work(struct work_struct *work)
 {
-	rpcrdma_conn_close(container_of(work, struct rpcrdma_conn, broken_work),
-			   -EIO);
+	rpcrdma_conn_close(container_of(work, struct rpcrdma_conn, broken_work), -EIO);
 }
 
 static void conn_log_closed(const struct rpcrdma_conn *conn)
 {
 	if (conn->was_established)
-		pr_info_ratelimited("%s: closed: %pe\n", conn->peer,
-				    ERR_PTR(conn->status));
+		pr_info_ratelimited("%s: closed: %pe\n", conn->peer, ERR_PTR(conn->status));
 	else
 		pr_info_ratelimited("%s: not connected: %pe\n", conn->peer,
 				    ERR_PTR(conn->status));
@@ -455,8 +448,7 @@ static void conn_destroy(struct rpcrdma_conn *conn)
  */
 static void conn_teardown_work(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
-						 teardown_work);
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, teardown_work);
 
 	rpcrdma_establish_stop(conn);
 	conn_drain(conn);
@@ -477,8 +469,7 @@ static void conn_no_event(struct rpcrdma_conn *conn)
 {
 }
 
-static void conn_no_received(struct rpcrdma_conn *conn,
-			     struct rpcrdma_recv *recv)
+static void conn_no_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
 	rpcrdma_recv_put(recv);
 }

@@ -247,8 +247,7 @@ struct rpcrdma_send {
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn);
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len);
-int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
-		      bool signalled);
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled);
 int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
 			    bool signalled);
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);
@@ -556,13 +555,11 @@ struct rpcrdma_listener *
 rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 			void (*incoming)(struct rpcrdma_listener *listener),
 			void *role);
-const struct sockaddr *
-rpcrdma_listener_address(struct rpcrdma_listener *listener);
+const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener);
 void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
-int rpcrdma_conn_accept(struct rpcrdma_conn *conn,
-			const struct rpcrdma_conn_config *config);
+int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config);
 
 /* Of both */
 void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status);

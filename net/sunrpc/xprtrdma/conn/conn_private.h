@@ -74,8 +74,7 @@ void rpcrdma_keepalive_start(struct rpcrdma_conn *conn);
 void rpcrdma_keepalive_stop(struct rpcrdma_conn *conn);
 
 /* resource.c */
-bool rpcrdma_resource_enter(struct rpcrdma_conn *conn,
-			    struct rpcrdma_resource *resource);
+bool rpcrdma_resource_enter(struct rpcrdma_conn *conn, struct rpcrdma_resource *resource);
 bool rpcrdma_resource_drop(struct rpcrdma_conn *conn,
 			   struct rpcrdma_resource *resource,
 			   void (*undo)(struct rpcrdma_resource *resource));

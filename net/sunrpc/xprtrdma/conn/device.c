@@ -39,8 +39,7 @@ static void device_limits(struct rpcrdma_device *device)
 	bool gaps = attrs->kernel_cap_flags & IBK_SG_GAPS_REG;
 
 	device->max_send_sge = attrs->max_send_sge;
-	device->max_mr_pages = min(attrs->max_fast_reg_page_list_len,
-				   MR_PAGES_MAX);
+	device->max_mr_pages = min(attrs->max_fast_reg_page_list_len, MR_PAGES_MAX);
 	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	device->max_qp_wr = attrs->max_qp_wr;
@@ -55,8 +54,7 @@ static int device_add_one(struct ib_device *ib)
 	struct rpcrdma_device *device;
 
 	if (!device_is_usable(ib)) {
-		pr_err("%s: not usable: no memory management extensions\n",
-		       ib->name);
+		pr_err("%s: not usable: no memory management extensions\n", ib->name);
 		return -EOPNOTSUPP;
 	}
 	device = kzalloc(sizeof(*device), GFP_KERNEL);

@@ -65,8 +65,7 @@ static void conn_established_work(struct work_struct *work)
 		if (err)
 			rpcrdma_conn_close(conn, err);
 		else
-			rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
-					       NULL);
+			rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 	}
 	if (!rpcrdma_conn_established(conn))
 		return;
@@ -160,8 +159,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 
 static void conn_connect_work(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
-						 connect_work);
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, connect_work);
 	unsigned int flags = rpcrdma_memalloc_save(conn);
 	int err;
 
@@ -187,8 +185,7 @@ static void conn_set_addresses(struct rpcrdma_conn *conn)
 	conn_name_peer(conn);
 }
 
-static void conn_read_private(struct rpcrdma_conn *conn,
-			      const struct rdma_cm_event *event)
+static void conn_read_private(struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
 
@@ -198,8 +195,7 @@ static void conn_read_private(struct rpcrdma_conn *conn,
 	conn->peer_reads = param->initiator_depth;
 }
 
-static void conn_on_established(struct rpcrdma_conn *conn,
-				const struct rdma_cm_event *event)
+static void conn_on_established(struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
 	if (conn->server) {
 		rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
@@ -403,8 +399,7 @@ static unsigned int conn_read_depth(const struct rpcrdma_conn *conn)
 	unsigned int depth = conn->device->max_read_initiator;
 
 	/* The first version of MPA does not tell what the peer can do. */
-	if (conn->peer_reads ||
-	    !rdma_protocol_iwarp(conn->device->ib, conn->port))
+	if (conn->peer_reads || !rdma_protocol_iwarp(conn->device->ib, conn->port))
 		depth = min_t(unsigned int, depth, conn->peer_reads);
 	if (conn->config.read_depth)
 		depth = min(depth, conn->config.read_depth);
@@ -428,8 +423,7 @@ static int conn_send_answer(struct rpcrdma_conn *conn)
 	return err;
 }
 
-static int conn_accept(struct rpcrdma_conn *conn,
-		       const struct rpcrdma_conn_config *config)
+static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config)
 {
 	struct rpcrdma_agreement *agreement = &conn->agreement;
 	int err;
@@ -470,8 +464,7 @@ static int conn_accept(struct rpcrdma_conn *conn,
  * before this returns. Otherwise a negative errno: the connection is closed
  * and there is no callback; the caller drops its reference.
  */
-int rpcrdma_conn_accept(struct rpcrdma_conn *conn,
-			const struct rpcrdma_conn_config *config)
+int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config)
 {
 	int err;
 

@@ -81,8 +81,7 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 	if (listener_is_full(listener, peer))
 		listener_purge(listener);
 	if (listener_is_full(listener, peer)) {
-		pr_warn_ratelimited("%pISc: too many connection requests\n",
-				    peer);
+		pr_warn_ratelimited("%pISc: too many connection requests\n", peer);
 		return -ECONNREFUSED;
 	}
 	conn = rpcrdma_conn_request(id, event);
@@ -139,8 +138,7 @@ static int listener_listen(struct rpcrdma_listener *listener)
 	struct rdma_cm_id *id;
 	int err;
 
-	id = rdma_create_id(listener->net, listener_event, listener,
-			    RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(listener->net, listener_event, listener, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	err = listener_bind(id, (struct sockaddr *)&listener->addr);
@@ -170,8 +168,7 @@ static void listener_relisten_work(struct work_struct *work)
 	mutex_lock(&listener->setup);
 	listener_close(listener);
 	if (!listener->dead && listener_listen(listener))
-		queue_delayed_work(rpcrdma_wq, &listener->relisten,
-				   RELISTEN_DELAY);
+		queue_delayed_work(rpcrdma_wq, &listener->relisten, RELISTEN_DELAY);
 	mutex_unlock(&listener->setup);
 }
 
@@ -259,8 +256,7 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
  *
  * Return: address and port, never port zero.
  */
-const struct sockaddr *
-rpcrdma_listener_address(struct rpcrdma_listener *listener)
+const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener)
 {
 	return (const struct sockaddr *)&listener->addr;
 }

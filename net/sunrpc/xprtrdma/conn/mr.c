@@ -32,8 +32,7 @@ static struct shrinker *mr_shrinker;
 
 static void mr_release(struct rpcrdma_resource *resource)
 {
-	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr,
-					     resource);
+	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr, resource);
 
 	kfree(mr->sgl);
 	kfree(mr);
@@ -71,8 +70,7 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 	if (!mr->mapped)
 		return;
 	trace_rpcrdma_mr_unmap(mr->conn, mr);
-	ib_dma_unmap_sg(mr->conn->device->ib, mr->sgl, mr->num_sg,
-			mr->direction);
+	ib_dma_unmap_sg(mr->conn->device->ib, mr->sgl, mr->num_sg, mr->direction);
 	mr->mapped = false;
 }
 
@@ -94,8 +92,7 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 	struct rpcrdma_mr *mr;
 	unsigned int added;
 
-	if (!READ_ONCE(conn->mr_wanted) &&
-	    READ_ONCE(conn->num_mrs_free) >= MRS_LOW)
+	if (!READ_ONCE(conn->mr_wanted) && READ_ONCE(conn->num_mrs_free) >= MRS_LOW)
 		return 0;
 	for (added = 0; added < MRS_STEP; added++) {
 		mr = mr_alloc(conn);
@@ -269,8 +266,7 @@ unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 
 	len = mr_may_add(mr, offset, len);
 	for (left = len; left && sg < end; sg++) {
-		unsigned int part = min_t(unsigned int, left,
-					  PAGE_SIZE - offset);
+		unsigned int part = min_t(unsigned int, left, PAGE_SIZE - offset);
 
 		sg_set_page(sg, *pages++, part, offset);
 		offset = 0;
@@ -311,8 +307,7 @@ static int mr_not_whole(struct rpcrdma_mr *mr)
 {
 	struct rpcrdma_conn *conn = mr->conn;
 
-	if (conn->bounced || mr->num_sg == 1 ||
-	    mr->mr_type == IB_MR_TYPE_SG_GAPS)
+	if (conn->bounced || mr->num_sg == 1 || mr->mr_type == IB_MR_TYPE_SG_GAPS)
 		return -EIO;
 	conn->bounced = true;
 	return -ENOBUFS;
@@ -391,8 +386,7 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 	}
 	if (WARN_ON_ONCE(!last))
 		return -ENOTCONN;
-	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last,
-				      true);
+	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last, true);
 	if (err)
 		rpcrdma_conn_close(conn, err);
 	return err ? -ENOTCONN : 0;
@@ -473,8 +467,7 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 	rpcrdma_resource_abandon(conn, &conn->mrs, mr_release);
 }
 
-static unsigned long mr_shrinker_count(struct shrinker *shrinker,
-				       struct shrink_control *sc)
+static unsigned long mr_shrinker_count(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	/* The count may lag behind, even below zero, for a moment. */
 	return max(atomic_long_read(&mrs_idle), 0L) ?: SHRINK_EMPTY;
@@ -498,8 +491,7 @@ static unsigned long mr_pool_isolate_locked(struct rpcrdma_conn *conn, unsigned 
  * Deregistration sleeps on locks under which drivers allocate, so it is left
  * to the connection's work item. Connections take turns.
  */
-static unsigned long mr_shrinker_scan(struct shrinker *shrinker,
-				      struct shrink_control *sc)
+static unsigned long mr_shrinker_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct rpcrdma_conn *conn, *next;
 	unsigned long freed = 0, n;

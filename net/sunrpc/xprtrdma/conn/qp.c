@@ -160,8 +160,7 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	struct ib_cq *cq;
 
 	conn->port = conn->cm_id->port_num;
-	conn->send_sges = min(conn->config.send_pages,
-			      device->max_send_sge - 1);
+	conn->send_sges = min(conn->config.send_pages, device->max_send_sge - 1);
 	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr,
 			    device->ib->attrs.max_cqe);
 	conn->credits = depths->credits;

@@ -18,8 +18,7 @@
 
 static void recv_release(struct rpcrdma_resource *resource)
 {
-	struct rpcrdma_recv *recv = container_of(resource, struct rpcrdma_recv,
-						 resource);
+	struct rpcrdma_recv *recv = container_of(resource, struct rpcrdma_recv, resource);
 
 	kfree(recv->data);
 	kfree(recv);
@@ -29,16 +28,14 @@ static void recv_release(struct rpcrdma_resource *resource)
  * The peer decides what completes a Receive. An RDMA Write with immediate data
  * does, too, with a length that is not that of our buffer.
  */
-static bool recv_is_message(const struct rpcrdma_conn *conn,
-			    const struct ib_wc *wc)
+static bool recv_is_message(const struct rpcrdma_conn *conn, const struct ib_wc *wc)
 {
 	return wc->opcode == IB_WC_RECV && wc->byte_len <= conn->recv_size;
 }
 
 static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_recv *recv = container_of(wc->wr_cqe,
-						 struct rpcrdma_recv, cqe);
+	struct rpcrdma_recv *recv = container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
 	struct rpcrdma_conn *conn = recv->conn;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
@@ -158,8 +155,7 @@ void rpcrdma_recv_init(struct rpcrdma_conn *conn)
  * Make and post the Receives that are missing. Those that were made before memory
  * ran out stay. The teardown frees them; it waits for @setup first.
  */
-static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
-		     gfp_t gfp)
+static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp)
 {
 	unsigned int batch = rpcrdma_recv_batch(messages);
 	struct rpcrdma_recv *recv;
@@ -203,8 +199,7 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 	/* A client may be called at any time; a server knows when it calls. */
 	if (!conn->server)
 		conn->recv_backward = conn->backward_credits;
-	return recv_make(conn, conn->recv_credits + conn->recv_backward,
-			 GFP_KERNEL);
+	return recv_make(conn, conn->recv_credits + conn->recv_backward, GFP_KERNEL);
 }
 
 /*

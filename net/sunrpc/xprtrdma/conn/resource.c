@@ -21,8 +21,7 @@
  * Context: any.
  * Return: whether the caller has to leave.
  */
-bool rpcrdma_resource_enter(struct rpcrdma_conn *conn,
-			    struct rpcrdma_resource *resource)
+bool rpcrdma_resource_enter(struct rpcrdma_conn *conn, struct rpcrdma_resource *resource)
 {
 	bool entered;
 

@@ -80,8 +80,7 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 
 static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
 {
-	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size,
-			    DMA_TO_DEVICE);
+	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size, DMA_TO_DEVICE);
 	kfree(send->data);
 	kfree(send);
 }
@@ -106,8 +105,7 @@ static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
  * The caller may be a task that swaps out and has the reserves: there are
  * better uses for them than more Sends.
  */
-static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
-				      unsigned int limit)
+static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int limit)
 {
 	struct rpcrdma_send *send;
 
@@ -128,8 +126,7 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 	struct rpcrdma_send *send;
 
 	spin_lock_bh(&conn->send_lock);
-	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send,
-					list);
+	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send, list);
 	if (send) {
 		list_del(&send->list);
 		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
@@ -198,8 +195,7 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 	if (send->num_sge > conn->send_sges)
 		return -ENOSPC;
 	sge = &send->sge[send->num_sge];
-	sge->addr = ib_dma_map_page(send_device(conn), page, offset, len,
-				    DMA_TO_DEVICE);
+	sge->addr = ib_dma_map_page(send_device(conn), page, offset, len, DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(send_device(conn), sge->addr))
 		return -ENOBUFS;
 	sge->length = len;
@@ -218,8 +214,7 @@ static bool send_wants_signal(const struct rpcrdma_send *send)
 {
 	const struct rpcrdma_conn *conn = send->work.conn;
 
-	return send->len >= PAGE_SIZE &&
-	       rdma_protocol_iwarp(send_device(conn), conn->port);
+	return send->len >= PAGE_SIZE && rdma_protocol_iwarp(send_device(conn), conn->port);
 }
 
 static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
@@ -251,8 +246,7 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
  * Return: as rpcrdma_work_post(). When it is not 0, the caller still owns
  * @send and may try again.
  */
-int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
-		      bool signalled)
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled)
 {
 	return send_post(send, first, signalled, false);
 }
@@ -308,8 +302,7 @@ static void send_unmap_pages(struct rpcrdma_send *send)
 	while (send->num_sge > 1) {
 		struct ib_sge *sge = &send->sge[--send->num_sge];
 
-		ib_dma_unmap_page(device, sge->addr, sge->length,
-				  DMA_TO_DEVICE);
+		ib_dma_unmap_page(device, sge->addr, sge->length, DMA_TO_DEVICE);
 	}
 }
 

@@ -94,8 +94,7 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 		work->last->send_flags |= IB_SEND_SIGNALED;
 		work->since = jiffies;
 		if (!delayed_work_pending(&conn->sq_watchdog))
-			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog,
-					   SQ_TIMEOUT);
+			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog, SQ_TIMEOUT);
 	} else {
 		work->last->send_flags &= ~IB_SEND_SIGNALED;
 	}
@@ -117,10 +116,8 @@ static void work_post_waiting_locked(struct rpcrdma_conn *conn)
 	struct rpcrdma_work *work;
 
 	lockdep_assert_held(&conn->post_lock);
-	while (conn->state == RPCRDMA_CONN_ESTABLISHED &&
-	       !list_empty(&conn->waiting)) {
-		work = list_first_entry(&conn->waiting, struct rpcrdma_work,
-					list);
+	while (conn->state == RPCRDMA_CONN_ESTABLISHED && !list_empty(&conn->waiting)) {
+		work = list_first_entry(&conn->waiting, struct rpcrdma_work, list);
 		if (work->wrs > conn->sq.free)
 			break;
 		list_del(&work->list);
@@ -152,8 +149,7 @@ static void work_take_done_locked(struct rpcrdma_conn *conn, struct rpcrdma_work
 
 static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_work *work = container_of(wc->wr_cqe,
-						 struct rpcrdma_work, cqe);
+	struct rpcrdma_work *work = container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
 	struct rpcrdma_conn *conn = work->conn;
 	struct rpcrdma_work *next;
 	LIST_HEAD(done);
@@ -186,9 +182,7 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 /* Of registrations and invalidations that are not the last of their chain */
 static void work_error_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_conn *conn = container_of(wc->wr_cqe,
-						 struct rpcrdma_conn,
-						 error_cqe);
+	struct rpcrdma_conn *conn = container_of(wc->wr_cqe, struct rpcrdma_conn, error_cqe);
 
 	if (wc->status != IB_WC_SUCCESS)
 		rpcrdma_conn_wc_error(conn, wc);
@@ -196,8 +190,7 @@ static void work_error_wc(struct ib_cq *cq, struct ib_wc *wc)
 
 static void work_writable(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
-						 writable_work);
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, writable_work);
 
 	if (rpcrdma_conn_established(conn))
 		conn->ops->writable(conn);
@@ -223,8 +216,7 @@ static void work_sq_watchdog(struct work_struct *watchdog)
 		if (age >= SQ_TIMEOUT)
 			rpcrdma_conn_close_locked(conn, -ETIMEDOUT);
 		else if (conn->state == RPCRDMA_CONN_ESTABLISHED)
-			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog,
-					   SQ_TIMEOUT - age);
+			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog, SQ_TIMEOUT - age);
 		break;
 	}
 	spin_unlock_bh(&conn->post_lock);
