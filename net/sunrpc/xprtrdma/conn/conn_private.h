@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the files of this layer and their tests share. The Makefile says which
- * objects may include it.
+ * Functions that the files of this layer share. Only the objects that the Makefile
+ * names may include this header: those of the layer and its tests.
  *
- * Locks, outermost first; no callback runs under any of them:
- *	conn->setup			a mutex, outside of the CM's own
+ * Locks, outermost first. No callback runs under any of them:
+ *	conn->setup			a mutex, outside of rdma_cm's locks
  *	devices_lock (device.c)
  *	device->lock
  *	  conn->post_lock
  *	listener->lock (listener.c)
  *	    admission_lock (conn.c)	inside of either
- *	the shrinker's list (mr.c)
+ *	mr_conns_lock (mr.c)
  *	  conn->mr_lock
  *	conn->recv_lock, conn->send_lock, conn->resource_lock
- * The spinlocks of a connection are taken with bottom halves off, so a role
+ * The spinlocks of a connection are taken with bottom halves disabled, so a role
  * may post, give back and close in softirq context.
  */
 #ifndef RPCRDMA_CONN_PRIVATE_H
@@ -31,8 +31,9 @@ extern struct workqueue_struct *rpcrdma_wq;
 extern struct workqueue_struct *rpcrdma_teardown_wq;
 
 /*
- * Memory may be short because what it holds has to be written here: what a work
- * item allocates must not wait for that, and swap may take from the reserves.
+ * Memory may be short because dirty pages have to be written over this connection.
+ * So allocations of a work item must not start I/O, and a connection that carries
+ * swap may use the memory reserves.
  */
 static inline unsigned int rpcrdma_memalloc_save(const struct rpcrdma_conn *conn)
 {
