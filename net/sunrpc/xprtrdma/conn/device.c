@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Devices: what they can do, and what happens when one goes away.
+ * Devices: what they can do, what happens when one is removed, and buffers that are
+ * mapped for them.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
@@ -9,10 +10,10 @@
 
 #include "conn_private.h"
 
-/* Pages of a MiB, the largest payload of NFS; more would be rarely filled. */
+/* The pages of a MiB, the largest payload of NFS. More would rarely be used. */
 #define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)
 
-/* Protects the association of devices with their rpcrdma_device. */
+/* Held while the client data of an ib_device is set, or read to take a reference */
 static DEFINE_MUTEX(devices_lock);
 
 static struct ib_client device_ib_client;
@@ -23,7 +24,7 @@ static bool device_is_usable(struct ib_device *ib)
 	       ib->attrs.max_fast_reg_page_list_len;
 }
 
-/* What is bounced, in a confidential guest all, has a limit of its own. */
+/* Bounced memory has a limit of its own; in a confidential guest all is bounced. */
 static unsigned int device_max_sg_len(struct ib_device *ib)
 {
 	size_t len = ib_dma_max_seg_size(ib);
@@ -59,7 +60,7 @@ static int device_add_one(struct ib_device *ib)
 	}
 	device = kzalloc(sizeof(*device), GFP_KERNEL);
 	if (!device) {
-		/* The core does not offer it again. */
+		/* The RDMA core does not call ->add for it again. */
 		pr_err("%s: not usable: no memory\n", ib->name);
 		return -ENOMEM;
 	}
@@ -82,8 +83,8 @@ static void device_unused(struct kref *ref)
 }
 
 /*
- * Connections end by themselves, whatever their roles do; a role that holds on
- * to one holds memory only.
+ * Close all connections of the device and wait for their teardowns. This does not wait
+ * for roles: what a role still owns then is plain memory.
  */
 static void device_remove_one(struct ib_device *ib, void *client_data)
 {
@@ -112,13 +113,13 @@ static struct ib_client device_ib_client = {
 };
 
 /**
- * rpcrdma_device_attach - make a connection a user of its device
- * @conn: the connection; @conn->cm_id has been bound to a device
+ * rpcrdma_device_attach - give a connection a reference to its device
+ * @conn: the connection; rdma_cm has bound @conn->cm_id to a device
  *
- * The connection identifier keeps the device while this runs.
+ * @conn->cm_id keeps the ib_device in place while this runs.
  *
- * Context: process.
- * Return: 0 or -ENODEV.
+ * Context: may sleep.
+ * Return: 0, or -ENODEV if the device is not usable or is being removed.
  */
 int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 {
@@ -146,10 +147,10 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_device_detach - undo rpcrdma_device_attach(), if it was done
- * @conn: the connection, which has nothing left on the device
+ * rpcrdma_device_detach - undo rpcrdma_device_attach(), if it has succeeded
+ * @conn: the connection, which has no verbs resources any more
  *
- * Context: process.
+ * Context: the teardown; any but hard interrupts.
  */
 void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 {
@@ -194,8 +195,9 @@ void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u
 }
 
 /**
- * rpcrdma_device_init - learn of all devices, now and later
+ * rpcrdma_device_init - register for all devices that exist or are added later
  *
+ * Context: module init.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_device_init(void)
@@ -204,7 +206,9 @@ int rpcrdma_device_init(void)
 }
 
 /**
- * rpcrdma_device_exit - close all connections, wait for them, forget devices
+ * rpcrdma_device_exit - close all connections, wait for them, and unregister
+ *
+ * Context: module exit; sleeps.
  */
 void rpcrdma_device_exit(void)
 {
