@@ -360,7 +360,7 @@ struct rpcrdma_sq {
 /**
  * struct rpcrdma_depths - the size of each queue and pool of a connection
  * @credits: forward messages in flight
- * @batch: Receives that are reposted at a time; also the most Sends in a row that
+ * @batch: Receives that are reposted at a time; also the most works in a row that
  *	are not signalled
  * @recvs: Receives, at most
  * @sends: Sends, at most

@@ -150,7 +150,7 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
  * rpcrdma_device_detach - undo rpcrdma_device_attach(), if it has succeeded
  * @conn: the connection, which has no verbs resources any more
  *
- * Context: the teardown; any but hard interrupts.
+ * Context: the teardown.
  */
 void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 {
