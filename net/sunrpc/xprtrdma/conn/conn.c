@@ -249,8 +249,8 @@ void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
  * rpcrdma_conn_established - is the connection established?
  * @conn: the connection
  *
- * Who sees true also sees what was set up before. Without post_lock the connection
- * may start to close right after the call.
+ * A caller that gets true also sees everything that was set up before. Unless it holds
+ * post_lock, the connection may start to close right after the call.
  *
  * Context: any.
  * Return: true if it is established at the moment.

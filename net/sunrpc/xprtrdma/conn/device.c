@@ -173,7 +173,7 @@ void rpcrdma_device_detach(struct rpcrdma_conn *conn)
  * @direction: DMA_TO_DEVICE or DMA_FROM_DEVICE
  * @gfp: how to allocate
  *
- * Context: entered, or in the set-up of @conn; sleeps if @gfp allows it.
+ * Context: entered, or while @conn is being made; sleeps if @gfp allows it.
  * Return: the buffer, for kfree() after ib_dma_unmap_single(); or NULL.
  */
 void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u32 size,

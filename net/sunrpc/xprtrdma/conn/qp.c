@@ -35,11 +35,11 @@ unsigned int rpcrdma_recv_batch(unsigned int messages)
  * @max_cqe: entries that the device allows in a completion queue
  *
  * The receive queue has to hold all messages for which there are credits, so a small
- * device lowers the credits. The send queue may be smaller than what would fill it,
- * because posting waits for space. It has an entry for one Send per message. A
- * requester also has one for a registration or an invalidation for every other Call,
- * because entries come back long before Replies do. A responder has those of rdma_rw
- * instead. Each queue has one entry for draining.
+ * device lowers the credits. The send queue need not hold everything that may be posted,
+ * because posting waits for space. It has an entry for one Send per message. On a
+ * requester it also has one entry per two Calls, for registrations and invalidations:
+ * entries come back long before Replies do. On a responder the RDMA core adds those of
+ * rdma_rw. Each queue has one entry for draining.
  *
  * Context: any.
  */
