@@ -186,7 +186,7 @@ TRACE_EVENT(rpcrdma_conn_agreed,
 		__entry->reply_threshold = conn->agreement.reply_threshold;
 		__entry->client_inv = conn->agreement.client_inv;
 		__entry->server_inv = conn->agreement.server_inv;
-		__entry->credits = conn->config.credits;
+		__entry->credits = conn->credits;
 		__entry->reads = conn->read_depth;
 	),
 	TP_printk("conn=%u peer=%s inline=%u/%u remote_inv=%d/%d credits=%u reads=%u",

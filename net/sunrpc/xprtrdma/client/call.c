@@ -316,7 +316,7 @@ static int xprt_rdma_call_build(struct xprt_rdma_builder *b, bool gather)
 	int ret;
 
 	rpcrdma_wire_init_call(msg, b->request->rqst.rq_xid,
-			       b->ep->conn->config.credits);
+			       b->ep->conn->credits);
 	ret = xprt_rdma_call_build_call_chunk(b);
 	if (!ret)
 		ret = xprt_rdma_call_build_reply_chunk(b);

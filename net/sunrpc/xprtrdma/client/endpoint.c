@@ -130,7 +130,7 @@ static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
  */
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
-	u32 requested = ep->conn->config.credits;
+	u32 requested = ep->conn->credits;
 
 	if (test_bit(XPRT_CONGESTED, &ep->client->xprt.state) ||
 	    !xprt_rdma_credits_left(&ep->credits, requested))
@@ -200,15 +200,15 @@ static void xprt_rdma_ep_writable(struct rpcrdma_conn *conn)
 	xprt_write_space(&ep->client->xprt);
 }
 
-/* Twice in a row: the Replies may be on their way. */
-static bool xprt_rdma_ep_wedged(struct rpcrdma_conn *conn)
+/* Twice in a row, because the Replies may arrive soon. */
+static void xprt_rdma_ep_keepalive(struct rpcrdma_conn *conn)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 	bool before = ep->wedged;
 
-	ep->wedged = xprt_rdma_credits_wedged(&ep->credits,
-					      conn->config.credits);
-	return before && ep->wedged;
+	ep->wedged = xprt_rdma_credits_wedged(&ep->credits, conn->credits);
+	if (before && ep->wedged)
+		rpcrdma_conn_close(conn, -ETIMEDOUT);
 }
 
 static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
@@ -230,7 +230,7 @@ static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
 	.established	= xprt_rdma_ep_established,
 	.received	= xprt_rdma_received,
 	.writable	= xprt_rdma_ep_writable,
-	.wedged		= xprt_rdma_ep_wedged,
+	.keepalive	= xprt_rdma_ep_keepalive,
 	.closed		= xprt_rdma_ep_closed,
 };
 

@@ -117,7 +117,7 @@ static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdm
 	struct xprt_rdma_request *request;
 
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
-	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->config.credits));
+	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->credits));
 	request = xprt_rdma_receive_match(ep, msg->xid);
 	if (request) {
 		request->error = xprt_rdma_receive_parse(request, msg, recv);
@@ -155,7 +155,7 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 	struct rpcrdma_message *msg = &ep->reply;
-	bool backward = conn->config.backward_credits;
+	bool backward = conn->backward_credits;
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER, backward);

@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The life of a connection: its states, which conn.h explains, its references
- * and its end. establish.c has its beginning.
+ * The life of a connection: its states, which conn.h explains, its references, who
+ * has entered it, and its teardown. establish.c has its beginning.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
 #include <linux/hash.h>
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 struct workqueue_struct *rpcrdma_wq;
 
 /*
- * A teardown waits for the device, for users, and for RCU. After an outage there are
- * as many as there were connections: those that begin must not stand behind them.
+ * A teardown waits for the device, for threads that have entered, and for RCU. After
+ * an outage there are as many teardowns as there were connections. They have a
+ * workqueue of their own so that new connections do not wait for them.
  */
 struct workqueue_struct *rpcrdma_teardown_wq;
 
 static atomic_t conn_last_id;
 
 /*
- * Of servers: how many may wait, begin and end at a time, in all and of one host.
- * Those that are established are the role's to limit.
+ * Limits for connections of servers, over all listeners: how many may wait, begin and
+ * end at a time, in all and for one host. The role limits those that are established.
  *
- * A request that waits is little memory, and after an outage they come all at
- * once: more are refused. One that begins has a queue pair, and so has one that
- * ends. A peer could otherwise begin or drop connections faster than they are made
- * and undone. While there are as many, requests wait.
+ * A waiting request costs little memory, and after an outage requests come all at
+ * once. Requests above the limit are refused. Beginning and ending connections have
+ * queue pairs, and a peer could begin or drop connections faster than they are made
+ * and destroyed. While one of their limits is reached, requests wait.
  *
- * A host may have as much as is left for others, or a third of it: the first one half
- * or a quarter of all, and however many hosts take what they may, there is some for
- * the next one.
+ * One host may have at most as many as there are free places, divided by .left; if that
+ * is zero, hosts have no limit. So the first host gets at most a half or a quarter of
+ * all, and there is always a place for one more host.
  */
 static const struct {
 	unsigned int all;
@@ -43,26 +45,22 @@ static const struct {
 };
 
 /*
- * Hosts with the same hash share what one may have. Those of an IPv4 network of 256
- * addresses have all different ones; in an IPv6 network of 64 bits anybody may have
- * any number of addresses, so it counts as one.
+ * A host is the hash of an IPv4 address, or of the 64-bit prefix of an IPv6 address,
+ * because anybody in such a prefix may have any number of addresses. Hosts with the
+ * same hash share one limit. The 256 addresses of a /24 have different hashes.
  */
 #define HOST_BITS	9
 
-static DEFINE_SPINLOCK(admission_lock);	/* protects these, and admission */
+static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
 static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
 static unsigned int admission_host[1 << HOST_BITS][RPCRDMA_ADMISSION_COUNT];
 
-/* Where a connection may go from each state */
+/* The states to which each state may go */
 static const u8 conn_next[] = {
-	[RPCRDMA_CONN_RESOLVING] = BIT(RPCRDMA_CONN_CONNECTING) |
-				   BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_CONNECTING] = BIT(RPCRDMA_CONN_ESTABLISHED) |
-				    BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_PENDING] = BIT(RPCRDMA_CONN_ACCEPTING) |
-				 BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_ACCEPTING] = BIT(RPCRDMA_CONN_ESTABLISHED) |
-				   BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_RESOLVING] = BIT(RPCRDMA_CONN_CONNECTING) | BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_CONNECTING] = BIT(RPCRDMA_CONN_ESTABLISHED) | BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_PENDING] = BIT(RPCRDMA_CONN_ACCEPTING) | BIT(RPCRDMA_CONN_CLOSING),
+	[RPCRDMA_CONN_ACCEPTING] = BIT(RPCRDMA_CONN_ESTABLISHED) | BIT(RPCRDMA_CONN_CLOSING),
 	[RPCRDMA_CONN_ESTABLISHED] = BIT(RPCRDMA_CONN_CLOSING),
 	[RPCRDMA_CONN_CLOSING] = BIT(RPCRDMA_CONN_CLOSED),
 	[RPCRDMA_CONN_CLOSED] = 0,
@@ -80,9 +78,8 @@ static unsigned int *conn_host_counts(const struct sockaddr_storage *peer)
 	return admission_host[hash_32(key, HOST_BITS)];
 }
 
-/* Nothing reads the counts of RPCRDMA_ADMISSION_NONE, which may wrap. */
-static void conn_set_admission(struct rpcrdma_conn *conn,
-			       enum rpcrdma_admission admission)
+/* The counts of RPCRDMA_ADMISSION_NONE may wrap; nothing reads them. */
+static void conn_set_admission(struct rpcrdma_conn *conn, enum rpcrdma_admission admission)
 {
 	unsigned int *host = conn_host_counts(&conn->peer_addr);
 
@@ -95,23 +92,22 @@ static void conn_set_admission(struct rpcrdma_conn *conn,
 	spin_unlock_bh(&admission_lock);
 }
 
-/* Caller holds admission_lock. */
-static bool conn_over_limit(const unsigned int *host,
-			    enum rpcrdma_admission admission)
+static bool conn_over_limit_locked(const unsigned int *host, enum rpcrdma_admission admission)
 {
 	unsigned int all = admission_max[admission].all;
 
+	lockdep_assert_held(&admission_lock);
 	return admission_all[admission] >= all ||
 	       host[admission] * admission_max[admission].left >=
 			all - admission_all[admission];
 }
 
 /**
- * rpcrdma_conn_may_wait - whether another request may wait for its role
- * @peer: who asks for a connection, whatever the port
+ * rpcrdma_conn_may_wait - may one more connection request wait for its role?
+ * @peer: address of the host that asks; the port does not matter
  *
  * Context: any but hard interrupts.
- * Return: false if too many do, of all listeners together, or of this host.
+ * Return: false if too many requests wait, over all listeners or for this host.
  */
 bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer)
 {
@@ -119,17 +115,18 @@ bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer)
 	bool may;
 
 	spin_lock_bh(&admission_lock);
-	may = !conn_over_limit(host, RPCRDMA_ADMISSION_WAITING);
+	may = !conn_over_limit_locked(host, RPCRDMA_ADMISSION_WAITING);
 	spin_unlock_bh(&admission_lock);
 	return may;
 }
 
 /**
- * rpcrdma_conn_may_begin - whether another request may be taken
- * @peer: who asks for a connection, whatever the port
+ * rpcrdma_conn_may_begin - may a role take a connection request?
+ * @peer: address of the host that asks; the port does not matter
  *
  * Context: any but hard interrupts.
- * Return: false if it has to wait until others are established or gone.
+ * Return: false if the request has to wait until other connections are established
+ * or gone.
  */
 bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer)
 {
@@ -137,15 +134,15 @@ bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer)
 	bool may;
 
 	spin_lock_bh(&admission_lock);
-	may = !conn_over_limit(host, RPCRDMA_ADMISSION_BEGINNING) &&
-	      !conn_over_limit(host, RPCRDMA_ADMISSION_ENDING);
+	may = !conn_over_limit_locked(host, RPCRDMA_ADMISSION_BEGINNING) &&
+	      !conn_over_limit_locked(host, RPCRDMA_ADMISSION_ENDING);
 	spin_unlock_bh(&admission_lock);
 	return may;
 }
 
 /**
- * rpcrdma_conn_wait - a connection of a server is a request that waits
- * @conn: the connection; its peer is known and does not change
+ * rpcrdma_conn_wait - count a connection as a waiting request
+ * @conn: the connection of a server; its peer_addr is set and does not change
  *
  * Context: any but hard interrupts.
  */
@@ -155,11 +152,11 @@ void rpcrdma_conn_wait(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_conn_begin - a role takes a request
- * @conn: the connection, which waits
+ * rpcrdma_conn_begin - count a waiting request as one that a role has taken
+ * @conn: the connection, counted as waiting
  *
  * Context: any but hard interrupts.
- * Return: false if it is closed already.
+ * Return: false if the connection is closed already.
  */
 bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
 {
@@ -173,10 +170,11 @@ bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
 	return pending;
 }
 
-/* Caller holds post_lock. Return: whether @state was reached just now. */
+/* Return: whether this call made the transition. */
 static bool conn_set_state_locked(struct rpcrdma_conn *conn,
 				  enum rpcrdma_conn_state state, int status)
 {
+	lockdep_assert_held(&conn->post_lock);
 	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
 	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)
@@ -184,20 +182,23 @@ static bool conn_set_state_locked(struct rpcrdma_conn *conn,
 	else if (conn->server && state == RPCRDMA_CONN_CLOSING)
 		conn_set_admission(conn, RPCRDMA_ADMISSION_ENDING);
 	conn->status = status;
-	/* For rpcrdma_conn_established(), which takes no lock */
+	/* Pairs with rpcrdma_conn_established(), which takes no lock. */
 	smp_store_release(&conn->state, state);
 	trace_rpcrdma_conn_state(conn, state, status);
 	return true;
 }
 
 /**
- * rpcrdma_conn_set_state - enter a state
+ * rpcrdma_conn_set_state - make a transition
  * @conn: the connection
- * @state: the state
- * @work: queued if that succeeds; may be NULL
+ * @state: the new state; for CLOSING there is rpcrdma_conn_close()
+ * @work: queued on rpcrdma_wq if the transition is made; may be NULL
  *
- * Context: any but hard interrupts.
- * Return: whether @state was reached just now.
+ * @work is queued under post_lock, so before a teardown that cancels it.
+ *
+ * Context: any but hard interrupts; takes post_lock.
+ * Return: true if this call made the transition; false if the current state does not
+ * allow it.
  */
 bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
 			    enum rpcrdma_conn_state state,
@@ -214,9 +215,11 @@ bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
 }
 
 /**
- * rpcrdma_conn_close_locked - rpcrdma_conn_close() for holders of post_lock
+ * rpcrdma_conn_close_locked - rpcrdma_conn_close() with post_lock held
  * @conn: the connection
- * @status: why
+ * @status: why, a negative errno, for ->closed
+ *
+ * Context: the caller holds post_lock.
  */
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
 {
@@ -230,9 +233,10 @@ void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
  * @conn: the connection
  * @status: why, a negative errno, for ->closed
  *
- * Does nothing if that has begun already. Does not wait: ->closed tells.
+ * Does nothing if the connection is closing or closed. Does not wait; ->closed is
+ * called when the connection has ended.
  *
- * Context: any but hard interrupts.
+ * Context: any but hard interrupts; takes post_lock.
  */
 void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
 {
@@ -242,28 +246,31 @@ void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
 }
 
 /**
- * rpcrdma_conn_established - whether posting has a chance
+ * rpcrdma_conn_established - is the connection established?
  * @conn: the connection
  *
+ * A caller that gets true also sees everything that was set up before. Unless it holds
+ * post_lock, the connection may start to close right after the call.
+ *
  * Context: any.
- * Return: whether it is established at the moment.
+ * Return: true if it is established at the moment.
  */
 bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
 {
-	/* What was set up before is to be seen by whoever sees the state. */
+	/* Pairs with conn_set_state_locked(). */
 	return smp_load_acquire(&conn->state) == RPCRDMA_CONN_ESTABLISHED;
 }
 
 /**
- * rpcrdma_conn_may_receive - whether a message that arrived counts
+ * rpcrdma_conn_may_receive - may the role get a message that arrived?
  * @conn: the connection
  *
- * Whoever sends has got the server's answer. So its first message establishes
- * the connection, if it overtakes the CM's confirmation. To a client nobody
- * sends before it has sent a Call itself.
+ * A client sends only after it has received the server's answer. So on a server the
+ * first message establishes the connection if it arrives before rdma_cm's
+ * confirmation. A client receives nothing before it has sent a Call.
  *
- * Context: the completion queue's.
- * Return: true if it does.
+ * Context: a completion handler.
+ * Return: false if the message has to be dropped.
  */
 bool rpcrdma_conn_may_receive(struct rpcrdma_conn *conn)
 {
@@ -276,17 +283,17 @@ bool rpcrdma_conn_may_receive(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_conn_wc_error - a work request failed, so the connection has
+ * rpcrdma_conn_wc_error - close a connection because a work request failed
  * @conn: the connection
- * @wc: the completion
+ * @wc: the completion, with an error
  *
- * Context: the completion queue's.
+ * Context: a completion handler.
  */
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 {
 	trace_rpcrdma_wc_error(conn, wc);
 	if (wc->status == IB_WC_WR_FLUSH_ERR) {
-		/* Before it is established the CM knows why, and tells. */
+		/* Until it is established, rdma_cm reports the reason. */
 		if (rpcrdma_conn_established(conn))
 			rpcrdma_conn_close(conn, -ECONNRESET);
 		return;
@@ -322,7 +329,8 @@ void rpcrdma_conn_get(struct rpcrdma_conn *conn)
  * rpcrdma_conn_put - drop a reference
  * @conn: the connection
  *
- * Does not end the connection: it ends when it is closed.
+ * The last reference frees the memory. No reference closes the connection: that
+ * takes rpcrdma_conn_close().
  *
  * Context: any but hard interrupts.
  */
@@ -333,25 +341,58 @@ void rpcrdma_conn_put(struct rpcrdma_conn *conn)
 
 static void conn_broken_work(struct work_struct *work)
 {
-	rpcrdma_conn_close(container_of(work, struct rpcrdma_conn, broken_work),
-			   -EIO);
+	rpcrdma_conn_close(container_of(work, struct rpcrdma_conn, broken_work), -EIO);
 }
 
 static void conn_log_closed(const struct rpcrdma_conn *conn)
 {
 	if (conn->was_established)
-		pr_info_ratelimited("%s: closed: %pe\n", conn->peer,
-				    ERR_PTR(conn->status));
+		pr_info_ratelimited("%s: closed: %pe\n", conn->peer, ERR_PTR(conn->status));
 	else
 		pr_info_ratelimited("%s: not connected: %pe\n", conn->peer,
 				    ERR_PTR(conn->status));
 }
 
+/**
+ * rpcrdma_conn_enter - keep the verbs resources of a connection in place
+ * @conn: the connection
+ *
+ * Until rpcrdma_conn_leave(), the device, the protection domain and the queue pair
+ * stay, if they exist at all. So the caller can build work requests, post them, and
+ * undo them if posting fails. Entering does not delay closing and draining. It delays
+ * the rest of the teardown, ->closed included. Calls may be nested; the inner call may
+ * fail. ->received and ->done need not enter.
+ *
+ * The caller may sleep before it leaves, but only on something that ends when the
+ * connection closes. It must not wait for a ->done, because the teardown may have to
+ * wait for the caller first.
+ *
+ * Context: any; the caller holds a reference to @conn.
+ * Return: false if the teardown has got too far; then the caller does not leave.
+ */
+bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
+{
+	return percpu_ref_tryget_live(&conn->users);
+}
+
+/**
+ * rpcrdma_conn_leave - end what rpcrdma_conn_enter() began
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
+{
+	percpu_ref_put(&conn->users);
+}
+
+/* All threads that had entered have left. */
 static void conn_unused(struct percpu_ref *ref)
 {
 	complete(&container_of(ref, struct rpcrdma_conn, users)->unused);
 }
 
+/* Let no thread enter any more, and wait for those that have entered. */
 static void conn_lock_out(struct rpcrdma_conn *conn)
 {
 	percpu_ref_kill(&conn->users);
@@ -359,9 +400,12 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 }
 
 /*
- * The device may go on with what is posted, so that nothing of it may be given
- * back before the queue pair is destroyed. That takes that nobody uses it: no
- * ->done runs, and nobody is inside. Afterwards they may undo what they began.
+ * The device may still process what is posted, so no memory may be given back before
+ * the queue pair is destroyed. Nothing may use the queue pair then: no ->done runs,
+ * and no thread is inside. After that, threads may enter again to undo what they have
+ * begun.
+ *
+ * Once @undrained is set, work_wc() leaves all works to the teardown.
  */
 static void conn_destroy_undrained(struct rpcrdma_conn *conn)
 {
@@ -370,14 +414,17 @@ static void conn_destroy_undrained(struct rpcrdma_conn *conn)
 	conn_lock_out(conn);
 	conn->qp = NULL;
 	rdma_destroy_qp(conn->cm_id);
-	/* Nor does any of its completions go on; a poll that runs may begin one more. */
+	/*
+	 * Wait for the last completion handlers, too. Twice, because a poll that runs
+	 * now may queue one more.
+	 */
 	flush_work(&conn->cq->work);
 	flush_work(&conn->cq->work);
 	reinit_completion(&conn->unused);
 	percpu_ref_reinit(&conn->users);
 }
 
-/* Nobody posts, and when this returns nothing is posted any more. */
+/* No new work is posted in CLOSING. When this returns, all posted works are done. */
 static void conn_drain(struct rpcrdma_conn *conn)
 {
 	int err;
@@ -395,21 +442,21 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	rpcrdma_work_flush(conn);
 }
 
-/* Take all memory away from the device, and turn it into plain memory. */
+/* Unmap and deregister all memory. What a role still owns becomes plain memory. */
 static void conn_release_memory(struct rpcrdma_conn *conn)
 {
 	conn_lock_out(conn);
 	rpcrdma_mr_destroy(conn);
 	rpcrdma_send_destroy(conn);
 	rpcrdma_recv_destroy(conn);
-	/* Who gave something back, or made more, may have queued this. */
+	/* Giving back a Send and making registrations may have queued this. */
 	cancel_work_sync(&conn->writable_work);
 }
 
 static void conn_destroy(struct rpcrdma_conn *conn)
 {
 	rpcrdma_qp_destroy(conn);
-	/* The queue pair was the last that could have queued this. */
+	/* Only events of the queue pair queue this. */
 	cancel_work_sync(&conn->broken_work);
 	if (conn->cm_id)
 		rdma_destroy_id(conn->cm_id);
@@ -418,13 +465,12 @@ static void conn_destroy(struct rpcrdma_conn *conn)
 }
 
 /*
- * Runs once. Nobody may wait for it who is waited for here: users, callbacks
- * and the CM's event handler.
+ * Runs once. It waits for threads that have entered, for callbacks and for rdma_cm's
+ * event handler. So these must not wait for it.
  */
 static void conn_teardown_work(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
-						 teardown_work);
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, teardown_work);
 
 	rpcrdma_establish_stop(conn);
 	conn_drain(conn);
@@ -440,13 +486,12 @@ static void conn_teardown_work(struct work_struct *work)
 	rpcrdma_conn_put(conn);
 }
 
-/* The role of a connection before it is told of it, if ever */
+/* The callbacks of a connection until it has a role */
 static void conn_no_event(struct rpcrdma_conn *conn)
 {
 }
 
-static void conn_no_received(struct rpcrdma_conn *conn,
-			     struct rpcrdma_recv *recv)
+static void conn_no_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
 	rpcrdma_recv_put(recv);
 }
@@ -463,14 +508,14 @@ static const struct rpcrdma_conn_ops conn_no_role = {
 };
 
 /**
- * rpcrdma_conn_alloc - make a connection, with nothing in it
- * @server: whether it is a server's
+ * rpcrdma_conn_alloc - allocate a connection without verbs resources
+ * @server: it is a server's
  *
  * Its callbacks do nothing until conn->ops is set.
  *
  * Context: may sleep.
- * Return: the connection with a reference for the caller, besides that of its
- * life, which ends in the teardown; or NULL.
+ * Return: the connection with two references: one for the caller, one that the
+ * teardown drops; or NULL.
  */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 {
@@ -503,8 +548,9 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 }
 
 /**
- * rpcrdma_conn_init - start the layer: before any role starts
+ * rpcrdma_conn_init - start the layer, before any role starts
  *
+ * Context: module init.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_conn_init(void)
@@ -512,11 +558,12 @@ int rpcrdma_conn_init(void)
 	int err;
 
 	/*
-	 * To free memory may need a connection that is closed and made here.
-	 * What the works flush therefore is for reclaim, too: these workqueues
-	 * and the iWARP CM's. Completions are waited for, not flushed. The one
-	 * thing of another that a work cancels, in rdma_destroy_id(), is an
-	 * address query; of that the kernel does not warn, as it is running.
+	 * Reclaim may need a connection, and works of these queues close and make
+	 * connections. So the queues have rescuers, and their works may flush only works
+	 * of queues that have rescuers, too: these, and the iWARP CM's. Draining waits for
+	 * completions and flushes nothing. rdma_destroy_id() cancels an address query,
+	 * whose queue has no rescuer. That needs none, and the kernel does not warn of
+	 * it, because a work that is cancelled is either dequeued or already running.
 	 */
 	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_wq)
@@ -545,9 +592,11 @@ err_wq:
 }
 
 /**
- * rpcrdma_conn_exit - stop the layer: after all roles have stopped
+ * rpcrdma_conn_exit - stop the layer, after all roles have stopped
  *
  * Waits for the teardown of all connections.
+ *
+ * Context: module exit; may sleep.
  */
 void rpcrdma_conn_exit(void)
 {
@@ -555,6 +604,6 @@ void rpcrdma_conn_exit(void)
 	rpcrdma_mr_exit();
 	destroy_workqueue(rpcrdma_teardown_wq);
 	destroy_workqueue(rpcrdma_wq);
-	/* The last to leave a connection may be an RCU callback. */
+	/* percpu_ref may still be in conn_unused(), in an RCU callback. */
 	rcu_barrier();
 }

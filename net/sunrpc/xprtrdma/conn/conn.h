@@ -1,66 +1,82 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * One reliable connection over rdma_cm, the same for both roles: its life, its
+ * One reliable connection over rdma_cm, the same for both roles: its states, its
  * receive buffers, its send queue and its memory registrations.
  *
- * Life of a connection
+ * States of a connection
  *
  *	RESOLVING ---> CONNECTING --.
  *	                             >--> ESTABLISHED ---> CLOSING ---> CLOSED
  *	PENDING -----> ACCEPTING ---'
  *
- * A client's connection starts with rpcrdma_conn_connect(), a server's with a
- * connection request that a listener reports. Every state but CLOSED may go to
- * CLOSING: a step that failed or timed out, an rdma_cm event, a work request
- * that completed in error, a device that goes away, or rpcrdma_conn_close().
- * Whoever makes the transition queues the teardown, so it runs once. It
- * disconnects and drains the queue pair, completes all posted work, waits until
- * nobody is between rpcrdma_conn_enter() and rpcrdma_conn_leave(), and undoes
- * all mappings and registrations. Only then it reports ->closed: from there on
- * no other callback is running or will run and neither the peer nor the device
- * can reach any memory. When ->closed has returned, the queue pair and the
- * connection identifier are destroyed.
+ * rpcrdma_conn_connect() makes a client's connection. A listener makes a server's
+ * connection for each connection request. Every state before CLOSING may go to
+ * CLOSING: a step failed or timed out, rdma_cm reported an event, a work request
+ * failed, the device is removed, or rpcrdma_conn_close() was called. The transition
+ * queues the teardown, so the teardown runs once.
  *
- * Contexts: unless it says otherwise a function may be called where sleeping
- * is allowed. Callbacks run in a workqueue and should not sleep for long;
- * ->received and ->done of one connection never run at the same time as
- * themselves or each other.
+ * The teardown disconnects and drains the queue pair, completes all posted work,
+ * waits until no thread is between rpcrdma_conn_enter() and rpcrdma_conn_leave(),
+ * and undoes all mappings and registrations. Then it calls ->closed. No other
+ * callback runs then or later, and neither the peer nor the device can reach any
+ * memory. When ->closed has returned, the teardown destroys the queue pair and the
+ * connection identifier.
  *
- * "Entered" says that a function may be called between rpcrdma_conn_enter() and
- * rpcrdma_conn_leave() only, or in ->received or ->done. A Send is taken, posted
- * and given back so. A message or a registration that a role owns may be given
- * back at any time, also after ->closed and after the last rpcrdma_conn_put():
- * then that frees it and touches nothing else.
+ * Contexts: a function whose kernel-doc has no Context may sleep. Callbacks run in
+ * a workqueue and should not sleep for long. ->received and ->done of one
+ * connection never run at the same time: neither one of each nor two of one.
+ *
+ * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
+ * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and
+ * given back there. A role may give back a message or a registration at any time,
+ * even after ->closed and after the last rpcrdma_conn_put(): then this frees its
+ * memory and touches nothing else.
  */
 #ifndef RPCRDMA_CONN_CONN_H
 #define RPCRDMA_CONN_CONN_H
 
+#include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu-refcount.h>
 #include <linux/scatterlist.h>
 #include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
 #include "../wire/message.h"
 
-/* How long to wait, in jiffies, for a peer that takes nothing off our hands */
+/* Room for "[" IPv6 address "%" scope "]:" port, and NUL */
+#define RPCRDMA_PEER_LEN	64
+
+/* How long, in jiffies, a role waits for a peer that does not go on */
 #define RPCRDMA_STALL_TIMEOUT	(30 * HZ)
 
 /*
- * RDMA Reads served or issued at a time. The device reserves memory for each;
- * with this many of a whole registration each the link is never idle.
+ * RDMA Reads that are served or issued at a time, at most. The device reserves
+ * memory for each. With a whole registration each, this many keep a link busy.
  */
 #define RPCRDMA_READS_MAX	32U
 
-/* Forward messages that a connection has Receives for when it starts */
+/* Forward messages for which a new connection has Receives */
 #define RPCRDMA_FIRST_CREDITS	4U
 
 struct rpcrdma_conn;
 struct rpcrdma_listener;
 struct rpcrdma_recv;
 
-/* Private to the layer: what a role may own after its connection, resource.c */
+/**
+ * struct rpcrdma_resource - what a role may still own when its connection ends
+ * @all: entry in the connection's list of all resources of this kind
+ * @held: a role owns it
+ * @orphan: the connection has ended, and the owner's put frees the memory; written
+ *	under resource_lock
+ *
+ * Private to the layer, see resource.c. Part of a Receive or a registration.
+ */
 struct rpcrdma_resource {
 	struct list_head all;
 	bool held;
@@ -78,26 +94,28 @@ enum rpcrdma_conn_state {
 };
 
 /**
- * struct rpcrdma_conn_ops - what a role is told of its connection
- * @established: both ends agree; the thresholds are known. Posting is allowed
- *	from here on. Not called if the connection fails before.
- * @received: a message arrived. The role owns @recv until it gives it to
- *	rpcrdma_recv_put(). May come right before ->established.
- * @writable: send queue space has come back after a post ended with -EAGAIN or
- *	rpcrdma_work_waits() was true, or registrations or Sends after
- *	rpcrdma_mr_get() or rpcrdma_send_get() returned NULL or
- *	rpcrdma_send_left() was false. May run at the same time as the other callbacks.
- * @wedged: whether the connection is of no use any more though both ends are
- *	well: then it is closed. A client is asked now and then.
- * @closed: the connection has ended as described above; @status is the first
- *	cause, a negative errno. Called exactly once. The role's reference is
- *	still its own: it drops it with rpcrdma_conn_put() when it likes.
+ * struct rpcrdma_conn_ops - how a connection notifies its role
+ * @established: both ends agree, and the thresholds are known. The role may post
+ *	from now on. Not called if the connection fails before.
+ * @received: a message arrived. The role owns @recv until rpcrdma_recv_put(). May
+ *	come right before ->established.
+ * @writable: something that was short is there again: space in the send queue,
+ *	after a post returned -EAGAIN or rpcrdma_work_waits() returned true;
+ *	registrations or Sends, after rpcrdma_mr_get() or rpcrdma_send_get() returned
+ *	NULL or rpcrdma_send_left() returned false. May run at the same time as the
+ *	other callbacks.
+ * @keepalive: a client's only. Called from a workqueue at each keepalive period
+ *	while the connection is established. May run at the same time as the other
+ *	callbacks.
+ * @closed: the connection has ended, as described above. @status is the first
+ *	cause, a negative errno. Called exactly once, and never at the same time as
+ *	another callback. The role keeps its reference until rpcrdma_conn_put().
  */
 struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
 	void (*received)(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 	void (*writable)(struct rpcrdma_conn *conn);
-	bool (*wedged)(struct rpcrdma_conn *conn);
+	void (*keepalive)(struct rpcrdma_conn *conn);
 	void (*closed)(struct rpcrdma_conn *conn, int status);
 };
 
@@ -105,21 +123,19 @@ struct rpcrdma_conn_ops {
  * struct rpcrdma_conn_config - what a role asks of a connection
  * @ops: the role's callbacks
  * @role: the role's own object, kept in conn->role
- * @params: what this end tells the other (RFC 8797)
- * @omit_private_data: it tells nothing: both ends go by the defaults, whatever
- *	@params has
- * @credits: forward messages in flight at most
- * @backward_credits: backward messages in flight at most
- * @send_pages: pages of payload that one Send should be able to gather
- *	besides the header; the device may allow fewer: see conn->send_sges
- * @rw_contexts: rdma_rw contexts in flight at most; the responder's
- * @read_depth: RDMA Reads in flight at most, the responder's; zero: as many as
+ * @params: what this end tells the other in its private data (RFC 8797)
+ * @omit_private_data: send no private data; then the defaults hold for both ends,
+ *	whatever @params says
+ * @credits: forward messages in flight, at most
+ * @backward_credits: backward messages in flight, at most
+ * @send_pages: pages of payload that one Send should be able to gather after the
+ *	header. The device may allow fewer: see conn->send_sges.
+ * @rw_contexts: rdma_rw contexts in flight, at most; zero on a requester
+ * @read_depth: RDMA Reads in flight, at most, of a responder; zero: as many as
  *	both ends can, up to %RPCRDMA_READS_MAX
- * @sq_full: incremented when a post finds no room in the send queue; may be
- *	NULL
- * @swapper: while not zero, memory may be short because what it holds has to be
- *	swapped out by this connection, which then takes from the reserves; may
- *	be NULL, or has to stay until ->closed
+ * @sq_full: incremented when a post finds no space in the send queue; may be NULL
+ * @swapper: not zero while the connection carries swap: then the layer allocates
+ *	from the memory reserves. May be NULL; otherwise valid until ->closed.
  * @timeout_ms: for the connection to become established; not zero
  */
 struct rpcrdma_conn_config {
@@ -139,15 +155,15 @@ struct rpcrdma_conn_config {
 
 /**
  * struct rpcrdma_recv - a received message
- * @conn: where it arrived
- * @data: the octets, aligned to eight
- * @len: how many
- * @invalidated: whether the peer invalidated a handle as it sent this
+ * @conn: the connection on which it arrived
+ * @data: its octets, aligned to eight
+ * @len: number of octets
+ * @invalidated: the peer invalidated a handle with this message
  * @inv_handle: that handle
- * @list: the role's, as long as it owns the message
+ * @list: the role's, while it owns the message
  *
- * Belongs to the connection and is freed by its teardown; one that a role still
- * owns then is freed by rpcrdma_recv_put().
+ * Belongs to its connection. The teardown frees it, or rpcrdma_recv_put() if a role
+ * still owns it then.
  */
 struct rpcrdma_recv {
 	struct rpcrdma_conn *conn;
@@ -156,7 +172,7 @@ struct rpcrdma_recv {
 	bool invalidated;
 	u32 inv_handle;
 	struct list_head list;
-	/* private: recv.c's */
+	/* private: to recv.c */
 	struct rpcrdma_resource resource;
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr;
@@ -169,26 +185,26 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 
 /**
  * struct rpcrdma_work - a chain of work requests and what to do afterwards
- * @done: called once for each posted work, when the queue pair is through with
- *	it: @status is zero, or a negative errno if the connection broke first:
- *	-EREMOTEIO if that was because the peer denied it access to memory.
- *	One that is not signalled may have to wait long, for a later one that
- *	is. A signalled one may overtake an RDMA Read that is before it.
+ * @done: called once for each posted work, when the queue pair has finished with
+ *	it. @status is zero, or a negative errno if the connection broke first:
+ *	-EREMOTEIO if it broke because the peer denied this work access to memory,
+ *	otherwise -ENOTCONN. A work that is not signalled waits for a later work that
+ *	is. A signalled work may overtake an RDMA Read that was posted before it.
  *
- * Embedded in what the chain belongs to, which must live until @done.
+ * Part of what the chain belongs to, which must live until @done.
  */
 struct rpcrdma_work {
 	void (*done)(struct rpcrdma_work *work, int status);
-	/* private: work.c's */
+	/* private: to work.c */
 	struct ib_cqe cqe;
 	struct rpcrdma_conn *conn;
 	struct ib_send_wr *first;
 	struct ib_send_wr *last;
 	struct list_head list;
-	unsigned long since;		/* posted; if signalled */
+	unsigned long since;		/* when it was posted, if signalled; jiffies */
 	u16 wrs;
 	bool signalled;
-	bool denied;			/* the peer did not allow an RDMA operation */
+	bool denied;			/* the peer denied it access to memory */
 };
 
 int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
@@ -201,16 +217,19 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 bool rpcrdma_work_waits(struct rpcrdma_conn *conn);
 
 /**
- * struct rpcrdma_send - a Send: a header buffer and what is gathered after it
- * @work: posted with it; @work.done is the role's, and ends with
- *	rpcrdma_send_put()
+ * struct rpcrdma_send - a Send: a header buffer, and pages gathered after it
+ * @work: the work that is posted; @work.done is the role's and calls
+ *	rpcrdma_send_put() last
  * @wr: the Send itself, last of its chain. The role may change the opcode to
  *	IB_WR_SEND_WITH_INV and set ex.invalidate_rkey.
  * @data: buffer for the transport header and for payload that is copied
- * @size: octets in @data
+ * @size: octets that @data has room for
  * @len: octets used in @data, the first element of the Send
  * @private: the role's
- * @list: the connection's, while nobody owns it
+ * @list: the connection's, while the Send is idle
+ *
+ * Belongs to its connection; the teardown frees it. The role owns it from
+ * rpcrdma_send_get() to rpcrdma_send_put().
  */
 struct rpcrdma_send {
 	struct rpcrdma_work work;
@@ -220,7 +239,7 @@ struct rpcrdma_send {
 	u32 len;
 	void *private;
 	struct list_head list;
-	/* private: send.c's; the elements after the first are DMA-mapped pages */
+	/* private: to send.c; the elements after the first are DMA-mapped pages */
 	unsigned int num_sge;
 	struct ib_sge sge[];
 };
@@ -228,8 +247,7 @@ struct rpcrdma_send {
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn);
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len);
-int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
-		      bool signalled);
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled);
 int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
 			    bool signalled);
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);
@@ -237,15 +255,16 @@ void rpcrdma_send_put(struct rpcrdma_send *send);
 void rpcrdma_send_done(struct rpcrdma_work *work, int status);
 
 /**
- * struct rpcrdma_mr - memory that the peer may reach, the requester's
- * @segment: how the peer reaches it, once mapped
+ * struct rpcrdma_mr - a requester's memory that the peer may reach
+ * @segment: handle, length and offset for the peer, once it is mapped
  * @list: the role's, while it owns the registration
- * @tag: likewise
+ * @tag: the role's, while it owns the registration
  * @reg_wr: to be posted before the Send that offers @segment
- * @mapped: DMA-mapped, and so perhaps reachable by the peer
+ * @mapped: DMA-mapped, so the peer may be able to reach it
  *
- * A registration belongs to its connection and dies with it. The role owns one
- * from rpcrdma_mr_get() to rpcrdma_mr_put(), which wants it invalidated.
+ * Belongs to its connection. The teardown frees it, or rpcrdma_mr_put() if a role
+ * still owns it then. The role owns it from rpcrdma_mr_get() to rpcrdma_mr_put(),
+ * which expects it invalidated.
  */
 struct rpcrdma_mr {
 	struct rpcrdma_segment segment;
@@ -253,7 +272,7 @@ struct rpcrdma_mr {
 	u32 tag;
 	struct ib_reg_wr reg_wr;
 	bool mapped;
-	/* private: mr.c's */
+	/* private: to mr.c */
 	struct rpcrdma_resource resource;
 	struct rpcrdma_conn *conn;
 	struct ib_mr *mr;
@@ -266,9 +285,11 @@ struct rpcrdma_mr {
 };
 
 /**
- * struct rpcrdma_invalidation - registrations on their way back
- * @work: @work.done is called when none of @mrs can be reached any more
- * @mrs: the registrations
+ * struct rpcrdma_invalidation - registrations to be taken away from the peer
+ * @work: @work.done is called when the peer can reach none of @mrs any more
+ * @mrs: the registrations, by list; the connection's until @work.done
+ *
+ * Part of what the registrations belong to, which must live until @work.done.
  */
 struct rpcrdma_invalidation {
 	struct rpcrdma_work work;
@@ -285,18 +306,19 @@ bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr);
 void rpcrdma_mr_put(struct rpcrdma_mr *mr);
 
 /**
- * struct rpcrdma_device - what a device can do, and who uses it
+ * struct rpcrdma_device - what a device can do, and its connections
  * @ib: the device
  * @max_send_sge: elements that one Send can gather
  * @max_mr_pages: pages that one registration can cover
  * @max_sg_len: octets that one element of a scatterlist can have, a page or more
- * @mr_type: IB_MR_TYPE_SG_GAPS where the device has it
+ * @mr_type: IB_MR_TYPE_SG_GAPS if the device supports it
  * @max_qp_wr: work requests in one queue
- * @max_read_responder: RDMA Reads that it serves at a time, per queue pair
- * @max_read_initiator: RDMA Reads that it issues at a time, per queue pair
+ * @max_read_responder: RDMA Reads that one queue pair serves at a time
+ * @max_read_initiator: RDMA Reads that one queue pair issues at a time
  *
- * One per ib_device while that is there; connections hold references and the
- * device's removal waits for the last of them.
+ * One for each usable ib_device, made and freed with it by device.c. Each
+ * connection holds a reference until its teardown is over. The removal of the
+ * device waits for the last reference.
  */
 struct rpcrdma_device {
 	struct ib_device *ib;
@@ -307,59 +329,239 @@ struct rpcrdma_device {
 	unsigned int max_qp_wr;
 	unsigned int max_read_responder;
 	unsigned int max_read_initiator;
-	/* private: device.c's */
+	/* private: to device.c */
 	struct kref ref;
-	spinlock_t lock;		/* protects conns and removing */
+	spinlock_t lock;		/* protects @conns and @removing */
 	struct list_head conns;
 	bool removing;
 	struct completion unused;
 };
 
-/*
- * struct rpcrdma_conn, a connection
- * @ops: the role's
- * @role: the role's
- * @config: what the role asked for
- * @agreement: thresholds and remote invalidation, from ->established on (on
- *	the server from rpcrdma_conn_accept() on)
- * @device: from CONNECTING or ACCEPTING on
- * @cm_id: until ->closed has returned; see rpcrdma_conn_enter()
- * @qp: as long as @cm_id; NULL if it had to be destroyed before ->done
- * @port: of the device
- * @send_sges: elements of one Send besides the header's
- * @max_chain: work requests in one chain at most
- * @read_depth: RDMA Reads that this end may have outstanding; zero: none
- * @bounced: memory turned out to be bounced on its way to the device, so that
- *	only whole pages can be neighbours in a registration; of whoever maps
- *	registrations, which is one thread at a time
- * @local_addr: from ->established on, on the server from the start
- * @peer_addr: always
- * @peer: the other end, "address:port", for logs and traces
- *
- * The rest is private to the layer. See conn_private.h.
- */
-#include "conn_private.h"
+/* Private to the layer, down to struct rpcrdma_conn, which has these as members */
 
-/* Client's side */
+/**
+ * struct rpcrdma_sq - the account of a send queue
+ * @size: work requests that fit
+ * @free: work requests that fit now
+ * @unsignalled_wrs: work requests posted after the last signalled one
+ * @unsignalled_works: works that these belong to
+ *
+ * Only signalled completions give space back. At most a third of the queue may
+ * follow the last signalled work request. So a chain of up to half the queue
+ * finds space in the end.
+ */
+struct rpcrdma_sq {
+	unsigned int size;
+	unsigned int free;
+	unsigned int unsignalled_wrs;
+	unsigned int unsignalled_works;
+};
+
+/**
+ * struct rpcrdma_depths - the size of each queue and pool of a connection
+ * @credits: forward messages in flight
+ * @batch: Receives that are reposted at a time; also the most works in a row that
+ *	are not signalled
+ * @recvs: Receives, at most
+ * @sends: Sends, at most
+ * @sq: entries of the send queue, without those that rdma_rw adds
+ * @rq: entries of the receive queue
+ * @rw_contexts: rdma_rw contexts
+ * @cqes: entries of the completion queue
+ */
+struct rpcrdma_depths {
+	unsigned int credits;
+	unsigned int batch;
+	unsigned int recvs;
+	unsigned int sends;
+	unsigned int sq;
+	unsigned int rq;
+	unsigned int rw_contexts;
+	unsigned int cqes;
+};
+
+/**
+ * struct rpcrdma_keepalive - keepalive of a client's connection, see keepalive.c
+ * @timer: pending or running while the connection is established
+ * @work: the work of the RDMA Write
+ * @wr: the RDMA Write
+ * @count: how many of the early periods have begun
+ * @posted: @work is posted and not yet done
+ * @heard: a message has arrived since @timer ran last
+ *
+ * No lock: @timer and its start write @count; ->done of @work clears @posted; each
+ * Receive sets @heard.
+ */
+struct rpcrdma_keepalive {
+	struct delayed_work timer;
+	struct rpcrdma_work work;
+	struct ib_rdma_wr wr;
+	unsigned int count;
+	bool posted;
+	bool heard;
+};
+
+/**
+ * enum rpcrdma_admission - what a connection counts as for the limits of servers
+ * @RPCRDMA_ADMISSION_NONE: nothing: established or gone, or a client's
+ * @RPCRDMA_ADMISSION_WAITING: a request that no role has taken
+ * @RPCRDMA_ADMISSION_BEGINNING: taken, and not yet established
+ * @RPCRDMA_ADMISSION_ENDING: closing
+ * @RPCRDMA_ADMISSION_COUNT: how many there are
+ *
+ * Each has its own limit, see conn.c, because connections that end must not keep
+ * their hosts from coming back.
+ */
+enum rpcrdma_admission {
+	RPCRDMA_ADMISSION_NONE,
+	RPCRDMA_ADMISSION_WAITING,
+	RPCRDMA_ADMISSION_BEGINNING,
+	RPCRDMA_ADMISSION_ENDING,
+	RPCRDMA_ADMISSION_COUNT
+};
+
+/**
+ * struct rpcrdma_conn - a connection
+ * @ops: the role's callbacks
+ * @role: the role's own object
+ * @config: what the role asked for
+ * @credits: forward messages in flight, at most: what the role asked for, or less
+ *	on a small device. Valid from CONNECTING or ACCEPTING on.
+ * @backward_credits: backward messages in flight, at most. Valid as @credits.
+ * @agreement: thresholds and remote invalidation. Valid from ->established on; on a
+ *	server from rpcrdma_conn_accept() on.
+ * @device: the device. Valid from CONNECTING or ACCEPTING on.
+ * @cm_id: the connection identifier. Valid until ->closed has returned; see
+ *	rpcrdma_conn_enter().
+ * @qp: the queue pair. Valid as @cm_id, but NULL if the teardown had to destroy it
+ *	early.
+ * @port: the port of @device
+ * @send_sges: elements of one Send, without the header's
+ * @max_chain: work requests in one chain, at most
+ * @read_depth: RDMA Reads that this end may have outstanding; zero: none
+ * @bounced: memory was bounced for the device, so only whole pages can be
+ *	neighbours in a registration. The thread that maps registrations writes and
+ *	reads it; there is one at a time.
+ * @local_addr: this end. Valid from ->established on; on a server always.
+ * @peer_addr: the other end; always valid
+ * @peer: the other end as "address:port", for logs and traces
+ *
+ * The role has a reference, which rpcrdma_conn_connect() or rpcrdma_listener_next()
+ * returns. The connection itself has one, which the teardown drops at its end. The
+ * memory is freed with the last of them. The teardown destroys the verbs resources
+ * even if the role still has its reference.
+ */
+struct rpcrdma_conn {
+	const struct rpcrdma_conn_ops *ops;
+	void *role;
+	struct rpcrdma_conn_config config;
+	unsigned int credits;
+	unsigned int backward_credits;
+	struct rpcrdma_agreement agreement;
+	struct rpcrdma_device *device;
+	struct rdma_cm_id *cm_id;
+	struct ib_qp *qp;
+	u32 port;
+	unsigned int send_sges;
+	unsigned int max_chain;
+	unsigned int read_depth;
+	bool bounced;
+	struct sockaddr_storage local_addr;
+	struct sockaddr_storage peer_addr;
+	char peer[RPCRDMA_PEER_LEN];
+
+	/* private: to the layer. conn.c: life; establish.c: its beginning */
+	struct kref ref;
+	struct rcu_head rcu;
+	struct percpu_ref users;	/* threads that have entered */
+	struct completion unused;	/* @users is killed and zero */
+	u32 id;				/* for traces */
+	bool server;
+	bool was_established;		/* ->established has been called */
+	bool undrained;			/* the queue pair could not be drained */
+	int status;			/* why it closes; post_lock */
+	struct rpcrdma_params peer_params;
+	u8 peer_reads;			/* RDMA Reads that the peer serves at a time */
+	struct mutex setup;		/* held while verbs resources are made */
+	struct delayed_work timer;	/* until it is established */
+	struct work_struct connect_work;
+	struct work_struct established_work;
+	struct work_struct broken_work;
+	struct work_struct teardown_work;
+	struct list_head device_list;	/* entry in device->conns; device->lock */
+	struct list_head pending_list;	/* entry in listener->pending; listener->lock */
+	enum rpcrdma_admission admission;	/* admission_lock */
+
+	struct rpcrdma_keepalive keepalive;	/* keepalive.c */
+
+	/* qp.c: made with @setup held, destroyed by the teardown */
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	struct rpcrdma_depths depths;
+	struct ib_cqe error_cqe;	/* of registrations and invalidations */
+
+	/* work.c: @post_lock protects these, @state and posting to @qp */
+	spinlock_t post_lock;
+	enum rpcrdma_conn_state state;
+	struct rpcrdma_sq sq;
+	bool sq_wanted;			/* a role waits for space in the send queue */
+	struct list_head fifo;		/* posted works, in the order of posting */
+	struct list_head waiting;	/* works to be posted first when there is space */
+	struct work_struct writable_work;
+	struct delayed_work sq_watchdog; /* of the oldest signalled work in @fifo */
+
+	/* send.c: @send_lock protects these */
+	spinlock_t send_lock;
+	struct list_head sends_free;	/* idle, by list */
+	unsigned int num_sends_free;
+	unsigned int num_sends;		/* all */
+	u32 send_size;			/* octets; constant while there are any */
+	bool send_wanted;		/* a role waits for a Send */
+
+	/* recv.c: @recv_lock protects these */
+	spinlock_t recv_lock;
+	struct list_head recvs;		/* all, by resource.all */
+	struct list_head recvs_free;	/* idle, to be posted, by list */
+	unsigned int num_recvs;
+	unsigned int num_recvs_free;
+	unsigned int recv_batch;	/* reposted at a time */
+	u32 recv_size;			/* octets; constant */
+	bool recv_open;			/* posting is allowed */
+	unsigned int recv_credits;	/* forward messages they are for; setup */
+	unsigned int recv_backward;	/* backward messages they are for; setup */
+
+	/* mr.c: @mr_lock protects these */
+	spinlock_t mr_lock;
+	struct list_head mrs;		/* all, by resource.all */
+	struct list_head mrs_free;	/* idle, by list */
+	struct list_head mrs_isolated;	/* to be freed, by list */
+	unsigned int num_mrs_free;
+	bool mr_wanted;			/* a role waits for a registration */
+	struct delayed_work mr_work;
+	struct list_head mr_conns;	/* entry in the shrinker's list; mr_conns_lock */
+
+	/* resource.c: protects what a role still owns when the teardown takes it away */
+	spinlock_t resource_lock;
+};
+
+/* Of a client */
 struct rpcrdma_conn *
 rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
 		     const struct sockaddr *dst,
 		     const struct rpcrdma_conn_config *config);
 
-/* Server's side */
+/* Of a server */
 struct rpcrdma_listener *
 rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 			void (*incoming)(struct rpcrdma_listener *listener),
 			void *role);
-const struct sockaddr *
-rpcrdma_listener_address(struct rpcrdma_listener *listener);
+const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener);
 void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
-int rpcrdma_conn_accept(struct rpcrdma_conn *conn,
-			const struct rpcrdma_conn_config *config);
+int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config);
 
-/* Both */
+/* Of both */
 void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status);
 bool rpcrdma_conn_established(const struct rpcrdma_conn *conn);
 bool rpcrdma_conn_enter(struct rpcrdma_conn *conn);

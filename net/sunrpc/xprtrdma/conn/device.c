@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Devices: what they can do, and what happens when one goes away.
+ * Devices: what they can do, what happens when one is removed, and buffers that are
+ * mapped for them.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
-#include "conn.h"
+#include "conn_private.h"
 
-/* Pages of a MiB, the largest payload of NFS; more would be rarely filled. */
+/* The pages of a MiB, the largest payload of NFS. More would rarely be used. */
 #define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)
 
-/* Protects the association of devices with their rpcrdma_device. */
+/* Held while the client data of an ib_device is set, or read to take a reference */
 static DEFINE_MUTEX(devices_lock);
 
 static struct ib_client device_ib_client;
@@ -23,7 +24,7 @@ static bool device_is_usable(struct ib_device *ib)
 	       ib->attrs.max_fast_reg_page_list_len;
 }
 
-/* What is bounced, in a confidential guest all, has a limit of its own. */
+/* Bounced memory has a limit of its own; in a confidential guest all is bounced. */
 static unsigned int device_max_sg_len(struct ib_device *ib)
 {
 	size_t len = ib_dma_max_seg_size(ib);
@@ -39,8 +40,7 @@ static void device_limits(struct rpcrdma_device *device)
 	bool gaps = attrs->kernel_cap_flags & IBK_SG_GAPS_REG;
 
 	device->max_send_sge = attrs->max_send_sge;
-	device->max_mr_pages = min(attrs->max_fast_reg_page_list_len,
-				   MR_PAGES_MAX);
+	device->max_mr_pages = min(attrs->max_fast_reg_page_list_len, MR_PAGES_MAX);
 	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	device->max_qp_wr = attrs->max_qp_wr;
@@ -55,13 +55,12 @@ static int device_add_one(struct ib_device *ib)
 	struct rpcrdma_device *device;
 
 	if (!device_is_usable(ib)) {
-		pr_err("%s: not usable: no memory management extensions\n",
-		       ib->name);
+		pr_err("%s: not usable: no memory management extensions\n", ib->name);
 		return -EOPNOTSUPP;
 	}
 	device = kzalloc(sizeof(*device), GFP_KERNEL);
 	if (!device) {
-		/* The core does not offer it again. */
+		/* The RDMA core does not call ->add for it again. */
 		pr_err("%s: not usable: no memory\n", ib->name);
 		return -ENOMEM;
 	}
@@ -84,8 +83,8 @@ static void device_unused(struct kref *ref)
 }
 
 /*
- * Connections end by themselves, whatever their roles do; a role that holds on
- * to one holds memory only.
+ * Close all connections of the device and wait for their teardowns. This does not wait
+ * for roles: what a role still owns then is plain memory.
  */
 static void device_remove_one(struct ib_device *ib, void *client_data)
 {
@@ -114,13 +113,13 @@ static struct ib_client device_ib_client = {
 };
 
 /**
- * rpcrdma_device_attach - make a connection a user of its device
- * @conn: the connection; @conn->cm_id has been bound to a device
+ * rpcrdma_device_attach - give a connection a reference to its device
+ * @conn: the connection; rdma_cm has bound @conn->cm_id to a device
  *
- * The connection identifier keeps the device while this runs.
+ * @conn->cm_id keeps the ib_device in place while this runs.
  *
- * Context: process.
- * Return: 0 or -ENODEV.
+ * Context: may sleep.
+ * Return: 0, or -ENODEV if the device is not usable or is being removed.
  */
 int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 {
@@ -148,10 +147,10 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_device_detach - undo rpcrdma_device_attach(), if it was done
- * @conn: the connection, which has nothing left on the device
+ * rpcrdma_device_detach - undo rpcrdma_device_attach(), if it has succeeded
+ * @conn: the connection, which has no verbs resources any more
  *
- * Context: process.
+ * Context: the teardown.
  */
 void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 {
@@ -167,8 +166,38 @@ void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_device_init - learn of all devices, now and later
+ * rpcrdma_device_map_buffer - allocate a buffer and map it for the device
+ * @conn: the connection, which has a protection domain
+ * @sge: filled in: the whole buffer, as an element of a work request
+ * @size: octets
+ * @direction: DMA_TO_DEVICE or DMA_FROM_DEVICE
+ * @gfp: how to allocate
  *
+ * Context: entered, or while @conn is being made; sleeps if @gfp allows it.
+ * Return: the buffer, for kfree() after ib_dma_unmap_single(); or NULL.
+ */
+void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u32 size,
+				enum dma_data_direction direction, gfp_t gfp)
+{
+	struct ib_device *ib = conn->device->ib;
+	void *buffer = kmalloc_node(size, gfp, ibdev_to_node(ib));
+
+	if (!buffer)
+		return NULL;
+	sge->addr = ib_dma_map_single(ib, buffer, size, direction);
+	if (ib_dma_mapping_error(ib, sge->addr)) {
+		kfree(buffer);
+		return NULL;
+	}
+	sge->length = size;
+	sge->lkey = conn->pd->local_dma_lkey;
+	return buffer;
+}
+
+/**
+ * rpcrdma_device_init - register for all devices that exist or are added later
+ *
+ * Context: module init.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_device_init(void)
@@ -177,7 +206,9 @@ int rpcrdma_device_init(void)
 }
 
 /**
- * rpcrdma_device_exit - close all connections, wait for them, forget devices
+ * rpcrdma_device_exit - close all connections, wait for them, and unregister
+ *
+ * Context: module exit; sleeps.
  */
 void rpcrdma_device_exit(void)
 {

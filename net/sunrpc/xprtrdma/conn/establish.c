@@ -2,32 +2,34 @@
 /*
  * How a connection is established over rdma_cm, from either end.
  *
- * The CM's event handler does no more than note what happened, for it holds up
- * all other connections of the system meanwhile. What takes longer runs in
- * work items of the connection.
+ * rdma_cm delivers the events of all connections of the system one after the other.
+ * So the event handler only notes the event, starts the route lookup, changes the
+ * state and queues work items. Everything that takes longer runs in these.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
 #include <linux/sched/mm.h>
 #include <rdma/ib_addr.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 /*
- * Time-outs of the transport before it gives up. Seven would mean for ever for
- * the second: a peer that never posts Receives ends the connection, one that
- * is late for a moment does not.
+ * How often the device repeats a message before it gives up: when it gets no answer,
+ * and when the peer has posted no Receive. Seven would mean for ever for the second.
+ * With six, a peer that is late for a moment keeps the connection, and one that never
+ * posts Receives loses it.
  */
 #define RETRY_COUNT	6
 #define RNR_RETRY_COUNT	6
 
 /*
- * ARP and neighbour discovery ask three times in three seconds. Once they have
- * failed nobody asks again before this is over, be the network back or not.
+ * ARP and neighbour discovery ask three times, within three seconds. When they have
+ * failed, nothing asks again before this time is over, even if the network is back.
  */
 #define RESOLVE_TIMEOUT_MS	5000U
 
-/* The teardown cancels what was queued before: nothing is to follow later. */
+/* Under post_lock, so that nothing is queued after the teardown has cancelled @work. */
 static void conn_queue(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
 		       struct work_struct *work)
 {
@@ -46,7 +48,7 @@ static void conn_start_timer(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&conn->post_lock);
 }
 
-/* What takes time once the connection is established */
+/* Runs when both ends agree. On a client it makes Sends, and then the transition. */
 static void conn_established_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
@@ -64,8 +66,7 @@ static void conn_established_work(struct work_struct *work)
 		if (err)
 			rpcrdma_conn_close(conn, err);
 		else
-			rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
-					       NULL);
+			rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 	}
 	if (!rpcrdma_conn_established(conn))
 		return;
@@ -76,7 +77,7 @@ static void conn_established_work(struct work_struct *work)
 			    conn->server ? "accepted" : "connected",
 			    conn->device->ib->name, conn->port,
 			    agreement->call_threshold,
-			    agreement->reply_threshold, conn->config.credits,
+			    agreement->reply_threshold, conn->credits,
 			    agreement->client_inv ? "on" : "off",
 			    agreement->server_inv ? "on" : "off",
 			    conn->read_depth);
@@ -96,11 +97,12 @@ static void conn_timeout_work(struct work_struct *work)
 	spin_unlock_bh(&conn->post_lock);
 }
 
-/* Make all that a connection needs, up to posted Receives. */
+/* Make all verbs resources that a connection needs, and post the first Receives. */
 static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
 {
 	int err;
 
+	lockdep_assert_held(&conn->setup);
 	err = rpcrdma_device_attach(conn);
 	if (err)
 		return err;
@@ -111,7 +113,7 @@ static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
 	return rpcrdma_recv_create(conn, recv_size);
 }
 
-/* An end that tells nothing is taken for one with the defaults, so it is one. */
+/* The peer assumes the defaults for an end that sends no private data. */
 static void conn_set_config(struct rpcrdma_conn *conn,
 			    const struct rpcrdma_conn_config *config)
 {
@@ -149,7 +151,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 	if (err)
 		return err;
 	conn_set_private(conn, &param, private);
-	/* Requesters serve RDMA Reads; they never issue one. */
+	/* A requester serves RDMA Reads and never issues one. */
 	param.responder_resources = conn->device->max_read_responder;
 	if (!rpcrdma_conn_set_state(conn, RPCRDMA_CONN_CONNECTING, NULL))
 		return -ECONNABORTED;
@@ -158,8 +160,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 
 static void conn_connect_work(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
-						 connect_work);
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, connect_work);
 	unsigned int flags = rpcrdma_memalloc_save(conn);
 	int err;
 
@@ -185,8 +186,7 @@ static void conn_set_addresses(struct rpcrdma_conn *conn)
 	conn_name_peer(conn);
 }
 
-static void conn_read_private(struct rpcrdma_conn *conn,
-			      const struct rdma_cm_event *event)
+static void conn_read_private(struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
 
@@ -196,8 +196,7 @@ static void conn_read_private(struct rpcrdma_conn *conn,
 	conn->peer_reads = param->initiator_depth;
 }
 
-static void conn_on_established(struct rpcrdma_conn *conn,
-				const struct rdma_cm_event *event)
+static void conn_on_established(struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
 	if (conn->server) {
 		rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
@@ -223,7 +222,7 @@ static int conn_event_status(const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		return -ECONNRESET;
 	default:
-		/* Address, route and connect errors; some tell an errno. */
+		/* Address, route and connect errors; some have an errno. */
 		return event->status < 0 ? event->status : -ECONNABORTED;
 	}
 }
@@ -263,13 +262,15 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	default:
 		break;
 	}
-	/* The teardown destroys the identifier; the CM waits for that. */
+	/* Zero: the teardown destroys the identifier, also when the device is removed. */
 	return 0;
 }
 
 /**
- * rpcrdma_establish_init - before a connection is established
- * @conn: the connection
+ * rpcrdma_establish_init - initialise what establishes a connection
+ * @conn: the new connection
+ *
+ * Context: any.
  */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 {
@@ -281,14 +282,17 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_establish_stop - wait until nobody establishes a connection any more
- * @conn: the connection, closing
+ * rpcrdma_establish_stop - stop what establishes a connection, and its keepalive
+ * @conn: the connection, in CLOSING
  *
- * Context: process, the teardown's.
+ * Waits for the timer and the work items. None is queued afterwards, because the state
+ * is CLOSING.
+ *
+ * Context: the teardown; sleeps.
  */
 void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 {
-	/* Whoever is making resources finds out that it is too late. */
+	/* A thread that makes resources holds this; the next one sees the new state. */
 	mutex_lock(&conn->setup);
 	mutex_unlock(&conn->setup);
 	cancel_delayed_work_sync(&conn->timer);
@@ -298,8 +302,8 @@ void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 }
 
 /*
- * The teardown may begin before this fails, if the device goes away. It calls
- * ->closed after it has had the mutex that the caller holds.
+ * The role's callbacks are set last. So if this fails, none is called, even if the
+ * device is removed and the teardown has begun: that waits for @setup first.
  */
 static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 			const struct sockaddr *src, const struct sockaddr *dst)
@@ -307,6 +311,7 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 	struct rdma_cm_id *id;
 	int err;
 
+	lockdep_assert_held(&conn->setup);
 	id = rdma_create_id(net, conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
@@ -325,17 +330,17 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 
 /**
  * rpcrdma_conn_connect - connect to a server
- * @net: where the addresses mean something; the caller keeps it until ->closed
- * @src: address to connect from; NULL, or port zero in it: any
+ * @net: network namespace of the addresses; the caller keeps it until ->closed
+ * @src: address to connect from; NULL: any; port zero: any port
  * @dst: address to connect to
- * @config: what the caller wants; all of it but the ops is copied
+ * @config: what the caller wants. It is copied; what it points to is not.
  *
- * Returns at once. The outcome is ->established or ->closed, and either may
- * come before the caller sees the result of this function.
+ * Does not wait for the server. The outcome is ->established or ->closed. Either may
+ * be called before this function returns.
  *
- * Context: may sleep; allocates for itself without causing I/O.
- * Return: the connection with a reference for the caller, or an ERR_PTR; then
- * there is no callback.
+ * Context: may sleep; its allocations cause no I/O.
+ * Return: the connection with a reference for the caller; or an ERR_PTR, and then no
+ * callback is called.
  */
 struct rpcrdma_conn *
 rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
@@ -353,7 +358,7 @@ rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
 	memcpy(&conn->peer_addr, dst, rdma_addr_size(dst));
 	conn_name_peer(conn);
 
-	/* ->closed may drop the caller's reference before this returns. */
+	/* The role may drop its reference in ->closed, before this returns. */
 	rpcrdma_conn_get(conn);
 	mutex_lock(&conn->setup);
 	err = conn_resolve(conn, net, src, dst);
@@ -369,13 +374,13 @@ out:
 }
 
 /**
- * rpcrdma_conn_request - make a connection of a request
- * @id: the new connection's identifier
+ * rpcrdma_conn_request - make a connection for a connection request
+ * @id: identifier of the new connection; belongs to the connection on success
  * @event: the request
  *
- * Context: the event handler of the listener, which also has @id locked.
- * Return: the connection with a reference for the caller, or NULL: no memory.
- * From here on @id belongs to the connection.
+ * Context: the listener's event handler, so rdma_cm holds @id's handler lock.
+ * Return: the connection in PENDING, with a reference for the caller; or NULL if there
+ * is no memory.
  */
 struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event)
@@ -394,14 +399,13 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
 	return conn;
 }
 
-/* RDMA Reads that may be outstanding, or zero */
+/* How many RDMA Reads this end may have outstanding */
 static unsigned int conn_read_depth(const struct rpcrdma_conn *conn)
 {
 	unsigned int depth = conn->device->max_read_initiator;
 
-	/* The first version of MPA does not tell what the peer can do. */
-	if (conn->peer_reads ||
-	    !rdma_protocol_iwarp(conn->device->ib, conn->port))
+	/* MPA revision 1 does not say what the peer can serve. */
+	if (conn->peer_reads || !rdma_protocol_iwarp(conn->device->ib, conn->port))
 		depth = min_t(unsigned int, depth, conn->peer_reads);
 	if (conn->config.read_depth)
 		depth = min(depth, conn->config.read_depth);
@@ -425,8 +429,7 @@ static int conn_send_answer(struct rpcrdma_conn *conn)
 	return err;
 }
 
-static int conn_accept(struct rpcrdma_conn *conn,
-		       const struct rpcrdma_conn_config *config)
+static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config)
 {
 	struct rpcrdma_agreement *agreement = &conn->agreement;
 	int err;
@@ -445,8 +448,8 @@ static int conn_accept(struct rpcrdma_conn *conn,
 	if (!rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL))
 		return -ECONNABORTED;
 	/*
-	 * The peer may send as soon as there is an answer, even if that fails:
-	 * from here on the role is told.
+	 * The peer may send as soon as the answer is on the wire, even if sending it
+	 * returns an error. So the callbacks must be the role's before.
 	 */
 	conn->role = config->role;
 	conn->ops = config->ops;
@@ -458,21 +461,20 @@ static int conn_accept(struct rpcrdma_conn *conn,
 }
 
 /**
- * rpcrdma_conn_accept - accept a connection
- * @conn: from rpcrdma_listener_next()
- * @config: what the caller wants; all of it but the ops is copied
+ * rpcrdma_conn_accept - accept a connection request
+ * @conn: the connection, from rpcrdma_listener_next()
+ * @config: what the caller wants. It is copied; what it points to is not.
  *
  * Context: may sleep.
- * Return: 0: the outcome is ->established or ->closed; callbacks may come
- * before this returns. Otherwise a negative errno: the connection is closed
- * and there is no callback; the caller drops its reference.
+ * Return: 0: the outcome is ->established or ->closed, and callbacks may run before
+ * this returns. A negative errno: the connection is closed, no callback is called, and
+ * the caller drops its reference.
  */
-int rpcrdma_conn_accept(struct rpcrdma_conn *conn,
-			const struct rpcrdma_conn_config *config)
+int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config)
 {
 	int err;
 
-	/* ->closed may drop the caller's reference before this returns. */
+	/* The role may drop its reference in ->closed, before this returns. */
 	rpcrdma_conn_get(conn);
 	mutex_lock(&conn->setup);
 	err = conn_accept(conn, config);

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A client's connection on which nothing is heard.
+ * Keepalive of a client's connection.
  *
- * A queue pair learns that its peer is gone only if it sends something. Once
- * all Calls that there are credits for have been sent, or nobody has anything
- * to send, that is never: a server that crashed and came back knows nothing of
- * the connection, and NFSv4 waits for as long as there is one. So what has been
- * silent for a while is probed by an RDMA Write of no octets. It needs neither
- * credit nor handle, and either it is acknowledged or the queue pair fails. On
- * iWARP the latter is TCP's to find out, which may take it a quarter of an hour
- * if the server is gone for good.
+ * A queue pair learns that its peer is gone only when it sends something. A client may
+ * have no credit or nothing to send. A server that crashed and came back knows nothing
+ * of the connection, and NFSv4 waits as long as the connection lasts. So a client that
+ * has heard nothing for a while posts an RDMA Write of no octets. It needs neither
+ * credit nor handle. Either the peer acknowledges it, or the queue pair fails. On iWARP
+ * TCP has to notice that a server is gone for good, which may take a quarter of an
+ * hour.
  *
- * The first message is a matter of its own. siw answers a connection request
- * first, and only then has the socket tell it of what arrives. A Call that
- * comes in between stays in the socket until more follows; but a client has one
- * credit until it has seen a Reply. So on iWARP the same RDMA Write goes out
- * early, until something is heard. It is one of the ways in which an initiator
- * may say that it is ready (RFC 6581).
+ * siw answers a connection request before it asks the socket to report what arrives. A
+ * Call that arrives in between stays in the socket until more data arrives, and the
+ * client has only one credit until the first Reply. So on iWARP the same RDMA Write is
+ * posted early, until the client hears something. RFC 6581 lets an initiator show in
+ * this way that it is ready.
  */
-#include "conn.h"
+#include "conn_private.h"
 
-/* From the first to the last of those that are early: time doubles */
+/* iWARP only: the first early period, doubled each time, and the number of them */
 #define KEEPALIVE_EARLY_DELAY	(HZ / 20)
 #define KEEPALIVE_EARLY_MAX	7
 
-/* Afterwards, and elsewhere than on iWARP */
+/* The period after the early ones; on other transports than iWARP from the start */
 #define KEEPALIVE_DELAY	(15 * HZ)
 
 static void keepalive_done(struct rpcrdma_work *work, int status)
@@ -68,17 +66,16 @@ static void keepalive_timer(struct work_struct *work)
 	} else if (!READ_ONCE(keepalive->posted)) {
 		keepalive_post(conn);
 	}
-	if (keepalive->count == KEEPALIVE_EARLY_MAX &&
-	    conn->ops->wedged(conn)) {
-		rpcrdma_conn_close(conn, -ETIMEDOUT);
-		return;
-	}
+	if (keepalive->count == KEEPALIVE_EARLY_MAX)
+		conn->ops->keepalive(conn);
 	keepalive_again(keepalive);
 }
 
 /**
- * rpcrdma_keepalive_init - before a connection is established
- * @conn: the connection
+ * rpcrdma_keepalive_init - initialise the keepalive of a connection
+ * @conn: the new connection
+ *
+ * Context: any.
  */
 void rpcrdma_keepalive_init(struct rpcrdma_conn *conn)
 {
@@ -86,8 +83,10 @@ void rpcrdma_keepalive_init(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_keepalive_start - do not wait in silence for ever
- * @conn: the connection, established
+ * rpcrdma_keepalive_start - start the keepalive of a client's connection
+ * @conn: the connection, established; on a server nothing is done
+ *
+ * Context: any but hard interrupts.
  */
 void rpcrdma_keepalive_start(struct rpcrdma_conn *conn)
 {
@@ -99,10 +98,12 @@ void rpcrdma_keepalive_start(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_keepalive_stop - wait until no keepalive is sent any more
- * @conn: the connection, closing
+ * rpcrdma_keepalive_stop - stop the keepalive
+ * @conn: the connection, in CLOSING
  *
- * Context: process, the teardown's.
+ * When this returns, ->keepalive does not run and will not be called.
+ *
+ * Context: the teardown; sleeps.
  */
 void rpcrdma_keepalive_stop(struct rpcrdma_conn *conn)
 {

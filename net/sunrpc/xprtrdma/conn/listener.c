@@ -1,51 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A listener: where connection requests arrive and wait for the role.
+ * A listener: connection requests arrive here and wait for the role.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 /*
- * Requests that were not taken yet, or were given up since; more are refused. What
- * conn.c allows is for all listeners together.
+ * Requests in the list of one listener, including those that their peers have given
+ * up. More are refused. The limits in conn.c are for all listeners together.
  */
 #define PENDING_MAX	2048
 
-/* What iWARP keeps room for until it has told of it */
+/* Requests that the iWARP CM keeps until it has reported them */
 #define BACKLOG		512
 
-/* Until those are looked at again that have to wait for others */
+/* How long requests wait until they are looked at again, if none may be taken */
 #define LOOK_DELAY	(HZ / 50)
 
-/* A device that took its address with it may come back. */
+/* How long to wait before listening again, at an address whose device was removed */
 #define RELISTEN_DELAY	(5 * HZ)
 
 /*
- * Owned by the role, from rpcrdma_listener_create() to
- * rpcrdma_listener_destroy(). A listener on any address follows devices as
- * they come and go by itself; one on an address of a device is told when that
- * goes, and then tries to listen again until it succeeds.
+ * The role owns it from rpcrdma_listener_create() to rpcrdma_listener_destroy().
+ *
+ * For a listener at the wildcard address, rdma_cm follows devices as they are added
+ * and removed. A listener at an address of one device is told when the device is
+ * removed. Then it tries to listen again until that succeeds.
  */
 struct rpcrdma_listener {
 	struct net *net;
 	struct sockaddr_storage addr;
 	void (*incoming)(struct rpcrdma_listener *listener);
 	void *role;
-	struct mutex setup;		/* protects the next two */
+	struct mutex setup;		/* protects @cm_id and @dead */
 	struct rdma_cm_id *cm_id;
-	bool dead;
+	bool dead;			/* it is being destroyed */
 	struct delayed_work relisten;
-	spinlock_t lock;		/* protects the next two */
-	struct list_head pending;
+	spinlock_t lock;		/* protects @pending and @num_pending */
+	struct list_head pending;	/* connections, by pending_list; a reference each */
 	unsigned int num_pending;
-	struct delayed_work look;	/* queued while there is none to be taken */
+	struct delayed_work look;	/* queued while requests wait and none may be taken */
 };
 
-/* Requests may have been given up by whoever sent them. */
+/* Remove the requests that are closed, because their peers have given up. */
 static void listener_purge(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn, *next;
@@ -80,8 +82,7 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 	if (listener_is_full(listener, peer))
 		listener_purge(listener);
 	if (listener_is_full(listener, peer)) {
-		pr_warn_ratelimited("%pISc: too many connection requests\n",
-				    peer);
+		pr_warn_ratelimited("%pISc: too many connection requests\n", peer);
 		return -ECONNREFUSED;
 	}
 	conn = rpcrdma_conn_request(id, event);
@@ -96,8 +97,9 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 }
 
 /*
- * Of the listener's identifier; a connection's has its own handler from the
- * request on. If a request is answered with an error the CM rejects it.
+ * Events of the listener's identifier. The identifier of a connection gets its own
+ * handler in rpcrdma_conn_request(). If this returns an error, rdma_cm rejects the
+ * request.
  */
 static int listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -108,7 +110,7 @@ static int listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return listener_on_request(listener, id, event);
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* The CM waits for the identifier to be destroyed. */
+		/* rdma_cm waits until the work has destroyed the identifier. */
 		mod_delayed_work(rpcrdma_wq, &listener->relisten, 0);
 		break;
 	default:
@@ -121,7 +123,7 @@ static int listener_bind(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	int err;
 
-	/* Otherwise there is no second one for IPv4 on the same port. */
+	/* Otherwise no IPv4 listener could use the same port. */
 	if (addr->sa_family == AF_INET6) {
 		err = rdma_set_afonly(id, 1);
 		if (err)
@@ -138,8 +140,7 @@ static int listener_listen(struct rpcrdma_listener *listener)
 	struct rdma_cm_id *id;
 	int err;
 
-	id = rdma_create_id(listener->net, listener_event, listener,
-			    RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(listener->net, listener_event, listener, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	err = listener_bind(id, (struct sockaddr *)&listener->addr);
@@ -147,7 +148,7 @@ static int listener_listen(struct rpcrdma_listener *listener)
 		rdma_destroy_id(id);
 		return err;
 	}
-	/* Tells the port if the CM was to choose one. */
+	/* The address now has the port that rdma_cm has chosen, if @addr had none. */
 	listener->addr = id->route.addr.src_addr;
 	listener->cm_id = id;
 	return 0;
@@ -169,19 +170,19 @@ static void listener_relisten_work(struct work_struct *work)
 	mutex_lock(&listener->setup);
 	listener_close(listener);
 	if (!listener->dead && listener_listen(listener))
-		queue_delayed_work(rpcrdma_wq, &listener->relisten,
-				   RELISTEN_DELAY);
+		queue_delayed_work(rpcrdma_wq, &listener->relisten, RELISTEN_DELAY);
 	mutex_unlock(&listener->setup);
 }
 
 /*
- * The first that may be taken, or was given up; none: look again later. Caller holds
- * the lock.
+ * The first request that a role may take, or that is closed. If requests wait and
+ * none may be taken, @look looks again later.
  */
-static struct rpcrdma_conn *listener_first(struct rpcrdma_listener *listener)
+static struct rpcrdma_conn *listener_first_locked(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn;
 
+	lockdep_assert_held(&listener->lock);
 	list_for_each_entry(conn, &listener->pending, pending_list)
 		if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING ||
 		    rpcrdma_conn_may_begin(&conn->peer_addr))
@@ -199,7 +200,7 @@ static void listener_look_work(struct work_struct *work)
 	bool any;
 
 	spin_lock_bh(&listener->lock);
-	any = listener_first(listener);
+	any = listener_first_locked(listener);
 	spin_unlock_bh(&listener->lock);
 	if (any)
 		listener->incoming(listener);
@@ -207,14 +208,15 @@ static void listener_look_work(struct work_struct *work)
 
 /**
  * rpcrdma_listener_create - listen for connection requests
- * @net: where @addr means something; the caller keeps it
- * @addr: address to listen at, perhaps any; port zero: any that is free
- * @incoming: told when there is something for rpcrdma_listener_next(). Called
- *	by the CM or a work item: must not sleep for long, nor destroy the listener.
+ * @net: network namespace of @addr; the caller keeps it until the listener is destroyed
+ * @addr: address to listen at, may be the wildcard; port zero: any free port
+ * @incoming: called when rpcrdma_listener_next() may have something. Runs in rdma_cm's
+ *	event handler or in a work item. Must not sleep for long or destroy the
+ *	listener.
  * @role: the caller's own object
  *
  * Context: may sleep.
- * Return: the listener, or an ERR_PTR.
+ * Return: the listener, owned by the caller; or an ERR_PTR.
  */
 struct rpcrdma_listener *
 rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
@@ -244,7 +246,7 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 	err = listener_listen(listener);
 	mutex_unlock(&listener->setup);
 	if (err) {
-		/* It may have been heard of before it failed. */
+		/* A request may have come before it failed. */
 		rpcrdma_listener_destroy(listener);
 		return ERR_PTR(err);
 	}
@@ -252,21 +254,22 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 }
 
 /**
- * rpcrdma_listener_address - where a listener listens
+ * rpcrdma_listener_address - the address at which a listener listens
  * @listener: the listener
  *
- * Return: address and port, never port zero.
+ * Context: any.
+ * Return: the address; its port is never zero. Valid until the listener is destroyed.
  */
-const struct sockaddr *
-rpcrdma_listener_address(struct rpcrdma_listener *listener)
+const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener)
 {
 	return (const struct sockaddr *)&listener->addr;
 }
 
 /**
- * rpcrdma_listener_role - whose listener it is
+ * rpcrdma_listener_role - the role's object of a listener
  * @listener: the listener
  *
+ * Context: any.
  * Return: what the role passed to rpcrdma_listener_create().
  */
 void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
@@ -278,12 +281,13 @@ void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
  * rpcrdma_listener_next - take a connection request
  * @listener: the listener
  *
- * While many that were taken are neither established nor gone, the others wait, and
- * @incoming tells when there is one again.
+ * Requests wait while too many connections begin or end. @incoming is called when one
+ * may be taken.
  *
  * Context: any but hard interrupts.
- * Return: the connection, for rpcrdma_conn_accept(), with a reference for the
- * caller; or NULL: there is none. To refuse it: rpcrdma_conn_close().
+ * Return: the connection, with a reference for the caller, who calls
+ * rpcrdma_conn_accept(), or rpcrdma_conn_close() to refuse it; or NULL if no request
+ * may be taken now.
  */
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 {
@@ -291,7 +295,7 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 
 	for (;;) {
 		spin_lock_bh(&listener->lock);
-		conn = listener_first(listener);
+		conn = listener_first_locked(listener);
 		if (conn) {
 			list_del_init(&conn->pending_list);
 			listener->num_pending--;
@@ -304,10 +308,10 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 }
 
 /**
- * rpcrdma_listener_destroy - listen no more, refuse what nobody has taken
- * @listener: the listener; nobody uses it otherwise any more
+ * rpcrdma_listener_destroy - stop listening, and refuse the requests that wait
+ * @listener: the listener; the caller makes sure that nothing else uses it
  *
- * No @incoming is running when this returns.
+ * When this returns, @incoming does not run and will not be called.
  *
  * Context: may sleep.
  */
@@ -322,7 +326,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	cancel_delayed_work_sync(&listener->relisten);
 	cancel_delayed_work_sync(&listener->look);
 
-	/* Nobody adds any more. */
+	/* No lock: nothing adds or takes requests any more. */
 	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
 		list_del_init(&conn->pending_list);
 		rpcrdma_conn_close(conn, -ESHUTDOWN);

@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Registrations: memory that the peer may reach for a while, by fast
- * registration work requests.
+ * Registrations: memory that the peer may reach until it is invalidated. They are made
+ * by fast registration work requests.
  *
- * A connection starts without any. A work item makes them a few at a time when
- * they run out, and the shrinker takes those that are idle when memory is
- * short. A registration comes back invalidated, so that any idle one can be
- * used again; on a connection that breaks they all die with the queue pair.
+ * A connection starts with none. A work item makes a few when they run short. When
+ * memory is short, the shrinker isolates idle ones, and the work item frees them. A
+ * registration comes back invalidated, so any idle one can be used. On a connection that
+ * breaks, the end of the queue pair invalidates all.
  *
- * A key has eight bits that change with each use. For it to come back as late as
- * possible, the registration that has been idle longest is used next.
+ * Eight bits of a key change with each use. The registration that was idle longest is
+ * used next, so that a key comes back as late as possible.
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
-/* Fewer idle ones than this: make more. The shrinker leaves as many. */
+/* If fewer are idle, more are made. The shrinker leaves this many to each connection. */
 #define MRS_LOW		2
-/* How many at a time */
+/* How many are made at a time */
 #define MRS_STEP	8
-/* When the device or the system has none to give, ask again after */
+/* How long to wait before trying again, if none could be made */
 #define MRS_RETRY	(HZ / 10)
 
-/* What the shrinker sees: connections, and their idle registrations */
-static DEFINE_SPINLOCK(mr_conns_lock);
-static LIST_HEAD(mr_conns);
-static atomic_long_t mrs_idle;
+static DEFINE_SPINLOCK(mr_conns_lock);	/* protects mr_conns */
+static LIST_HEAD(mr_conns);		/* connections that the shrinker visits */
+static atomic_long_t mrs_idle;		/* idle registrations of all connections */
 static struct shrinker *mr_shrinker;
 
 static void mr_release(struct rpcrdma_resource *resource)
 {
-	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr,
-					     resource);
+	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr, resource);
 
 	kfree(mr->sgl);
 	kfree(mr);
@@ -70,28 +69,30 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 	if (!mr->mapped)
 		return;
 	trace_rpcrdma_mr_unmap(mr->conn, mr);
-	ib_dma_unmap_sg(mr->conn->device->ib, mr->sgl, mr->num_sg,
-			mr->direction);
+	ib_dma_unmap_sg(mr->conn->device->ib, mr->sgl, mr->num_sg, mr->direction);
 	mr->mapped = false;
 }
 
+/* For rpcrdma_resource_drop() */
 static void mr_undo(struct rpcrdma_resource *resource)
 {
-	mr_unmap(container_of(resource, struct rpcrdma_mr, resource));
+	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr, resource);
+
+	lockdep_assert_held(&mr->conn->resource_lock);
+	mr_unmap(mr);
 }
 
 /*
- * Grow by a step if that is due: also if some are idle again, when one was
- * wanted, for whoever wants more than there are gives back what it has got.
- * Return: how many were added.
+ * Make a step more if few are idle or a role waits. If a role waits, idle ones are not
+ * enough: a Call that needs more than there are gives back those that it has taken.
+ * Return: how many were made.
  */
 static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_mr *mr;
 	unsigned int added;
 
-	if (!READ_ONCE(conn->mr_wanted) &&
-	    READ_ONCE(conn->num_mrs_free) >= MRS_LOW)
+	if (!READ_ONCE(conn->mr_wanted) && READ_ONCE(conn->num_mrs_free) >= MRS_LOW)
 		return 0;
 	for (added = 0; added < MRS_STEP; added++) {
 		mr = mr_alloc(conn);
@@ -107,7 +108,7 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 	return added;
 }
 
-/* Free what the shrinker has chosen. Return: how many. */
+/* Free the registrations that the shrinker has isolated. Return: how many. */
 static unsigned int mr_pool_shrink(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_mr *mr, *next;
@@ -153,8 +154,12 @@ static void mr_pool_work(struct work_struct *work)
 }
 
 /**
- * rpcrdma_mr_create - prepare for registrations
+ * rpcrdma_mr_create - let the shrinker visit a connection
  * @conn: the connection, which has a queue pair
+ *
+ * The first rpcrdma_mr_get() has registrations made.
+ *
+ * Context: process context.
  */
 void rpcrdma_mr_create(struct rpcrdma_conn *conn)
 {
@@ -164,8 +169,8 @@ void rpcrdma_mr_create(struct rpcrdma_conn *conn)
 }
 
 /*
- * Mapping may leave a note in the first entry, such as that memory was bounced,
- * also when it fails. It is not about the next mapping.
+ * Make the scatterlist empty. Mapping may set flags in the first entry, for instance that
+ * memory was bounced, even if it fails. They must not reach the next mapping.
  */
 static void mr_empty(struct rpcrdma_mr *mr)
 {
@@ -182,9 +187,8 @@ static void mr_empty(struct rpcrdma_mr *mr)
  * The caller owns it until rpcrdma_mr_put().
  *
  * Context: entered; any but hard interrupts.
- * Return: the registration, empty; or NULL if the connection is not
- * established, or if there is none, and then ->writable follows when some have
- * been made.
+ * Return: the registration, empty; or NULL if the connection is not established or no
+ * registration is idle. If none is idle, ->writable follows when some have been made.
  */
 struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 {
@@ -215,8 +219,9 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 }
 
 /*
- * Of @len octets, how many may follow what is there. What is bounced keeps
- * neither its place within a page nor its neighbours there, so then it is either
+ * How many of @len octets may follow what the registration has. Without SG_GAPS, pieces
+ * must meet at page boundaries. A piece that is bounced and is not a whole page moves to
+ * another place in another page. So on such a connection a registration has either
  * whole pages or one piece.
  */
 static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
@@ -243,18 +248,17 @@ static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
 
 /**
  * rpcrdma_mr_add - append memory to a registration that is not yet mapped
- * @mr: the registration
- * @pages: where the memory is
- * @offset: octets into the first of @pages, less than a page
- * @len: octets, over as many pages as that takes
+ * @mr: the registration, owned by the caller
+ * @pages: the pages of the memory
+ * @offset: octets into the first page, less than a page
+ * @len: octets, in as many of @pages as they take
  *
- * Unless the device can do better, only the first piece may begin and only the
- * last may end within a page; if memory is bounced, neither may if there are
- * others.
+ * Without SG_GAPS only the first piece may begin within a page, and only the last may
+ * end within one. If memory is bounced, a piece that does either must be the only one.
  *
  * Context: any.
- * Return: how many octets it took; if not all, no more fit into this
- * registration.
+ * Return: how many octets were appended. If less than @len, the registration takes no
+ * more.
  */
 unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 			    unsigned int offset, unsigned int len)
@@ -265,8 +269,7 @@ unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 
 	len = mr_may_add(mr, offset, len);
 	for (left = len; left && sg < end; sg++) {
-		unsigned int part = min_t(unsigned int, left,
-					  PAGE_SIZE - offset);
+		unsigned int part = min_t(unsigned int, left, PAGE_SIZE - offset);
 
 		sg_set_page(sg, *pages++, part, offset);
 		offset = 0;
@@ -298,35 +301,33 @@ static void mr_fill_wr(struct rpcrdma_mr *mr)
 }
 
 /*
- * The device could take a part of the memory only, though all its limits were
- * kept to: so the pages were bounced, and are not neighbours there as they are
- * here. The next attempt keeps apart what is not a whole page. If this one did
- * so already, there is no other way.
+ * The registration could not cover all of the memory, although all limits of the device
+ * were kept. So pieces were bounced, and do not meet at page boundaries any more. From
+ * now on, pieces that are not whole pages are registered apart. If they were already,
+ * the memory cannot be registered.
  */
 static int mr_not_whole(struct rpcrdma_mr *mr)
 {
 	struct rpcrdma_conn *conn = mr->conn;
 
-	if (conn->bounced || mr->num_sg == 1 ||
-	    mr->mr_type == IB_MR_TYPE_SG_GAPS)
+	if (conn->bounced || mr->num_sg == 1 || mr->mr_type == IB_MR_TYPE_SG_GAPS)
 		return -EIO;
 	conn->bounced = true;
 	return -ENOBUFS;
 }
 
 /**
- * rpcrdma_mr_map - prepare a registration for the peer
- * @mr: the registration, with memory in it
- * @direction: DMA_TO_DEVICE if the peer will read, DMA_FROM_DEVICE if it will
- *	write
+ * rpcrdma_mr_map - map the memory of a registration and prepare its work request
+ * @mr: the registration, owned by the caller, with memory in it
+ * @direction: DMA_TO_DEVICE if the peer will read, DMA_FROM_DEVICE if it will write
  *
- * Afterwards @mr->segment may be offered in a message, behind @mr->reg_wr. If
- * that is never posted, the registration needs no invalidation.
+ * Afterwards the caller may post @mr->reg_wr, and after it a Send that offers
+ * @mr->segment. If @mr->reg_wr is never posted, the registration needs no invalidation.
  *
- * Context: entered; may sleep; not at the same time as another of this
- * connection, or rpcrdma_mr_add().
- * Return: 0. -ENOBUFS: not now; the same memory may be mapped later, if it is
- * added to registrations anew. -EIO: it never can be.
+ * Context: entered; may sleep. The caller makes sure that no other rpcrdma_mr_map() or
+ * rpcrdma_mr_add() of this connection runs at the same time.
+ * Return: 0. -ENOBUFS: not now; the caller may give back its registrations, and later
+ * add the same memory to others. -EIO: the memory can never be registered.
  */
 int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 {
@@ -339,7 +340,7 @@ int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 	if (ret)
 		return ret == -EINVAL || ret == -EREMOTEIO ? -EIO : -ENOBUFS;
 	mr->mapped = true;
-	/* A key that a peer may still remember is not to be used again soon. */
+	/* A new key for each use, because a peer may still use an earlier one. */
 	ib_update_fast_reg_key(mr->mr, ib_inc_rkey(mr->mr->rkey));
 	ret = ib_map_mr_sg(mr->mr, mr->sgl, table.nents, NULL, PAGE_SIZE);
 	if (ret < 0)
@@ -353,16 +354,16 @@ int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 
 /**
  * rpcrdma_mr_invalidate - take registrations away from the peer
- * @conn: their connection
- * @invalidation: the registrations, at least one, and what to do afterwards;
- *	the list is the connection's until then
+ * @conn: the connection of the registrations
+ * @invalidation: the registrations, at least one, and @work.done; the list is the
+ *	connection's until then
  *
- * Does not fail for lack of room: then it waits for some and goes before all
- * that is posted later. If it cannot be done, the connection is closed.
+ * Without space in the send queue, the invalidations wait for it and are posted before
+ * anything else. If they cannot be posted at all, the connection is closed.
  *
  * Context: any but hard interrupts.
- * Return: 0: @invalidation->work.done will be called once. -ENOTCONN: it will
- * not; the peer can reach the memory until ->closed.
+ * Return: 0: @invalidation->work.done will be called once. -ENOTCONN: it will not be
+ * called, and the peer may reach the memory until ->closed.
  */
 int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 			  struct rpcrdma_invalidation *invalidation)
@@ -387,22 +388,22 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 	}
 	if (WARN_ON_ONCE(!last))
 		return -ENOTCONN;
-	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last,
-				      true);
+	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last, true);
 	if (err)
 		rpcrdma_conn_close(conn, err);
 	return err ? -ENOTCONN : 0;
 }
 
 /**
- * rpcrdma_mr_unmap - give back the memory of a registration, and keep its key
- * @mr: the registration: as for rpcrdma_mr_put(), which follows later
+ * rpcrdma_mr_unmap - unmap the memory of a registration, and keep the registration
+ * @mr: the registration, owned by the caller, and invalidated as for rpcrdma_mr_put()
  *
- * For a key that the peer may still use: nobody else gets it meanwhile.
+ * For a registration whose key the peer may still use: no other RPC gets it until the
+ * caller calls rpcrdma_mr_put().
  *
  * Context: any but hard interrupts.
- * Return: false if the connection is gone, so that nobody can use it any more;
- * then the memory is given back by rpcrdma_mr_put() only.
+ * Return: true; or false if the connection is ending: then nobody can use the key, and
+ * rpcrdma_mr_put() unmaps the memory.
  */
 bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr)
 {
@@ -417,12 +418,14 @@ bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr)
 
 /**
  * rpcrdma_mr_put - give back a registration
- * @mr: the registration: invalidated, by either end, or never posted, or of a
- *	connection that has been closed
+ * @mr: the registration, owned by the caller. Either end has invalidated it, or it was
+ *	never posted, or its connection is closed.
  *
- * Its memory is unmapped when this returns.
+ * The memory is unmapped when this returns. If the connection has ended, the
+ * registration is freed.
  *
- * Context: any but hard interrupts.
+ * Context: any but hard interrupts; also after ->closed and after the last
+ * rpcrdma_conn_put().
  */
 void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 {
@@ -444,10 +447,10 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 }
 
 /**
- * rpcrdma_mr_destroy - unmap and deregister all, free those that nobody owns
- * @conn: the connection; its queue pair is drained and nobody can enter it
+ * rpcrdma_mr_destroy - unmap and deregister all, and free those that no role owns
+ * @conn: the connection, which is drained and which no thread can enter
  *
- * Context: process, the teardown's.
+ * Context: the teardown; sleeps.
  */
 void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 {
@@ -460,7 +463,7 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 
 	atomic_long_sub(conn->num_mrs_free, &mrs_idle);
 	list_for_each_entry(mr, &conn->mrs, resource.all) {
-		/* Its owner may be giving it back just now. */
+		/* Its owner may be in rpcrdma_resource_drop(). */
 		spin_lock_bh(&conn->resource_lock);
 		mr_unmap(mr);
 		spin_unlock_bh(&conn->resource_lock);
@@ -469,20 +472,18 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 	rpcrdma_resource_abandon(conn, &conn->mrs, mr_release);
 }
 
-static unsigned long mr_shrinker_count(struct shrinker *shrinker,
-				       struct shrink_control *sc)
+static unsigned long mr_shrinker_count(struct shrinker *shrinker, struct shrink_control *sc)
 {
-	/* The count may lag behind, even below zero, for a moment. */
+	/* For a moment the count may be too low, even below zero. */
 	return max(atomic_long_read(&mrs_idle), 0L) ?: SHRINK_EMPTY;
 }
 
-/* Caller holds mr_lock. */
-static unsigned long mr_pool_isolate(struct rpcrdma_conn *conn,
-				     unsigned long count)
+static unsigned long mr_pool_isolate_locked(struct rpcrdma_conn *conn, unsigned long count)
 {
 	struct rpcrdma_mr *mr;
 	unsigned long n;
 
+	lockdep_assert_held(&conn->mr_lock);
 	for (n = 0; n < count && conn->num_mrs_free > MRS_LOW; n++) {
 		mr = list_first_entry(&conn->mrs_free, struct rpcrdma_mr, list);
 		list_move(&mr->list, &conn->mrs_isolated);
@@ -492,11 +493,11 @@ static unsigned long mr_pool_isolate(struct rpcrdma_conn *conn,
 }
 
 /*
- * Deregistration sleeps on locks under which drivers allocate, so it is left
- * to the connection's work item. Connections take turns.
+ * Only isolate registrations here. Deregistering sleeps on locks under which drivers
+ * allocate, so the connection's work item does it. Connections that were visited go to
+ * the end of the list.
  */
-static unsigned long mr_shrinker_scan(struct shrinker *shrinker,
-				      struct shrink_control *sc)
+static unsigned long mr_shrinker_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct rpcrdma_conn *conn, *next;
 	unsigned long freed = 0, n;
@@ -508,7 +509,7 @@ static unsigned long mr_shrinker_scan(struct shrinker *shrinker,
 			break;
 		list_move_tail(&conn->mr_conns, &visited);
 		spin_lock_bh(&conn->mr_lock);
-		n = mr_pool_isolate(conn, sc->nr_to_scan - freed);
+		n = mr_pool_isolate_locked(conn, sc->nr_to_scan - freed);
 		spin_unlock_bh(&conn->mr_lock);
 		if (n)
 			mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
@@ -521,8 +522,10 @@ static unsigned long mr_shrinker_scan(struct shrinker *shrinker,
 }
 
 /**
- * rpcrdma_mr_pool_init - before the first registration of a connection
- * @conn: the connection
+ * rpcrdma_mr_pool_init - initialise the registrations of a connection
+ * @conn: the new connection
+ *
+ * Context: any.
  */
 void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn)
 {
@@ -537,6 +540,7 @@ void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn)
 /**
  * rpcrdma_mr_init - register the shrinker
  *
+ * Context: module init.
  * Return: 0 or -ENOMEM.
  */
 int rpcrdma_mr_init(void)
@@ -552,6 +556,8 @@ int rpcrdma_mr_init(void)
 
 /**
  * rpcrdma_mr_exit - unregister the shrinker
+ *
+ * Context: module exit; may sleep.
  */
 void rpcrdma_mr_exit(void)
 {

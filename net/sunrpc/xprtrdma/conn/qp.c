@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The queue pair of a connection, and how deep its queues are.
+ * The queue pair of a connection, and the depths of its queues.
  */
+#include "conn_private.h"
 #include "../trace.h"
 
-/* Receives reposted at a time, and Sends not signalled in a row */
+/* Limits of a batch: Receives reposted at a time, and works in a row without a signal */
 #define BATCH_MIN	4U
 #define BATCH_MAX	16U
 
-/* A send queue is not made smaller than this when the device refuses more. */
+/* When the device refuses a send queue, a smaller one is tried, but none below this. */
 #define SQ_MIN		64U
 
-/* rdma_rw takes at most a registration and an invalidation per transfer. */
+/* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
 
 /**
- * rpcrdma_recv_batch - how many Receives to repost at a time
- * @messages: that the peer may send
+ * rpcrdma_recv_batch - how many Receives are reposted at a time
+ * @messages: how many messages the peer may send
  *
- * Return: as many; there are so many Receives more than @messages.
+ * Context: any.
+ * Return: the batch. A connection has this many Receives more than @messages.
  */
 unsigned int rpcrdma_recv_batch(unsigned int messages)
 {
@@ -26,18 +28,20 @@ unsigned int rpcrdma_recv_batch(unsigned int messages)
 }
 
 /**
- * rpcrdma_depths_init - decide how large everything of a connection is
+ * rpcrdma_depths_init - choose the size of each queue and pool of a connection
  * @depths: filled in
  * @config: what the role wants
- * @max_qp_wr: the device's limit of one queue
- * @max_cqe: the device's limit of a completion queue
+ * @max_qp_wr: entries that the device allows in one queue
+ * @max_cqe: entries that the device allows in a completion queue
  *
- * The receive queue has to hold what the credits promise, so the device may
- * lower these. The send queue has no such need, as posting to it waits; it has
- * room for a Send per message, and on the requester for a registration or an
- * invalidation for every other Call, as entries come back long before Replies
- * do, or for what rdma_rw needs on the responder. Each queue has an entry for
- * draining.
+ * The receive queue has to hold all messages for which there are credits, so a small
+ * device lowers the credits. The send queue need not hold everything that may be posted,
+ * because posting waits for space. It has an entry for one Send per message. On a
+ * requester it also has one entry per two Calls, for registrations and invalidations:
+ * entries come back long before Replies do. On a responder the RDMA core adds those of
+ * rdma_rw. Each queue has one entry for draining.
+ *
+ * Context: any.
  */
 void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 			 const struct rpcrdma_conn_config *config,
@@ -72,14 +76,14 @@ static void qp_event(struct ib_event *event, void *context)
 
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
-		/* A message overtook what confirms the connection. */
+		/* A message arrived before rdma_cm's confirmation. */
 		rdma_notify(conn->cm_id, event->event);
 		break;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
 	case IB_EVENT_PATH_MIG_ERR:
-		/* This may be an interrupt. */
+		/* A work, because this may run in a hard interrupt. */
 		queue_work(rpcrdma_wq, &conn->broken_work);
 		break;
 	default:
@@ -113,7 +117,7 @@ static int qp_try_create(struct rpcrdma_conn *conn)
 	if (err)
 		return err;
 	conn->qp = conn->cm_id->qp;
-	/* The device may give more than there are completion entries for. */
+	/* The device may make a larger queue than @cq has entries for. */
 	sq = min(attr.cap.max_send_wr, depths->cqes - depths->rq) - 1;
 	rpcrdma_sq_init(&conn->sq, sq);
 	conn->max_chain = min(sq / 2, (unsigned int)U16_MAX);
@@ -121,8 +125,8 @@ static int qp_try_create(struct rpcrdma_conn *conn)
 }
 
 /*
- * How much fits into a queue depends on the size of its entries, which no
- * attribute tells: ask for less until the device agrees.
+ * How many entries a queue can have depends on their size, and no attribute of the
+ * device tells it. So ask for less until the device agrees.
  */
 static int qp_create(struct rpcrdma_conn *conn)
 {
@@ -143,13 +147,13 @@ static int qp_create(struct rpcrdma_conn *conn)
 
 /**
  * rpcrdma_qp_create - make protection domain, completion queue and queue pair
- * @conn: the connection; @conn->cm_id is bound to a device, @conn->device set
+ * @conn: the connection; rdma_cm has bound @conn->cm_id to @conn->device
  *
- * A protection domain of its own makes a handle of this connection worthless
- * on any other (RFC 8166 section 8.1.1).
+ * Sets the credits of @conn. Each connection has its own protection domain, so its
+ * handles are worthless on any other connection (RFC 8166 section 8.1.1).
  *
- * Context: process.
- * Return: 0 or a negative errno; then rpcrdma_qp_destroy() cleans up.
+ * Context: may sleep; the caller holds @conn->setup.
+ * Return: 0, or a negative errno; then rpcrdma_qp_destroy() destroys what was made.
  */
 int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 {
@@ -159,11 +163,11 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	struct ib_cq *cq;
 
 	conn->port = conn->cm_id->port_num;
-	conn->send_sges = min(conn->config.send_pages,
-			      device->max_send_sge - 1);
+	conn->send_sges = min(conn->config.send_pages, device->max_send_sge - 1);
 	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr,
 			    device->ib->attrs.max_cqe);
-	conn->config.credits = depths->credits;
+	conn->credits = depths->credits;
+	conn->backward_credits = conn->config.backward_credits;
 
 	pd = ib_alloc_pd(device->ib, 0);
 	if (IS_ERR(pd))
@@ -177,14 +181,15 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_qp_drain - wait until the device is through with all that is posted
- * @conn: the connection, which has a queue pair; nobody posts any more
+ * rpcrdma_qp_drain - wait until the device has finished all posted work requests
+ * @conn: the connection, which has a queue pair; nothing is posted any more
  *
- * ib_drain_qp() does not say whether it could. Some drivers will not have in
- * error what is so already.
+ * ib_drain_qp() does not report errors, so this changes the state first. Some drivers
+ * refuse to move a queue pair to the error state if it is in it already.
  *
- * Context: process, the teardown's.
- * Return: 0, or a negative errno: the queue pair goes on until it is destroyed.
+ * Context: the teardown; sleeps.
+ * Return: 0, or a negative errno: the queue pair may still process work requests until
+ * it is destroyed.
  */
 int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 {
@@ -204,10 +209,10 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_qp_destroy - undo what there is of rpcrdma_qp_create()
- * @conn: the connection; nothing of it uses the protection domain any more
+ * rpcrdma_qp_destroy - destroy what rpcrdma_qp_create() has made
+ * @conn: the connection, which has no registrations and no mappings any more
  *
- * Context: process, the teardown's.
+ * Context: the teardown; sleeps.
  */
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn)
 {

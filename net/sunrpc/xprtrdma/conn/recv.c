@@ -1,47 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Receives: buffers that are posted ahead of the credits they stand for.
+ * Receives: a buffer for each message that the peer may send.
  *
- * There are as many as messages that the peer may send, and a batch more. Those
- * that come back are posted a batch at a time, with one doorbell. So less than
- * a batch is ever idle, and at least as many are posted as the peer has
- * credits that it has not used.
+ * A connection has one Receive for each of these messages, and a batch more. Receives
+ * that come back are reposted a batch at a time, with one doorbell. So fewer than a
+ * batch are idle, and one is posted for each message that the peer may still send.
  *
- * They are most of what a connection costs, so it starts with few. A responder
- * makes more before it grants more, a requester before it has more Calls in
- * flight.
+ * Receives are most of the memory of a connection, so it starts with few. A responder
+ * makes more before it grants more, a requester before it has more Calls in flight.
  */
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
 static void recv_release(struct rpcrdma_resource *resource)
 {
-	struct rpcrdma_recv *recv = container_of(resource, struct rpcrdma_recv,
-						 resource);
+	struct rpcrdma_recv *recv = container_of(resource, struct rpcrdma_recv, resource);
 
 	kfree(recv->data);
 	kfree(recv);
 }
 
 /*
- * The peer decides what completes a Receive. An RDMA Write with immediate data
- * does, too, with a length that is not that of our buffer.
+ * The peer chooses the operation that completes a Receive. An RDMA Write with immediate
+ * data does, too, and its length may exceed the buffer.
  */
-static bool recv_is_message(const struct rpcrdma_conn *conn,
-			    const struct ib_wc *wc)
+static bool recv_is_message(const struct rpcrdma_conn *conn, const struct ib_wc *wc)
 {
 	return wc->opcode == IB_WC_RECV && wc->byte_len <= conn->recv_size;
 }
 
 static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_recv *recv = container_of(wc->wr_cqe,
-						 struct rpcrdma_recv, cqe);
+	struct rpcrdma_recv *recv = container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
 	struct rpcrdma_conn *conn = recv->conn;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* It is idle now; the teardown frees it. */
+		/* It is not held, so the teardown frees it. */
 		rpcrdma_conn_wc_error(conn, wc);
 		return;
 	}
@@ -67,14 +63,15 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 	conn->ops->received(conn, recv);
 }
 
-/* Post all that are idle. Caller holds recv_lock. */
-static int recv_post_free(struct rpcrdma_conn *conn)
+/* Post all idle Receives. */
+static int recv_post_free_locked(struct rpcrdma_conn *conn)
 {
 	struct ib_recv_wr *first = NULL;
 	const struct ib_recv_wr *bad;
 	struct rpcrdma_recv *recv;
 	int err;
 
+	lockdep_assert_held(&conn->recv_lock);
 	list_for_each_entry(recv, &conn->recvs_free, list) {
 		ib_dma_sync_single_for_device(conn->device->ib, recv->sge.addr,
 					      recv->sge.length,
@@ -91,12 +88,13 @@ static int recv_post_free(struct rpcrdma_conn *conn)
 
 /**
  * rpcrdma_recv_put - give back a received message
- * @recv: the message
+ * @recv: the message, owned by the caller
  *
- * Its buffer is posted again, sooner or later. A role does this before it lets
- * the peer send the next message in its place.
+ * The Receive is reposted with its batch. If the connection has ended, the memory is
+ * freed. A role calls this before it gives the peer the credit for another message.
  *
- * Context: any but hard interrupts.
+ * Context: any but hard interrupts; also after ->closed and after the last
+ * rpcrdma_conn_put().
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 {
@@ -113,7 +111,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	list_add(&recv->list, &conn->recvs_free);
 	conn->num_recvs_free++;
 	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
-		err = recv_post_free(conn);
+		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
 	if (unlikely(err))
 		rpcrdma_conn_close(conn, err);
@@ -122,37 +120,30 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 
 static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
-	struct ib_device *device = conn->device->ib;
-	int node = ibdev_to_node(device);
 	struct rpcrdma_recv *recv;
 
-	recv = kzalloc_node(sizeof(*recv), gfp, node);
+	recv = kzalloc_node(sizeof(*recv), gfp, ibdev_to_node(conn->device->ib));
 	if (!recv)
 		return NULL;
-	recv->data = kmalloc_node(conn->recv_size, gfp, node);
-	if (!recv->data)
-		goto err_free;
-	recv->sge.addr = ib_dma_map_single(device, recv->data, conn->recv_size,
-					   DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(device, recv->sge.addr))
-		goto err_free;
-	recv->sge.length = conn->recv_size;
-	recv->sge.lkey = conn->pd->local_dma_lkey;
+	recv->data = rpcrdma_device_map_buffer(conn, &recv->sge, conn->recv_size,
+					       DMA_FROM_DEVICE, gfp);
+	if (!recv->data) {
+		kfree(recv);
+		return NULL;
+	}
 	recv->cqe.done = recv_wc;
 	recv->wr.wr_cqe = &recv->cqe;
 	recv->wr.sg_list = &recv->sge;
 	recv->wr.num_sge = 1;
 	recv->conn = conn;
 	return recv;
-
-err_free:
-	recv_release(&recv->resource);
-	return NULL;
 }
 
 /**
- * rpcrdma_recv_init - before the first Receive
- * @conn: the connection
+ * rpcrdma_recv_init - initialise the Receives of a connection
+ * @conn: the new connection
+ *
+ * Context: any.
  */
 void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 {
@@ -162,16 +153,17 @@ void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 }
 
 /*
- * Make and post what is missing; what could be made before memory ran out stays.
- * Caller holds setup; teardown comes later.
+ * Make the Receives that are missing, and post them. If memory runs out, those that
+ * were made stay. The teardown waits for @setup, or for the caller to leave, before it
+ * frees them.
  */
-static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
-		     gfp_t gfp)
+static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp)
 {
 	unsigned int batch = rpcrdma_recv_batch(messages);
 	struct rpcrdma_recv *recv;
 	int err = 0;
 
+	lockdep_assert_held(&conn->setup);
 	while (conn->num_recvs < messages + batch) {
 		recv = recv_alloc(conn, gfp);
 		if (!recv)
@@ -186,7 +178,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 	spin_lock_bh(&conn->recv_lock);
 	conn->recv_batch = batch;
 	if (conn->recv_open && conn->num_recvs_free)
-		err = recv_post_free(conn);
+		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
 	if (err)
 		rpcrdma_conn_close(conn, err);
@@ -196,26 +188,28 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages,
 /**
  * rpcrdma_recv_create - make the first Receives of a connection and post them
  * @conn: the connection, which has a queue pair that is not connected yet
- * @size: octets of each
+ * @size: octets of each Receive
  *
- * Context: process; the caller holds @conn->setup.
+ * Context: may sleep; the caller holds @conn->setup.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
 	conn->recv_size = size;
 	conn->recv_open = true;
-	conn->recv_credits = min(conn->config.credits, RPCRDMA_FIRST_CREDITS);
-	/* A client may be called at any time; a server knows when it calls. */
+	conn->recv_credits = min(conn->credits, RPCRDMA_FIRST_CREDITS);
+	/*
+	 * A server may send backward Calls at any time. It makes its own Receives for
+	 * their Replies before the first one.
+	 */
 	if (!conn->server)
-		conn->recv_backward = conn->config.backward_credits;
-	return recv_make(conn, conn->recv_credits + conn->recv_backward,
-			 GFP_KERNEL);
+		conn->recv_backward = conn->backward_credits;
+	return recv_make(conn, conn->recv_credits + conn->recv_backward, GFP_KERNEL);
 }
 
 /*
- * A client's caller keeps others from sending, who may be writing out what fills
- * the memory: it neither waits for memory nor takes the reserves.
+ * A client makes Receives while it keeps other tasks from sending, and these may have to
+ * write dirty pages. So it neither waits for memory nor takes the reserves.
  */
 static gfp_t recv_gfp(const struct rpcrdma_conn *conn)
 {
@@ -224,16 +218,17 @@ static gfp_t recv_gfp(const struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_recv_expect - be ready for more messages at a time
+ * rpcrdma_recv_expect - have Receives for more messages at a time
  * @conn: the connection
- * @credits: forward messages, not more than @conn->config.credits
- * @backward: backward messages, not more than @conn->config.backward_credits
+ * @credits: forward messages, at most @conn->credits
+ * @backward: backward messages, at most @conn->backward_credits
  *
- * To be called before the peer is allowed to send them. Never takes back what
- * it was asked for before.
+ * A role calls this before it lets the peer send as many messages (RFC 8166 section
+ * 3.3.1, RFC 8167). The number of Receives never falls.
  *
- * Context: may sleep. Not in a callback.
- * Return: 0 or a negative errno; then the peer must not be allowed more.
+ * Context: may sleep; not in a callback.
+ * Return: 0; -ENOTCONN; or another negative errno. On an error the role must not let the
+ * peer send more than before.
  */
 int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 			unsigned int backward)
@@ -256,8 +251,10 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 }
 
 /**
- * rpcrdma_recv_stop - post no more: the queue pair is about to be drained
- * @conn: the connection
+ * rpcrdma_recv_stop - post no more Receives, because the queue pair will be drained
+ * @conn: the connection, in CLOSING
+ *
+ * Context: any but hard interrupts.
  */
 void rpcrdma_recv_stop(struct rpcrdma_conn *conn)
 {
@@ -267,10 +264,10 @@ void rpcrdma_recv_stop(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_recv_destroy - unmap all Receives, free those that nobody owns
- * @conn: the connection; nobody can enter it any more
+ * rpcrdma_recv_destroy - unmap all Receives, and free those that no role owns
+ * @conn: the connection, which is drained and which no thread can enter
  *
- * Context: process, the teardown's.
+ * Context: the teardown; may sleep.
  */
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
 {

@@ -1,79 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a role may own when its connection goes: messages and registrations.
+ * Resources that a role may still own when its connection ends: received messages and
+ * registrations.
  *
- * A device that is being removed cannot wait for a role, so the teardown takes
- * the hardware's part of each of these (mappings, keys) away, owned or not,
- * and leaves plain memory. The owner frees that when it gives it back.
+ * The removal of a device cannot wait for a role. So the teardown takes the hardware's
+ * part of every resource away (mappings and keys). A resource that no role owns is
+ * freed. One that a role owns becomes an orphan: plain memory, which its owner frees
+ * by giving it back.
  */
 #include <linux/rcupdate.h>
 
-#include "conn.h"
+#include "conn_private.h"
 
 /**
- * rpcrdma_conn_enter - keep the verbs resources of a connection for a while
- * @conn: the connection
+ * rpcrdma_resource_enter - rpcrdma_conn_enter() for the owner of a resource
+ * @conn: the connection of @resource; it may be freed already
+ * @resource: the resource, owned by the caller
  *
- * Between this and rpcrdma_conn_leave() the device, the protection domain and
- * the queue pair stay, if they have been there; closing and draining are not
- * held up, but what follows is, ->closed included. It is meant for building
- * what is then posted, and undoing that if posting fails. Calls may be nested,
- * but the inner one may fail. ->received and ->done need not enter.
- *
- * Context: any; the caller holds a reference to @conn. It may sleep before it
- * leaves, but only on what ends when the connection closes, and not on a ->done,
- * which may have to wait for it.
- * Return: false when it is too late; then rpcrdma_conn_leave() is not due.
- */
-bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
-{
-	return percpu_ref_tryget_live(&conn->users);
-}
-
-/**
- * rpcrdma_conn_leave - end what rpcrdma_conn_enter() began
- * @conn: the connection
+ * The caller needs no reference to @conn. The teardown makes orphans of all owned
+ * resources before it drops its reference, and the connection is freed by RCU. So if a
+ * resource is not an orphan, its connection exists within this RCU section.
  *
  * Context: any.
+ * Return: true if the caller has entered, and has to call rpcrdma_conn_leave().
  */
-void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
-{
-	percpu_ref_put(&conn->users);
-}
-
-/**
- * rpcrdma_resource_enter - as rpcrdma_conn_enter(), by the owner of something
- * @conn: its connection, which may be gone already
- * @resource: what the caller owns
- *
- * The memory of a connection is freed by RCU and after it has made orphans of
- * all that belongs to it, so what is not an orphan still has a connection.
- *
- * Context: any.
- * Return: whether the caller has to leave.
- */
-bool rpcrdma_resource_enter(struct rpcrdma_conn *conn,
-			    struct rpcrdma_resource *resource)
+bool rpcrdma_resource_enter(struct rpcrdma_conn *conn, struct rpcrdma_resource *resource)
 {
 	bool entered;
 
 	rcu_read_lock();
-	/* Pairs with rpcrdma_resource_abandon(). */
+	/*
+	 * Pairs with rpcrdma_resource_abandon(). The second half is rpcrdma_conn_enter(),
+	 * inline because this runs for each message.
+	 */
 	entered = !smp_load_acquire(&resource->orphan) &&
-		  rpcrdma_conn_enter(conn);
+		  percpu_ref_tryget_live(&conn->users);
 	rcu_read_unlock();
 	return entered;
 }
 
 /**
- * rpcrdma_resource_drop - give up what belongs to a connection in its teardown
- * @conn: its connection, which may be gone already
- * @resource: what the caller owns and rpcrdma_resource_enter() failed for
- * @undo: what cannot wait for the teardown; called under resource_lock if that
- *	has not done it, while the device is still there. May be NULL.
+ * rpcrdma_resource_drop - give back a resource during or after the teardown
+ * @conn: the connection of @resource; it may be freed already
+ * @resource: the resource, owned by the caller; rpcrdma_resource_enter() has failed
+ * @undo: called with resource_lock held if @resource is not an orphan yet, for what
+ *	cannot wait for the teardown; the device is still there. May be NULL.
  *
- * Context: any.
- * Return: whether the caller has to free it; otherwise the teardown does.
+ * Context: any but hard interrupts.
+ * Return: true if the caller has to free @resource; false if the teardown does.
  */
 bool rpcrdma_resource_drop(struct rpcrdma_conn *conn,
 			   struct rpcrdma_resource *resource,
@@ -97,12 +71,12 @@ bool rpcrdma_resource_drop(struct rpcrdma_conn *conn,
 }
 
 /**
- * rpcrdma_resource_abandon - the teardown's last word on things of one kind
- * @conn: the connection; nobody can enter it any more
- * @all: the list of them, by all
- * @release: frees the memory of one
+ * rpcrdma_resource_abandon - free or orphan all resources of one kind
+ * @conn: the connection, which no thread can enter
+ * @all: the list of resources, by all; the hardware's part of each is gone
+ * @release: frees the memory of a resource
  *
- * Context: process.
+ * Context: the teardown.
  */
 void
 rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
@@ -118,7 +92,7 @@ rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
 			continue;
 		}
 		list_del(&resource->all);
-		/* From here on it is the owner's alone. */
+		/* From now on only the owner uses it. */
 		smp_store_release(&resource->orphan, true);
 	}
 	spin_unlock_bh(&conn->resource_lock);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Sends: a buffer for the transport header each, mapped once, and pages that
- * follow it. A connection makes them as it needs them and keeps them.
+ * Sends. Each has a buffer for the transport header, which stays mapped, and gathers
+ * pages after it. A connection makes Sends on demand and keeps them.
  */
 #include <linux/slab.h>
 
+#include "conn_private.h"
 #include "../trace.h"
 
-/* Made with the connection, so that it gets on when memory is short */
+/* Made with the connection, so that it makes progress when memory is short */
 #define SENDS_MIN	2
 /*
- * Made before any is used again. Half of the Sends may lie unsignalled: with
- * two, every other one would cost a completion even if there is one at a time.
+ * Made before one is used again. Half of the Sends may be posted without a signal. So
+ * with two, every other Send would cost a completion, even with one RPC at a time.
  */
 #define SENDS_ENOUGH	8
 
@@ -20,45 +21,31 @@ static struct ib_device *send_device(const struct rpcrdma_conn *conn)
 	return conn->device->ib;
 }
 
-/* What is not mapped, or not any more */
-static void send_free(struct rpcrdma_send *send)
-{
-	kfree(send->data);
-	kfree(send);
-}
-
 static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
-	struct ib_device *device = send_device(conn);
-	int node = ibdev_to_node(device);
 	struct rpcrdma_send *send;
 
 	send = kzalloc_node(struct_size(send, sge, 1 + conn->send_sges), gfp,
-			    node);
+			    ibdev_to_node(send_device(conn)));
 	if (!send)
 		return NULL;
 	send->size = conn->send_size;
-	send->data = kmalloc_node(send->size, gfp, node);
-	if (!send->data)
-		goto err_free;
-	send->sge[0].addr = ib_dma_map_single(device, send->data, send->size,
-					      DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(device, send->sge[0].addr))
-		goto err_free;
-	send->sge[0].lkey = conn->pd->local_dma_lkey;
+	send->data = rpcrdma_device_map_buffer(conn, send->sge, send->size, DMA_TO_DEVICE, gfp);
+	if (!send->data) {
+		kfree(send);
+		return NULL;
+	}
 	send->num_sge = 1;
 	send->wr.sg_list = send->sge;
 	send->work.conn = conn;
 	return send;
-
-err_free:
-	send_free(send);
-	return NULL;
 }
 
 /**
- * rpcrdma_send_init - before the first Send
- * @conn: the connection
+ * rpcrdma_send_init - initialise the Sends of a connection
+ * @conn: the new connection
+ *
+ * Context: any.
  */
 void rpcrdma_send_init(struct rpcrdma_conn *conn)
 {
@@ -69,9 +56,9 @@ void rpcrdma_send_init(struct rpcrdma_conn *conn)
 /**
  * rpcrdma_send_create - make the first Sends of a connection
  * @conn: the connection, which has a queue pair and no Sends
- * @size: octets that it may send inline
+ * @size: octets of each header buffer: the inline threshold of this direction
  *
- * Context: process.
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
@@ -95,14 +82,14 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 
 static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
 {
-	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size,
-			    DMA_TO_DEVICE);
-	send_free(send);
+	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size, DMA_TO_DEVICE);
+	kfree(send->data);
+	kfree(send);
 }
 
 /*
- * Count one more, if there may be. What does not exist yet must not count: of
- * those that are counted half may lie unsignalled.
+ * Count a Send that has been made, if the limit allows one more. Not before it is made:
+ * half of those that are counted may be posted without a signal.
  */
 static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
 {
@@ -117,11 +104,10 @@ static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
 }
 
 /*
- * The caller may be a task that swaps out and has the reserves: there are
- * better uses for them than more Sends.
+ * The caller may be a task that swaps out and may use the memory reserves. Sends are
+ * not made from these.
  */
-static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
-				      unsigned int limit)
+static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int limit)
 {
 	struct rpcrdma_send *send;
 
@@ -131,19 +117,18 @@ static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn,
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!send || send_count(conn, limit))
 		return send;
-	/* Other threads were faster. */
+	/* Other threads have reached the limit meanwhile. */
 	send_destroy(conn, send);
 	return NULL;
 }
 
-/* The last free Send may have come back while none could be made. */
+/* With @wanted, note under the lock that none was idle, so that ->writable follows. */
 static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 {
 	struct rpcrdma_send *send;
 
 	spin_lock_bh(&conn->send_lock);
-	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send,
-					list);
+	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send, list);
 	if (send) {
 		list_del(&send->list);
 		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
@@ -155,15 +140,15 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 }
 
 /**
- * rpcrdma_send_get - begin a Send
+ * rpcrdma_send_get - take a Send
  * @conn: the connection
  *
  * The caller owns the Send until rpcrdma_send_put(). It fills in @data, @len,
  * @work.done and @private.
  *
  * Context: entered; any but hard interrupts.
- * Return: the Send; or NULL if the connection is not established, or if all
- * are in use, and then ->writable follows when one comes back.
+ * Return: the Send; or NULL if the connection is not established or all Sends are in
+ * use. If all are in use, ->writable follows when one comes back.
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 {
@@ -191,15 +176,15 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 
 /**
  * rpcrdma_send_add_page - let a Send gather a part of a page
- * @send: the Send
- * @page: the page, which has to stay until the Send's work is done
- * @offset: octets into @page; @offset + @len may go beyond the page only if
- *	it is part of a larger folio
- * @len: octets; none is fine, too
+ * @send: the Send, owned by the caller
+ * @page: the page, which has to stay until @send->work is done
+ * @offset: octets into @page. @offset + @len may go beyond the page if it is part of a
+ *	larger folio.
+ * @len: octets; may be zero
  *
- * Context: as rpcrdma_send_get().
- * Return: 0; -ENOSPC: the Send has all elements that the device allows;
- * -ENOBUFS: the page could not be mapped, which may be for lack of room.
+ * Context: entered; any but hard interrupts.
+ * Return: 0; -ENOSPC if the Send has as many elements as the device allows; -ENOBUFS if
+ * the page cannot be mapped now.
  */
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len)
@@ -212,8 +197,7 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 	if (send->num_sge > conn->send_sges)
 		return -ENOSPC;
 	sge = &send->sge[send->num_sge];
-	sge->addr = ib_dma_map_page(send_device(conn), page, offset, len,
-				    DMA_TO_DEVICE);
+	sge->addr = ib_dma_map_page(send_device(conn), page, offset, len, DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(send_device(conn), sge->addr))
 		return -ENOBUFS;
 	sge->length = len;
@@ -223,17 +207,16 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 }
 
 /*
- * siw has TCP take an unsignalled Send of a page or more by reference, and
- * counts it as done while the peer may not have read it: another that is
- * signalled would have its buffer used again too early. What is gathered needs
- * no look: who wants the pages back has the Send signalled in any case.
+ * siw passes an unsignalled Send of a page or more to TCP by reference, and counts it as
+ * done while TCP may still need the buffer. The completion of a later Send would then
+ * give the buffer back too early. So a Send with so much in its own buffer is signalled.
+ * Gathered pages need no check: a role that wants them back asks for a signal itself.
  */
 static bool send_wants_signal(const struct rpcrdma_send *send)
 {
 	const struct rpcrdma_conn *conn = send->work.conn;
 
-	return send->len >= PAGE_SIZE &&
-	       rdma_protocol_iwarp(send_device(conn), conn->port);
+	return send->len >= PAGE_SIZE && rdma_protocol_iwarp(send_device(conn), conn->port);
 }
 
 static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
@@ -255,30 +238,33 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 }
 
 /**
- * rpcrdma_send_post - post a Send and what has to go before it
- * @send: the Send
- * @first: the first of the work requests before the Send, which end by
- *	referring to &@send->wr; NULL if there are none
- * @signalled: ask the device to report when it is done
+ * rpcrdma_send_post - post a Send and the work requests before it
+ * @send: the Send, owned by the caller
+ * @first: the first work request before the Send; the last one points to &@send->wr;
+ *	NULL if there are none
+ * @signalled: ask the device to report when the Send is done
  *
- * Context: as rpcrdma_send_get().
- * Return: as rpcrdma_work_post(). When it is not 0, the caller still owns
- * @send and may try again.
+ * Context: entered; any but hard interrupts.
+ * Return: 0: @send->work.done will be called once. -EAGAIN: no space; ->writable
+ * follows. -ENOTCONN: not established. -EMSGSIZE: more than conn->max_chain work
+ * requests. On an error the caller still owns @send and may try again.
  */
-int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
-		      bool signalled)
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled)
 {
 	return send_post(send, first, signalled, false);
 }
 
 /**
- * rpcrdma_send_post_later - post a Send as soon as there is room
- * @send: as for rpcrdma_send_post(), like all the rest
- * @first: ""
- * @signalled: ""
+ * rpcrdma_send_post_later - post a Send as soon as there is space
+ * @send: the Send, owned by the caller
+ * @first: the first work request before the Send; the last one points to &@send->wr;
+ *	NULL if there are none
+ * @signalled: ask the device to report when the Send is done; if the Send has to wait
+ *	for space, the device reports it in any case
  *
- * Context: as rpcrdma_send_get().
- * Return: as rpcrdma_work_post_later(). When it is not 0, the caller still owns
+ * Context: entered; any but hard interrupts.
+ * Return: 0: @send->work.done will be called once. -ENOTCONN: not established.
+ * -EMSGSIZE: more than conn->max_chain work requests. On an error the caller still owns
  * @send.
  */
 int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
@@ -294,12 +280,16 @@ static unsigned int send_num_left(const struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_send_left - whether there are more Sends to be had than some
+ * rpcrdma_send_left - are there more Sends than a reserve?
  * @conn: the connection
- * @count: of these, by others. If memory is short they may find fewer.
+ * @count: the reserve: Sends that the caller leaves to others
+ *
+ * Counts the idle Sends and those that are not made yet. If memory is short, fewer can
+ * be made.
  *
  * Context: any but hard interrupts.
- * Return: false if not; then ->writable follows when one has come back.
+ * Return: true if there are more than @count; if not, ->writable follows when a Send
+ * has come back.
  */
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
 {
@@ -322,17 +312,18 @@ static void send_unmap_pages(struct rpcrdma_send *send)
 	while (send->num_sge > 1) {
 		struct ib_sge *sge = &send->sge[--send->num_sge];
 
-		ib_dma_unmap_page(device, sge->addr, sge->length,
-				  DMA_TO_DEVICE);
+		ib_dma_unmap_page(device, sge->addr, sge->length, DMA_TO_DEVICE);
 	}
 }
 
 /**
  * rpcrdma_send_put - give back a Send that is done or was never posted
- * @send: the Send
+ * @send: the Send, owned by the caller
  *
- * Context: as rpcrdma_send_get(): one that was never posted goes back before
- * its owner leaves, the others in @work.done.
+ * A Send that was posted goes back in its @work.done. One that was not goes back before
+ * its owner leaves.
+ *
+ * Context: entered; any but hard interrupts.
  */
 void rpcrdma_send_put(struct rpcrdma_send *send)
 {
@@ -351,9 +342,9 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 }
 
 /**
- * rpcrdma_send_done - the @done of a Send that needs nothing but its buffer
- * @work: the Send's
- * @status: how it ended, which does not matter
+ * rpcrdma_send_done - the @done of a Send that only has to be given back
+ * @work: the work of the Send
+ * @status: how it ended; not used
  *
  * Context: ->done.
  */
@@ -364,9 +355,12 @@ void rpcrdma_send_done(struct rpcrdma_work *work, int status)
 
 /**
  * rpcrdma_send_destroy - unmap and free all Sends
- * @conn: the connection; nobody can enter it any more, so all have come back
+ * @conn: the connection, which is drained and which no thread can enter
  *
- * Context: process, the teardown's.
+ * All Sends are idle: those that were posted came back in their @done, the others before
+ * their owners left.
+ *
+ * Context: the teardown; may sleep.
  */
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 {

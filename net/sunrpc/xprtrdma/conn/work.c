@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The send queue: chains of work requests, posted with one doorbell each.
+ * The send queue: works, which are chains of work requests posted with one doorbell.
  *
- * A signalled completion proves that earlier work requests of a queue pair are
- * done, so chains wait in a FIFO, and such a completion takes its own chain off
- * it, and those before that are not signalled. That is most of them: they cost
- * no interrupt and no completion of their own.
+ * Posted works stand in a FIFO. A signalled completion proves that everything posted
+ * before it is done. It removes its own work and the unsignalled works before it. Most
+ * works are not signalled and cost neither an interrupt nor a completion.
  */
+#include "conn_private.h"
 #include "../trace.h"
 
 /*
- * How long a signalled work may go without its completion. Queue pairs give up
- * by themselves: within seconds on RoCE, minutes on a large fabric. A few never
- * do: rxe of 6.1 is stuck if it fails a registration while it repeats a Send.
- * Nothing else tells, as NFSv4 waits for as long as there is a connection. NFS
- * over TCP has the same limit on octets that are not acknowledged.
+ * How long a signalled work may go without a completion. Most queue pairs give up
+ * themselves, within seconds on RoCE, within minutes on a large fabric. A few never do:
+ * rxe of 6.1 hangs if a registration fails while it repeats a Send. Nothing else would
+ * end the connection, and NFSv4 waits as long as the connection lasts. NFS over TCP has
+ * the same limit for octets that are not acknowledged.
  */
 #define SQ_TIMEOUT	(180 * HZ)
 
 /**
- * rpcrdma_sq_init - account for an empty send queue
+ * rpcrdma_sq_init - start the account of an empty send queue
  * @sq: the account
  * @size: work requests that fit
+ *
+ * Context: any.
  */
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, unsigned int size)
 {
@@ -29,11 +31,12 @@ void rpcrdma_sq_init(struct rpcrdma_sq *sq, unsigned int size)
 }
 
 /**
- * rpcrdma_sq_take - make room in a send queue
+ * rpcrdma_sq_take - reserve space in a send queue
  * @sq: the account
- * @wrs: work requests
+ * @wrs: number of work requests
  *
- * Return: whether there is room.
+ * Context: post_lock of the connection is held.
+ * Return: true if there was space, which is now reserved.
  */
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs)
 {
@@ -44,13 +47,14 @@ bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs)
 }
 
 /**
- * rpcrdma_sq_signal - decide whether a chain has to be signalled
- * @sq: the account, from which the chain has been taken
- * @wrs: its work requests
- * @wanted: whether it has to be in any case
- * @max_works: chains in a row that need not be
+ * rpcrdma_sq_signal - decide whether a work has to be signalled
+ * @sq: the account, in which space for the work is reserved
+ * @wrs: number of its work requests
+ * @wanted: it has to be signalled in any case
+ * @max_works: works in a row that need not be signalled
  *
- * Return: whether its last work request has to be signalled.
+ * Context: post_lock of the connection is held.
+ * Return: true if the last work request has to be signalled.
  */
 bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 		       unsigned int max_works)
@@ -66,21 +70,22 @@ bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 }
 
 /*
- * Sends come back with a later signalled completion. There are few of them as
- * long as nobody needs more, and not all of them may lie unsignalled.
+ * Unsignalled Sends come back with a later completion. A connection makes Sends on
+ * demand, so only half of those that exist may be unsignalled.
  */
 static unsigned int work_max_unsignalled(const struct rpcrdma_conn *conn)
 {
 	return min(conn->depths.batch, READ_ONCE(conn->num_sends) / 2);
 }
 
-/* Caller holds post_lock and knows the connection to be established. */
+/* The caller has checked that the connection is established. */
 static int work_post_locked(struct rpcrdma_conn *conn,
 			    struct rpcrdma_work *work, bool signalled)
 {
 	const struct ib_send_wr *bad;
 	int err;
 
+	lockdep_assert_held(&conn->post_lock);
 	if (!rpcrdma_sq_take(&conn->sq, work->wrs)) {
 		trace_rpcrdma_post_full(conn, work->wrs);
 		return -EAGAIN;
@@ -92,8 +97,7 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 		work->last->send_flags |= IB_SEND_SIGNALED;
 		work->since = jiffies;
 		if (!delayed_work_pending(&conn->sq_watchdog))
-			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog,
-					   SQ_TIMEOUT);
+			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog, SQ_TIMEOUT);
 	} else {
 		work->last->send_flags &= ~IB_SEND_SIGNALED;
 	}
@@ -101,8 +105,8 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 	trace_rpcrdma_post(conn, work->wrs, signalled, work->last->opcode);
 
 	/*
-	 * If this fails the device may have taken a part of the chain. Only
-	 * draining tells, so the work stays in the FIFO until the teardown.
+	 * If this fails, the device may have taken a part of the chain. Only the drain
+	 * tells, so the work stays in the FIFO until the teardown.
 	 */
 	err = ib_post_send(conn->qp, work->first, &bad);
 	if (unlikely(err))
@@ -110,14 +114,13 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 	return 0;
 }
 
-static void work_post_waiting(struct rpcrdma_conn *conn)
+static void work_post_waiting_locked(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_work *work;
 
-	while (conn->state == RPCRDMA_CONN_ESTABLISHED &&
-	       !list_empty(&conn->waiting)) {
-		work = list_first_entry(&conn->waiting, struct rpcrdma_work,
-					list);
+	lockdep_assert_held(&conn->post_lock);
+	while (conn->state == RPCRDMA_CONN_ESTABLISHED && !list_empty(&conn->waiting)) {
+		work = list_first_entry(&conn->waiting, struct rpcrdma_work, list);
 		if (work->wrs > conn->sq.free)
 			break;
 		list_del(&work->list);
@@ -126,15 +129,16 @@ static void work_post_waiting(struct rpcrdma_conn *conn)
 }
 
 /*
- * What a signalled completion proves done, in order: @work and those before it
- * that have no completion of their own. One that has is left to it, for siw
- * completes a Send before the RDMA Read in front of it. Caller holds post_lock.
+ * Move what a signalled completion proves done to @done, in order: @work, and the
+ * unsignalled works before it. An earlier signalled work is left to its own completion,
+ * because siw reports a Send as complete before an earlier RDMA Read.
  */
-static void work_take_done(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			   struct list_head *done)
+static void work_take_done_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+				  struct list_head *done)
 {
 	struct rpcrdma_work *earlier, *next;
 
+	lockdep_assert_held(&conn->post_lock);
 	list_for_each_entry_safe(earlier, next, &conn->fifo, list) {
 		if (earlier->signalled && earlier != work)
 			continue;
@@ -148,27 +152,26 @@ static void work_take_done(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 
 static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_work *work = container_of(wc->wr_cqe,
-						 struct rpcrdma_work, cqe);
+	struct rpcrdma_work *work = container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
 	struct rpcrdma_conn *conn = work->conn;
 	struct rpcrdma_work *next;
 	LIST_HEAD(done);
 	bool wanted;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* The teardown completes the work, after draining. */
+		/* The teardown completes the work, after the drain. */
 		if (wc->status == IB_WC_REM_ACCESS_ERR)
 			work->denied = true;
 		rpcrdma_conn_wc_error(conn, wc);
 		return;
 	}
-	/* Likewise, as it destroys the queue pair. */
+	/* The teardown completes it, after it has destroyed the queue pair. */
 	if (unlikely(READ_ONCE(conn->undrained)))
 		return;
 
 	spin_lock_bh(&conn->post_lock);
-	work_take_done(conn, work, &done);
-	work_post_waiting(conn);
+	work_take_done_locked(conn, work, &done);
+	work_post_waiting_locked(conn);
 	wanted = conn->sq_wanted;
 	conn->sq_wanted = false;
 	spin_unlock_bh(&conn->post_lock);
@@ -179,12 +182,10 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 		work->done(work, 0);
 }
 
-/* Of registrations and invalidations that are not the last of their chain */
+/* Completion of a registration or an invalidation that is not the last of its chain */
 static void work_error_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rpcrdma_conn *conn = container_of(wc->wr_cqe,
-						 struct rpcrdma_conn,
-						 error_cqe);
+	struct rpcrdma_conn *conn = container_of(wc->wr_cqe, struct rpcrdma_conn, error_cqe);
 
 	if (wc->status != IB_WC_SUCCESS)
 		rpcrdma_conn_wc_error(conn, wc);
@@ -192,16 +193,15 @@ static void work_error_wc(struct ib_cq *cq, struct ib_wc *wc)
 
 static void work_writable(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
-						 writable_work);
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, writable_work);
 
 	if (rpcrdma_conn_established(conn))
 		conn->ops->writable(conn);
 }
 
 /*
- * Runs again when the oldest would be overdue. If there is none, the next to be
- * posted starts it.
+ * Queues itself again for the time when the oldest signalled work will be overdue. If
+ * there is none, the next post of a signalled work queues it.
  */
 static void work_sq_watchdog(struct work_struct *watchdog)
 {
@@ -219,16 +219,17 @@ static void work_sq_watchdog(struct work_struct *watchdog)
 		if (age >= SQ_TIMEOUT)
 			rpcrdma_conn_close_locked(conn, -ETIMEDOUT);
 		else if (conn->state == RPCRDMA_CONN_ESTABLISHED)
-			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog,
-					   SQ_TIMEOUT - age);
+			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog, SQ_TIMEOUT - age);
 		break;
 	}
 	spin_unlock_bh(&conn->post_lock);
 }
 
 /**
- * rpcrdma_work_init - before the first work
- * @conn: the connection
+ * rpcrdma_work_init - initialise the send queue of a connection
+ * @conn: the new connection
+ *
+ * Context: any.
  */
 void rpcrdma_work_init(struct rpcrdma_conn *conn)
 {
@@ -241,8 +242,8 @@ void rpcrdma_work_init(struct rpcrdma_conn *conn)
 }
 
 /*
- * An error is reported by the work request that failed; those behind it are
- * flushed. So each of them needs somewhere to report to.
+ * Any work request of the chain may fail, and the device flushes those after it. So each
+ * of them needs a completion handler.
  */
 static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 			struct ib_send_wr *first, struct ib_send_wr *last)
@@ -250,7 +251,7 @@ static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	struct ib_send_wr *wr;
 	unsigned int wrs = 1;
 
-	/* Before that @max_chain is not known. */
+	/* Until then conn->max_chain is not known. */
 	if (!rpcrdma_conn_established(conn))
 		return -ENOTCONN;
 	for (wr = first; wr != last; wr = wr->next) {
@@ -277,10 +278,11 @@ static void work_count_full(const struct rpcrdma_conn *conn)
 		atomic_long_inc(conn->config.sq_full);
 }
 
-/* Caller holds post_lock. Those that wait already go first. */
-static int work_try_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			 bool signalled)
+/* Works that wait for space go first. */
+static int work_try_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+				bool signalled)
 {
+	lockdep_assert_held(&conn->post_lock);
 	if (conn->state != RPCRDMA_CONN_ESTABLISHED)
 		return -ENOTCONN;
 	if (!list_empty(&conn->waiting)) {
@@ -291,21 +293,19 @@ static int work_try_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 }
 
 /**
- * rpcrdma_work_post - post a chain of work requests, with one doorbell
+ * rpcrdma_work_post - post a chain of work requests with one doorbell
  * @conn: the connection
- * @work: stands for the chain; @work->done is set
+ * @work: the work that stands for the chain; the caller has set @work->done
  * @first: the first work request
- * @last: the last one, which is reached from @first by next
+ * @last: the last work request, reached from @first by next
  * @signalled: ask the device to report when the chain is done
  *
- * Work requests without wr_cqe get one; that and the signalling of @last
- * belong to the connection. The work requests are not needed after the call,
- * what they refer to is until @work->done.
+ * Sets wr_cqe where it is NULL, and sets wr_cqe and IB_SEND_SIGNALED of @last. The work
+ * requests are not needed after the call; what they refer to is, until @work->done.
  *
- * Context: any but hard interrupts.
- * Return: 0: @work->done will be called once, whatever happens.
- * Otherwise nothing has been posted and it will not be called:
- * -EAGAIN: no room; ->writable follows. -ENOTCONN: not or no longer
+ * Context: any but hard interrupts; takes post_lock.
+ * Return: 0: @work->done will be called once. On an error nothing is posted and
+ * @work->done is not called. -EAGAIN: no space; ->writable follows. -ENOTCONN: not
  * established. -EMSGSIZE: more than @conn->max_chain work requests.
  */
 int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
@@ -318,7 +318,7 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	if (err)
 		return err;
 	spin_lock_bh(&conn->post_lock);
-	err = work_try_post(conn, work, signalled);
+	err = work_try_post_locked(conn, work, signalled);
 	if (err == -EAGAIN)
 		conn->sq_wanted = true;
 	spin_unlock_bh(&conn->post_lock);
@@ -328,20 +328,22 @@ int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 }
 
 /**
- * rpcrdma_work_post_later - post a chain as soon as there is room
+ * rpcrdma_work_post_later - post a chain as soon as there is space
  * @conn: the connection
- * @work: stands for the chain
+ * @work: the work that stands for the chain; the caller has set @work->done
  * @first: the first work request
- * @last: the last one
- * @signalled: ask the device to report when the chain is done; if it has to wait for
- *	room it does so in any case
+ * @last: the last work request, reached from @first by next
+ * @signalled: ask the device to report when the chain is done; if the chain has to wait
+ *	for space, the device reports it in any case
  *
- * For whoever can neither fail nor wait. What waits goes before all that is posted
- * otherwise: what gives memory back must not stand behind what asks for more. The
- * work requests are needed until @work->done.
+ * For callers that can neither fail nor wait. Chains that wait are posted before anything
+ * else, because what frees memory must not wait for what needs more. The work requests
+ * are needed until @work->done.
  *
- * Context: any but hard interrupts.
- * Return: 0: @work->done will be called once. -ENOTCONN, -EMSGSIZE: it won't.
+ * Context: any but hard interrupts; takes post_lock.
+ * Return: 0: @work->done will be called once. On an error nothing is posted and
+ * @work->done is not called. -ENOTCONN: not established. -EMSGSIZE: more than
+ * @conn->max_chain work requests.
  */
 int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 			    struct rpcrdma_work *work,
@@ -355,7 +357,7 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 		return err;
 
 	spin_lock_bh(&conn->post_lock);
-	err = work_try_post(conn, work, signalled);
+	err = work_try_post_locked(conn, work, signalled);
 	if (err == -EAGAIN)
 		list_add_tail(&work->list, &conn->waiting);
 	spin_unlock_bh(&conn->post_lock);
@@ -366,13 +368,13 @@ int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 }
 
 /**
- * rpcrdma_work_waits - whether chains wait for room
+ * rpcrdma_work_waits - do chains wait for space?
  * @conn: the connection
  *
- * For whoever would add to what rpcrdma_work_post_later() has made wait.
+ * A role asks this before it starts something that ends in rpcrdma_work_post_later().
  *
  * Context: any but hard interrupts.
- * Return: true if any do; then ->writable follows when there may be none.
+ * Return: true if chains wait; then ->writable follows when the list may be empty.
  */
 bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
 {
@@ -389,17 +391,17 @@ bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
 }
 
 /**
- * rpcrdma_work_flush - complete what the device will never complete
- * @conn: the connection, closing; its queue pair is drained
+ * rpcrdma_work_flush - complete all works that are still posted or wait for space
+ * @conn: the connection, in CLOSING; its queue pair is drained or destroyed
  *
- * Context: process, the teardown's.
+ * Context: the teardown; sleeps.
  */
 void rpcrdma_work_flush(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_work *work, *next;
 	LIST_HEAD(flushed);
 
-	/* Nobody posts any more. */
+	/* In CLOSING nothing is posted, so nothing queues this again. */
 	cancel_delayed_work_sync(&conn->sq_watchdog);
 	spin_lock_bh(&conn->post_lock);
 	list_splice_tail_init(&conn->fifo, &flushed);

@@ -163,7 +163,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 		trace_rpcrdma_dropped_message(service->conn, msg->xid, request->recv->len);
 	svcrdma_request_put_recv(request);
 	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg->credits,
-				  service->conn->config.backward_credits);
+				  service->conn->backward_credits);
 }
 
 /**
@@ -196,7 +196,7 @@ static int svcrdma_callback_fill_call(struct svcrdma_service *service, struct rp
 	int len;
 
 	rpcrdma_wire_init_call(msg, rqst->rq_xid,
-			       service->conn->config.backward_credits);
+			       service->conn->backward_credits);
 	len = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (len < 0)
 		return len;
@@ -373,7 +373,7 @@ static struct xprt_class svcrdma_callback_class = {
 static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 {
 	struct rpcrdma_conn *conn = svcrdma_service_of(args->bc_xprt)->conn;
-	unsigned int credits = conn->config.backward_credits;
+	unsigned int credits = conn->backward_credits;
 	struct svcrdma_callback *callback;
 	struct rpc_xprt *xprt;
 
@@ -434,7 +434,7 @@ static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 		goto out;
 	/* The Receives for Replies have to exist before the first Call. */
 	conn = svcrdma_service_of(args->bc_xprt)->conn;
-	ret = rpcrdma_recv_expect(conn, 0, conn->config.backward_credits);
+	ret = rpcrdma_recv_expect(conn, 0, conn->backward_credits);
 	if (ret)
 		goto out;
 	/* The svc_xprt holds a reference to the module, so this cannot fail. */

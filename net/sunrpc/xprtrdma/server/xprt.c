@@ -120,7 +120,7 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 {
 	const struct svcrdma_grant *grant = &service->grant;
 	unsigned int wanted = READ_ONCE(grant->wanted);
-	unsigned int max = service->conn->config.credits;
+	unsigned int max = service->conn->credits;
 
 	wanted = min3(wanted, requested, max);
 	if (wanted > READ_ONCE(grant->granted))

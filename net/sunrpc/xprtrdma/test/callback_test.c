@@ -6,6 +6,7 @@
 #include <linux/sunrpc/xprt.h>
 #include <net/net_namespace.h>
 
+#include "../conn/conn_private.h"
 #include "../server/server_private.h"
 
 /* A connection with one backward Reply, which matches no Call */
@@ -49,7 +50,7 @@ static void backward_connect(struct kunit *test, struct backward *backward)
 	backward->device.ib = &backward->ib;
 	conn->device = &backward->device;
 	conn->qp = &backward->qp;
-	conn->config.backward_credits = 8;
+	conn->backward_credits = 8;
 	conn->recv_batch = 1;
 	conn->recv_open = true;
 	backward->conn = conn;

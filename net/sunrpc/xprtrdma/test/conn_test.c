@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: the life of a connection, and how deep its queues are.
+ * KUnit suite of conn/: the states of a connection, the limits for a server's
+ * connections, and the depths of the queues.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "../conn/conn.h"
+#include "../conn/conn_private.h"
 
 #define ANY_LIMIT	32768
 
-/* Life */
+/* States */
 
 struct role {
 	unsigned int closed;
@@ -41,7 +42,10 @@ static struct rpcrdma_conn *conn_make(struct kunit *test, bool server,
 
 static void test_states(struct kunit *test)
 {
-	/* One line for each state: where it may go, in the order of the enum */
+	/*
+	 * One line for each state, one column for each new state, both in the order of the
+	 * enum. A dot: not allowed.
+	 */
 	static const char * const table[] = {
 		[RPCRDMA_CONN_RESOLVING] =	".C...X.",
 		[RPCRDMA_CONN_CONNECTING] =	"....EX.",
@@ -73,7 +77,7 @@ static void test_states(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
-/* For the first of all causes; and a server's is counted in between. */
+/* ->closed is called once, with the first cause. The admission follows the state. */
 static void test_closes_once(struct kunit *test)
 {
 	struct role role = {};
@@ -149,7 +153,7 @@ static int no_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* The core frees it as it destroys it. */
+/* The RDMA core frees it in ib_destroy_qp(). */
 static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck)
 {
 	struct ib_qp *qp = kzalloc(sizeof(*qp), GFP_KERNEL);
@@ -169,7 +173,7 @@ static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck)
 	return qp;
 }
 
-/* What it may still use is given back when its queue pair is destroyed. */
+/* Works are done only after the queue pair has been destroyed. */
 static void test_device_does_not_stop(struct kunit *test)
 {
 	struct stuck *stuck = kunit_kzalloc(test, sizeof(*stuck), GFP_KERNEL);
@@ -200,14 +204,14 @@ static void test_device_does_not_stop(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
-/* Connections of a server that are not established */
+/* Limits for a server's connections that are not established */
 
 #define HOSTS		4
 #define HOST_SHARE	64
 #define WAIT_SHARE	1024
 #define MANY		1000
 
-/* The even have IPv6. */
+/* Hosts with an even number have IPv6 addresses. */
 static struct sockaddr_storage host_address(u8 host, u16 port)
 {
 	struct sockaddr_storage address = {};
@@ -222,7 +226,7 @@ static struct sockaddr_storage host_address(u8 host, u16 port)
 		v6->sin6_family = AF_INET6;
 		v6->sin6_port = htons(port);
 		v6->sin6_addr.s6_addr[0] = 0xfd;
-		v6->sin6_addr.s6_addr[7] = host;	/* another network */
+		v6->sin6_addr.s6_addr[7] = host;	/* a different prefix */
 	}
 	return address;
 }
@@ -255,14 +259,14 @@ static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
 	return conn;
 }
 
-static void settle_conn(struct rpcrdma_conn *conn)
+static void establish_conn(struct rpcrdma_conn *conn)
 {
 	rpcrdma_conn_begin(conn);
 	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL);
 	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
 }
 
-/* Each has less than the one before, and the next one has some. */
+/* Each host may begin fewer than the host before, and there is a place for the next. */
 static void test_each_host_has_a_share(struct kunit *test)
 {
 	struct rpcrdma_conn **conns = kunit_kcalloc(test, HOSTS * HOST_SHARE,
@@ -283,11 +287,11 @@ static void test_each_host_has_a_share(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, host_may_begin(HOSTS));
 	while (n)
-		settle_conn(conns[--n]);
+		establish_conn(conns[--n]);
 	KUNIT_EXPECT_TRUE(test, host_may_begin(0));
 }
 
-/* Two hosts may ask as often as they like: that bars nobody. */
+/* Two hosts with as many requests as they can have leave a place for a third. */
 static void test_two_hosts_bar_nobody(struct kunit *test)
 {
 	struct rpcrdma_conn **conns = kunit_kcalloc(test, 2 * WAIT_SHARE,
@@ -303,10 +307,10 @@ static void test_two_hosts_bar_nobody(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, host_may_wait(1));
 	KUNIT_EXPECT_TRUE(test, host_may_wait(2));
 	while (n)
-		settle_conn(conns[--n]);
+		establish_conn(conns[--n]);
 }
 
-/* After an outage all of a host's requests come at once. */
+/* After an outage all requests of one host come at once. */
 static void test_many_may_wait(struct kunit *test)
 {
 	struct rpcrdma_conn **conns = kunit_kcalloc(test, MANY, sizeof(*conns),
@@ -321,10 +325,10 @@ static void test_many_may_wait(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, host_may_begin(1));
 	while (n)
-		settle_conn(conns[--n]);
+		establish_conn(conns[--n]);
 }
 
-/* Their users keep them from being gone. */
+/* Connections that cannot end, because a thread has entered each, use up no other limit. */
 static void test_those_that_end_bar_nobody(struct kunit *test)
 {
 	const unsigned int count = HOST_SHARE + 1;
@@ -340,7 +344,7 @@ static void test_those_that_end_bar_nobody(struct kunit *test)
 		conns[i] = conn_make(test, true, &roles[i]);
 		conns[i]->peer_addr = host_address(1, 1000 + i);
 		rpcrdma_conn_wait(conns[i]);
-		settle_conn(conns[i]);
+		establish_conn(conns[i]);
 		KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conns[i]));
 		rpcrdma_conn_close(conns[i], -ECONNRESET);
 		KUNIT_EXPECT_EQ(test, conns[i]->admission,
@@ -371,20 +375,20 @@ static void check_depths(struct kunit *test,
 	rpcrdma_depths_init(&d, config, max_qp_wr, max_cqe);
 	sq = min(d.sq + 3 * d.rw_contexts, max_qp_wr);
 
-	/* What the device allows */
+	/* Within the limits of the device */
 	KUNIT_EXPECT_LE(test, d.rq, max_qp_wr);
 	KUNIT_EXPECT_LE(test, d.sq, max_qp_wr);
 	KUNIT_EXPECT_LE(test, d.cqes, max_cqe);
-	/* Every work request flushes, and so do the two that drain. */
+	/* Every work request may complete with an error, and so may the two that drain. */
 	KUNIT_EXPECT_GE(test, d.cqes, d.rq + min(sq, max_cqe / 2));
 	KUNIT_EXPECT_GE(test, d.rq, d.recvs + 1);
-	/* With less than a batch idle, all credits have a Receive. */
+	/* With fewer than a batch idle, each credit has a Receive. */
 	KUNIT_EXPECT_GE(test, d.recvs - (d.batch - 1),
 			d.credits + config->backward_credits);
 	KUNIT_EXPECT_GE(test, d.batch, 1);
 	KUNIT_EXPECT_GE(test, d.credits, 1);
 	KUNIT_EXPECT_LE(test, d.credits, config->credits);
-	/* Those that lie unsignalled leave enough for every message. */
+	/* With a batch posted without a signal, each message has a Send. */
 	KUNIT_EXPECT_GE(test, d.sends - d.batch,
 			d.credits + config->backward_credits);
 }
@@ -421,8 +425,8 @@ static void test_depths_keep_credits(struct kunit *test)
 }
 
 /*
- * A connection that grows, from any number of messages to all: at every step
- * there are Receives for them with less than a batch idle, and they fit.
+ * A connection that makes Receives step by step: at each step the batch is at least one
+ * and does not fall, and the Receives fit into the queue.
  */
 static void test_receives_grow(struct kunit *test)
 {

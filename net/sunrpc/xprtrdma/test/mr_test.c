@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: registrations, with a device that has none of its own.
+ * KUnit suite of conn/: registrations, with a device that registers nothing.
  */
 #include <kunit/test.h>
 #include <linux/mm.h>
 
 #include "../client/form.h"
-#include "../conn/conn.h"
+#include "../conn/conn_private.h"
 
 #define MRS		8
 #define MR_PAGES	4
 #define PAGES		9
 
-/* A connection whose registrations are made here, and never posted */
+/* A connection with registrations that the test makes; they are never posted */
 struct pool {
 	struct ib_device ib;
 	struct rpcrdma_device device;
@@ -23,7 +23,7 @@ struct pool {
 	struct page *page[PAGES];
 };
 
-/* What the device does with memory. Tests run one after the other. */
+/* How the device treats memory. Tests run one at a time. */
 static bool bounces;
 static int map_error;
 
@@ -33,8 +33,8 @@ static int any_page(struct ib_mr *mr, u64 address)
 }
 
 /*
- * Memory is bounced to pages of its own, and what is less than a page to some
- * place within one.
+ * If the device bounces, each piece moves to a page of its own, and a piece that is not a
+ * whole page also to another place in the page.
  */
 static int pool_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 			  unsigned int *offset)
@@ -97,7 +97,7 @@ static struct pool *pool_make(struct kunit *test)
 	return pool;
 }
 
-/* For the teardown there has never been a device, nor a registration. */
+/* Hide the device and the registrations from the teardown. */
 static void pool_end(struct pool *pool)
 {
 	struct rpcrdma_conn *conn = pool->conn;
@@ -111,8 +111,8 @@ static void pool_end(struct pool *pool)
 }
 
 /*
- * Offer octets of the pages, as a Call would. Return: how many registrations
- * that took, or what the first failure was.
+ * Register octets of the pages, as a Call does. Return: how many registrations that took,
+ * or the first error.
  */
 static int offer(struct pool *pool, unsigned int offset, unsigned int len)
 {
@@ -177,7 +177,7 @@ static const struct row rows[] = {
 	{ 4000, (MR_PAGES + 1) * PAGE_SIZE },
 };
 
-/* As many registrations as the Call has made room for */
+/* Memory takes as many registrations as xprt_rdma_form_segments() reserves. */
 static void test_mr_rows(struct kunit *test)
 {
 	struct pool *pool;
@@ -192,7 +192,7 @@ static void test_mr_rows(struct kunit *test)
 	pool_end(pool);
 }
 
-/* Bouncing makes gaps, which costs a Call one attempt, and not its life. */
+/* Bouncing makes gaps. The first attempt fails, and the next one succeeds. */
 static void test_mr_bounced(struct kunit *test)
 {
 	struct pool *pool;
@@ -210,7 +210,7 @@ static void test_mr_bounced(struct kunit *test)
 	pool_end(pool);
 }
 
-/* Nothing is made of waiting for what no device can do. */
+/* What can never be mapped fails at once, with -EIO. */
 static void test_mr_never(struct kunit *test)
 {
 	struct pool *pool;
@@ -219,14 +219,14 @@ static void test_mr_never(struct kunit *test)
 	pool = pool_make(test);
 	map_error = -EINVAL;
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -EIO);
-	/* One page of two, although both are whole */
+	/* The device takes one page of two, although both are whole. */
 	map_error = 1;
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -ENOBUFS);
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -EIO);
 	pool_end(pool);
 }
 
-/* One RPC at a time, again and again: its keys do not come back before they must. */
+/* With one RPC at a time, a key comes back only when all keys have been used. */
 static void test_mr_keys_rest(struct kunit *test)
 {
 	struct rpcrdma_mr *mr;
@@ -254,7 +254,7 @@ static void test_mr_keys_rest(struct kunit *test)
 	pool_end(pool);
 }
 
-/* A key that the peer may still use is nobody else's, while the memory is. */
+/* rpcrdma_mr_unmap() gives back the memory, but the registration stays out of the pool. */
 static void test_mr_key_kept(struct kunit *test)
 {
 	struct rpcrdma_mr *kept, *mr;
@@ -279,7 +279,7 @@ static void test_mr_key_kept(struct kunit *test)
 	pool_end(pool);
 }
 
-/* A mapping that failed has left something: here an address stands for a flag. */
+/* What a mapping leaves in the first entry, here an address, does not reach the next one. */
 static void test_mr_left_behind(struct kunit *test)
 {
 	struct pool *pool = pool_make(test);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: the account of a send queue, and the order in which
- * chains are posted and done.
+ * KUnit suite of conn/: the account of a send queue, and the order in which works are
+ * posted and done.
  */
 #include <kunit/test.h>
 #include <linux/ctype.h>
 
-#include "../conn/conn.h"
+#include "../conn/conn_private.h"
 
 /* The account of a send queue */
 
@@ -50,11 +50,11 @@ static void test_sq_signals_in_time(struct kunit *test)
 	rpcrdma_sq_init(&sq, 99);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, false, 1000));
-	/* What was signalled, for whatever reason, does not count any more. */
+	/* What precedes a signalled work does not count any more. */
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 1000));
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
-	/* A chain that is long by itself */
+	/* A chain that is too long to be unsignalled */
 	rpcrdma_sq_init(&sq, 99);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 34, false, 1000));
 }
@@ -66,16 +66,15 @@ static void test_sq_takes_all_there_is(struct kunit *test)
 	rpcrdma_sq_init(&sq, 1);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 1));
-	/* What did not fit has taken nothing. */
+	/* A chain that does not fit reserves nothing. */
 	sq.free += 1;
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_take(&sq, 2));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_take(&sq, 1));
 }
 
 /*
- * Chains of any lengths up to half the queue, none of them signalled for its
- * own sake: there is always room in the end, as long as what is signalled
- * completes.
+ * Chains of any length up to half the queue, none of which asks for a signal: each finds
+ * space if what is signalled completes.
  */
 static void test_sq_never_gets_stuck(struct kunit *test)
 {
@@ -105,7 +104,7 @@ static void test_sq_never_gets_stuck(struct kunit *test)
 
 #define SQ_SIZE		9
 #define CHAIN_MAX	8
-#define BATCH		2	/* chains that need not be signalled */
+#define BATCH		2	/* works in a row that need not be signalled */
 #define CHAINS		3
 
 struct queue;
@@ -114,11 +113,11 @@ struct chain {
 	struct rpcrdma_work work;
 	struct ib_send_wr wr[CHAIN_MAX + 1];
 	struct queue *queue;
-	int due;		/* calls of work.done */
-	int status;		/* of the last */
+	int due;		/* calls of work.done that are still to come */
+	int status;		/* of the last call */
 };
 
-/* A connection with a queue pair that does nothing until it is told to */
+/* A connection with a queue pair that completes nothing by itself */
 struct queue {
 	struct ib_device device;
 	struct ib_qp qp;
@@ -209,7 +208,7 @@ static struct queue *queue_make(struct kunit *test)
 	return queue;
 }
 
-/* For the teardown there has never been a queue pair, nor a Send. */
+/* Hide the queue pair and the Sends from the teardown. */
 static void forget_verbs(struct rpcrdma_conn *conn)
 {
 	conn->qp = NULL;
@@ -226,38 +225,40 @@ static void queue_end(struct queue *queue)
 }
 
 /*
- * What is done: "b2" posts chain b of two work requests, "B2" one that is to be
- * signalled, ">b2" one as soon as there is room, ">B2" the same; "*b" completes it;
- * "~" ends the connection. What comes of it: "b" is posted, "B" signalled; "-": there is no
- * room; "!": it is refused; ".b" is done, "~b" never will be.
+ * Steps: "b2" posts chain b of two work requests, "B2" posts it and asks for a signal,
+ * ">b2" and ">B2" post it as soon as there is space; "*b" completes chain b; "~" ends the
+ * connection.
+ *
+ * Log: "b" is posted, "B" is posted and signalled; "-": there was no space; "!": it was
+ * refused; ".b": done was called with zero, "~b": done was called with an error.
  */
 struct work_row {
 	const char *name;
 	const char *steps;
 	const char *log;
-	unsigned int free;	/* work requests */
-	unsigned int full;	/* posts without room */
-	unsigned int writable;	/* calls */
-	unsigned int sends;	/* that there are; zero: many */
+	unsigned int free;	/* work requests that fit afterwards */
+	unsigned int full;	/* posts that found no space */
+	unsigned int writable;	/* calls of ->writable */
+	unsigned int sends;	/* Sends of the connection; zero: many */
 };
 
 static const struct work_row work_rows[] = {
 	{ "one completion for all before it", "a1b1C1*c", "abC.a.b.c", 9 },
-	{ "none for those behind it", "a1B1c1*b", "aBc.a.b", 8 },
-	{ "one that gets its own is left to it", "A2B1*b", "AB.b", 7 },
-	{ "which may come later", "A2b1C1*c*a", "AbC.b.c.a", 9 },
-	{ "so many not signalled in a row", "a1b1c1*c", "abC.a.b.c", 9 },
+	{ "no completion for those after it", "a1B1c1*b", "aBc.a.b", 8 },
+	{ "an earlier signalled one waits for its own", "A2B1*b", "AB.b", 7 },
+	{ "its own may come later", "A2b1C1*c*a", "AbC.b.c.a", 9 },
+	{ "a batch in a row not signalled", "a1b1c1*c", "abC.a.b.c", 9 },
 	{ "half of the Sends not signalled", "a1b1*b", "aB.a.b", 9, .sends = 2 },
 	{ "a third of the queue not signalled", "a3b1*b", "aB.a.b", 9 },
 	{ "a full queue", "A6B3C1", "AB-", 0, 1 },
-	{ "room again", "A6B3C1*aC1*b", "AB-.aC.b", 8, 1, 1 },
-	{ "not enough room yet", "A6B3C8*aC8*bC8", "AB-.a-.bC", 1, 2, 2 },
-	{ "nobody waits for room", "A6B3*a", "AB.a", 6 },
-	{ "what waits goes before what fits", "A8>B2C1*a", "A-B.a", 7, 2, 1 },
-	{ "what waits goes in its order", "A8>B3>C1*a", "ABC.a", 5, 2 },
-	{ "what waits is signalled", "A8>b2>c1*a", "ABC.a", 6, 2 },
-	{ "what need not wait does not", ">B8", "B", 1 },
-	{ "nor is it signalled then", ">b2", "b", 7 },
+	{ "space again", "A6B3C1*aC1*b", "AB-.aC.b", 8, 1, 1 },
+	{ "not enough space yet", "A6B3C8*aC8*bC8", "AB-.a-.bC", 1, 2, 2 },
+	{ "no post found the queue full", "A6B3*a", "AB.a", 6 },
+	{ "a chain that waits goes before one that fits", "A8>B2C1*a", "A-B.a", 7, 2, 1 },
+	{ "chains that wait go in their order", "A8>B3>C1*a", "ABC.a", 5, 2 },
+	{ "chains that wait are signalled", "A8>b2>c1*a", "ABC.a", 6, 2 },
+	{ "with space, post_later does not wait", ">B8", "B", 1 },
+	{ "with space, post_later does not signal", ">b2", "b", 7 },
 	{ "the longest chain", "a8*a", "A.a", 9 },
 	{ "a chain too long", "a9>b9", "!!", 9 },
 	{ "the connection ends", "a8>b2~c1>c1", "A~a~b!!", 1, 1 },
@@ -286,7 +287,7 @@ static void post(struct queue *queue, bool later, const char *step)
 
 	for (wr = chain->wr; wr <= last; wr++)
 		*wr = (struct ib_send_wr){ .next = wr + 1 };
-	/* As its last use may have left it */
+	/* As an earlier use may have left it */
 	last->send_flags = IB_SEND_SIGNALED;
 	chain->queue = queue;
 	chain->work.done = chain_done;
@@ -360,7 +361,7 @@ static void test_chains(struct kunit *test)
 	queue_end(queue);
 }
 
-/* Who asks whether others wait is told when they do not any more. */
+/* After rpcrdma_work_waits() was true, ->writable is called when no chain waits. */
 static void test_who_waits(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
@@ -379,7 +380,7 @@ static void test_who_waits(struct kunit *test)
 	queue_end(queue);
 }
 
-/* Those that there may be, without those in use */
+/* Sends left: idle ones, and those that may still be made */
 static void test_sends_left(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
@@ -401,7 +402,7 @@ static void run_watchdog(struct rpcrdma_conn *conn)
 	conn->sq_watchdog.work.func(&conn->sq_watchdog.work);
 }
 
-/* Only a signalled work has to be reported as done within three minutes. */
+/* Only a signalled work has to complete within three minutes. */
 static void test_no_completion(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
@@ -425,7 +426,7 @@ static void test_no_completion(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
-/* What the peer does not allow ends the connection, and is its own work's fault. */
+/* An access that the peer denies ends the connection; only its own work gets -EREMOTEIO. */
 static void test_denied(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
