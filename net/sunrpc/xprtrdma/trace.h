@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Tracepoints of all layers: what a connection does, how each Call and Reply
- * travels, and what went wrong. Strings are arrays of fixed size, so that the
- * same text builds on kernels that disagree about __assign_str().
+ * Tracepoints of all layers: the states of a connection, the form of each Call
+ * and Reply, and errors. Strings are arrays of fixed size, because the
+ * arguments of __assign_str() differ between kernel versions.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rpcrdma
@@ -14,6 +14,7 @@
 #include <linux/tracepoint.h>
 #include <rdma/ib_cm.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
 #include <trace/misc/rdma.h>
 
 #include "conn/conn.h"
@@ -22,7 +23,7 @@
 #ifndef RPCRDMA_TRACE_ONCE
 #define RPCRDMA_TRACE_ONCE
 
-/* How a message travels; none of these: all of it inline. */
+/* The form of a message. None of these: all of it is inline. */
 enum {
 	RPCRDMA_FORM_LONG = 1,		/* Position Zero Read chunk */
 	RPCRDMA_FORM_READ = 2,		/* any other Read chunk */
@@ -56,70 +57,57 @@ rpcrdma_form_of_reply(const struct rpcrdma_message *msg)
 
 #endif /* RPCRDMA_TRACE_ONCE */
 
-#define rpcrdma_show_form(form)						\
-	((form) ? __print_flags(form, "+",				\
-		{ RPCRDMA_FORM_LONG,	"long" },			\
-		{ RPCRDMA_FORM_READ,	"read" },			\
-		{ RPCRDMA_FORM_WRITE,	"write" },			\
-		{ RPCRDMA_FORM_REPLY,	"reply" }) : "inline")
+/* Values that traces print by name. EM_END is for the last one of a list. */
 
-TRACE_DEFINE_ENUM(RPCRDMA_FORM_LONG);
-TRACE_DEFINE_ENUM(RPCRDMA_FORM_READ);
-TRACE_DEFINE_ENUM(RPCRDMA_FORM_WRITE);
-TRACE_DEFINE_ENUM(RPCRDMA_FORM_REPLY);
+#define RPCRDMA_FORMS							\
+	EM(RPCRDMA_FORM_LONG, "long") EM(RPCRDMA_FORM_READ, "read")	\
+	EM(RPCRDMA_FORM_WRITE, "write") EM_END(RPCRDMA_FORM_REPLY, "reply")
 
-TRACE_DEFINE_ENUM(RPCRDMA_MSG);
-TRACE_DEFINE_ENUM(RPCRDMA_NOMSG);
-TRACE_DEFINE_ENUM(RPCRDMA_MSGP);
-TRACE_DEFINE_ENUM(RPCRDMA_DONE);
-TRACE_DEFINE_ENUM(RPCRDMA_ERROR);
+#define RPCRDMA_PROCS							\
+	EM(RPCRDMA_MSG, "RDMA_MSG") EM(RPCRDMA_NOMSG, "RDMA_NOMSG")	\
+	EM(RPCRDMA_MSGP, "RDMA_MSGP") EM(RPCRDMA_DONE, "RDMA_DONE")	\
+	EM_END(RPCRDMA_ERROR, "RDMA_ERROR")
 
-#define rpcrdma_show_proc(proc)						\
-	__print_symbolic(proc,						\
-		{ RPCRDMA_MSG,		"RDMA_MSG" },			\
-		{ RPCRDMA_NOMSG,	"RDMA_NOMSG" },			\
-		{ RPCRDMA_MSGP,		"RDMA_MSGP" },			\
-		{ RPCRDMA_DONE,		"RDMA_DONE" },			\
-		{ RPCRDMA_ERROR,	"RDMA_ERROR" })
+#define RPCRDMA_STATES							\
+	EM(RPCRDMA_CONN_RESOLVING, "RESOLVING")				\
+	EM(RPCRDMA_CONN_CONNECTING, "CONNECTING")			\
+	EM(RPCRDMA_CONN_PENDING, "PENDING")				\
+	EM(RPCRDMA_CONN_ACCEPTING, "ACCEPTING")				\
+	EM(RPCRDMA_CONN_ESTABLISHED, "ESTABLISHED")			\
+	EM(RPCRDMA_CONN_CLOSING, "CLOSING")				\
+	EM_END(RPCRDMA_CONN_CLOSED, "CLOSED")
 
-TRACE_DEFINE_ENUM(RPCRDMA_CONN_RESOLVING);
-TRACE_DEFINE_ENUM(RPCRDMA_CONN_CONNECTING);
-TRACE_DEFINE_ENUM(RPCRDMA_CONN_PENDING);
-TRACE_DEFINE_ENUM(RPCRDMA_CONN_ACCEPTING);
-TRACE_DEFINE_ENUM(RPCRDMA_CONN_ESTABLISHED);
-TRACE_DEFINE_ENUM(RPCRDMA_CONN_CLOSING);
-TRACE_DEFINE_ENUM(RPCRDMA_CONN_CLOSED);
-
-#define rpcrdma_show_state(state)					\
-	__print_symbolic(state,						\
-		{ RPCRDMA_CONN_RESOLVING,	"RESOLVING" },		\
-		{ RPCRDMA_CONN_CONNECTING,	"CONNECTING" },		\
-		{ RPCRDMA_CONN_PENDING,		"PENDING" },		\
-		{ RPCRDMA_CONN_ACCEPTING,	"ACCEPTING" },		\
-		{ RPCRDMA_CONN_ESTABLISHED,	"ESTABLISHED" },	\
-		{ RPCRDMA_CONN_CLOSING,		"CLOSING" },		\
-		{ RPCRDMA_CONN_CLOSED,		"CLOSED" })
+#define RPCRDMA_BAD(name) EM(RPCRDMA_BAD_##name, #name)
 
 #define RPCRDMA_REASONS							\
-	reason(SHORT) reason(VERSION) reason(PROC) reason(MSGP)		\
-	reason(DONE) reason(ERROR) reason(TRUNCATED)			\
-	reason(DISCRIMINATOR) reason(SEGMENT_COUNT)			\
-	reason(CHUNK_COUNT) reason(SEGMENT_RANGE)			\
-	reason(CHUNK_LENGTH) reason(POSITION_ALIGN)			\
-	reason(POSITION_HEAD) reason(POSITION_OVERLAP)			\
-	reason(POSITION_BEYOND) reason(READ_IN_REPLY)			\
-	reason(NO_PAYLOAD) reason(PAYLOAD_SHORT) reason(MSG_TYPE)	\
-	reason(XID) reason(DIRECTION)
+	RPCRDMA_BAD(SHORT) RPCRDMA_BAD(VERSION) RPCRDMA_BAD(PROC)	\
+	RPCRDMA_BAD(MSGP) RPCRDMA_BAD(DONE) RPCRDMA_BAD(ERROR)		\
+	RPCRDMA_BAD(TRUNCATED) RPCRDMA_BAD(DISCRIMINATOR)		\
+	RPCRDMA_BAD(SEGMENT_COUNT) RPCRDMA_BAD(CHUNK_COUNT)		\
+	RPCRDMA_BAD(SEGMENT_RANGE) RPCRDMA_BAD(CHUNK_LENGTH)		\
+	RPCRDMA_BAD(POSITION_ALIGN) RPCRDMA_BAD(POSITION_HEAD)		\
+	RPCRDMA_BAD(POSITION_OVERLAP) RPCRDMA_BAD(POSITION_BEYOND)	\
+	RPCRDMA_BAD(READ_IN_REPLY) RPCRDMA_BAD(NO_PAYLOAD)		\
+	RPCRDMA_BAD(PAYLOAD_SHORT) RPCRDMA_BAD(MSG_TYPE)		\
+	RPCRDMA_BAD(XID) RPCRDMA_BAD(DIRECTION)				\
+	EM_END(RPCRDMA_OK, "OK")
 
-#undef reason
-#define reason(name) TRACE_DEFINE_ENUM(RPCRDMA_BAD_##name);
-TRACE_DEFINE_ENUM(RPCRDMA_OK);
-RPCRDMA_REASONS
-#undef reason
-#define reason(name) { RPCRDMA_BAD_##name, #name },
+#undef EM
+#undef EM_END
+#define EM(value, name) TRACE_DEFINE_ENUM(value);
+#define EM_END(value, name) TRACE_DEFINE_ENUM(value);
+RPCRDMA_FORMS RPCRDMA_PROCS RPCRDMA_STATES RPCRDMA_REASONS
 
-#define rpcrdma_show_reason(value)					\
-	__print_symbolic(value, RPCRDMA_REASONS { RPCRDMA_OK, "OK" })
+#undef EM
+#undef EM_END
+#define EM(value, name) { value, name },
+#define EM_END(value, name) { value, name }
+
+#define rpcrdma_show_form(form)						\
+	((form) ? __print_flags(form, "+", RPCRDMA_FORMS) : "inline")
+#define rpcrdma_show_proc(proc) __print_symbolic(proc, RPCRDMA_PROCS)
+#define rpcrdma_show_state(state) __print_symbolic(state, RPCRDMA_STATES)
+#define rpcrdma_show_reason(reason) __print_symbolic(reason, RPCRDMA_REASONS)
 
 /* The life of a connection */
 
@@ -165,7 +153,7 @@ TRACE_EVENT(rpcrdma_conn_event,
 		  rdma_show_cm_event(__entry->event), __entry->status)
 );
 
-/* What the log has as well, unless there are too many connections at a time */
+/* What the log says of a new connection, where that line is rate limited */
 TRACE_EVENT(rpcrdma_conn_agreed,
 	TP_PROTO(const struct rpcrdma_conn *conn),
 	TP_ARGS(conn),
@@ -267,7 +255,7 @@ TRACE_EVENT(rpcrdma_post,
 		  __entry->sq_free)
 );
 
-/* The send queue was too full for a chain; ->writable follows. */
+/* The send queue had no room for a chain; ->writable follows. */
 TRACE_EVENT(rpcrdma_post_full,
 	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int wrs),
 	TP_ARGS(conn, wrs),
@@ -364,9 +352,8 @@ TRACE_EVENT(rpcrdma_mr_pool,
 );
 
 /*
- * Messages. Each is traced by the end that sends it and by the one that
- * receives it, in either direction of the connection. @len is the octets of
- * the Send.
+ * Messages. Both the sender and the receiver trace each message, in the forward
+ * and in the backward direction. @len: octets of the Send
  */
 
 DECLARE_EVENT_CLASS(rpcrdma_form_class,
@@ -418,7 +405,7 @@ DEFINE_EVENT(rpcrdma_form_class, name,					\
 rpcrdma_form_event(rpcrdma_call_form);
 rpcrdma_form_event(rpcrdma_reply_form);
 
-/* A chain of a responder's RDMA Reads for a Call, posted and completed */
+/* A responder posts a chain of RDMA Reads for a Call; the chain completes. */
 TRACE_EVENT(rpcrdma_pull,
 	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 octets,
 		 unsigned int transfers),
@@ -457,7 +444,7 @@ TRACE_EVENT(rpcrdma_pulled,
 		  __entry->id, __entry->xid, __entry->status)
 );
 
-/* A responder's Reply: what rpcrdma_reply_form cannot tell from the header */
+/* A responder's Reply: what the header traced by rpcrdma_reply_form lacks */
 TRACE_EVENT(rpcrdma_reply,
 	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 len,
 		 u32 written, unsigned int pages, u32 inv_handle),
@@ -483,7 +470,7 @@ TRACE_EVENT(rpcrdma_reply,
 		  __entry->pages, __entry->inv_handle)
 );
 
-/* What a peer sent and nobody can use. @reason: enum rpcrdma_reason */
+/* A message that breaks a rule of the protocol. @reason: enum rpcrdma_reason */
 TRACE_EVENT(rpcrdma_bad_message,
 	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 len,
 		 unsigned int reason),
@@ -507,7 +494,10 @@ TRACE_EVENT(rpcrdma_bad_message,
 		  rpcrdma_show_reason(__entry->reason))
 );
 
-/* A well-formed Reply to no Call that waits, or a Call nobody can take */
+/*
+ * A valid message that is dropped: a Reply whose Call is unknown, or a backward
+ * Call that exceeds the credits
+ */
 TRACE_EVENT(rpcrdma_dropped_message,
 	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 len),
 	TP_ARGS(conn, xid, len),
