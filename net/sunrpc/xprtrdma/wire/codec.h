@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Private to wire/: what message.c, which knows what all versions share, and
- * the file of each version have to say to each other.
+ * Private to wire/: shared by message.c, which has what all versions of the
+ * protocol have in common, and v1.c.
  */
 #ifndef RPCRDMA_WIRE_CODEC_H
 #define RPCRDMA_WIRE_CODEC_H
@@ -9,11 +9,12 @@
 #include "message.h"
 
 /**
- * struct rpcrdma_reader - a cursor over the whole words of a received message
+ * struct rpcrdma_reader - a cursor over the words of a received message
  * @next: the word to be read next
- * @end: the first word that must not be read
+ * @end: the first word that must not be read. One to three octets after the
+ *	last whole word are not counted.
  *
- * Lives on the stack of one rpcrdma_wire_decode().
+ * Lives on the stack of rpcrdma_wire_decode().
  */
 struct rpcrdma_reader {
 	const __be32 *next;
@@ -21,11 +22,13 @@ struct rpcrdma_reader {
 };
 
 /**
- * rpcrdma_take - step over words of a message
- * @reader: where to read
- * @words: how many
+ * rpcrdma_take - read words of a message
+ * @reader: the cursor, which moves past the words
+ * @words: number of words
  *
- * Return: the first of the words, or NULL if fewer are left.
+ * Context: any.
+ * Return: the first of the words, or NULL if fewer are left. Then the cursor
+ * has not moved.
  */
 static inline const __be32 *rpcrdma_take(struct rpcrdma_reader *reader,
 					 size_t words)
@@ -40,10 +43,13 @@ static inline const __be32 *rpcrdma_take(struct rpcrdma_reader *reader,
 
 /**
  * rpcrdma_take_present - read the discriminator of optional data
- * @reader: where to read
+ * @reader: the cursor, which moves past the discriminator
  * @present: set to whether the optional data follows
  *
- * Return: RPCRDMA_OK or what is wrong (RFC 4506 section 4.19).
+ * Implements RFC 4506 section 4.19.
+ *
+ * Context: any.
+ * Return: RPCRDMA_OK, RPCRDMA_BAD_TRUNCATED or RPCRDMA_BAD_DISCRIMINATOR.
  */
 static inline enum rpcrdma_reason
 rpcrdma_take_present(struct rpcrdma_reader *reader, bool *present)

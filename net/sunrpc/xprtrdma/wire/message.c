@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What no version of RPC-over-RDMA may change (RFC 8166 sections 4.2 and 7):
- * the four fixed header fields, the meaning of RDMA_ERROR with ERR_VERS, and
- * what becomes of a message that cannot be used.
+ * What is the same in all versions of RPC-over-RDMA (RFC 8166 sections 4.2 and
+ * 7): the four fixed header fields, RDMA_ERROR with ERR_VERS, and the response
+ * to a message that cannot be used.
  */
 #include "codec.h"
 
-/* Octets of RDMA_ERROR, with the three words of ERR_VERS and the one of others */
+/* Octets of a whole RDMA_ERROR */
 #define RPCRDMA_ERR_VERS_LEN	28
 #define RPCRDMA_ERR_CHUNK_LEN	20
 
-/* Leaves alone the arrays, which are kilobytes. */
+/* Does not touch the arrays: clearing kilobytes for each message is slow. */
 static void message_reset(struct rpcrdma_message *msg)
 {
 	memset(msg, 0, offsetof(struct rpcrdma_message, reply_chunk));
@@ -18,9 +18,11 @@ static void message_reset(struct rpcrdma_message *msg)
 }
 
 /**
- * rpcrdma_chunk_init - start a chunk that has no segments yet
+ * rpcrdma_chunk_init - initialize a chunk without segments
  * @chunk: the chunk
- * @first: where in the message its segments will be
+ * @first: index in the message of the first segment that it will get
+ *
+ * Context: any.
  */
 void rpcrdma_chunk_init(struct rpcrdma_chunk *chunk, u16 first)
 {
@@ -28,38 +30,36 @@ void rpcrdma_chunk_init(struct rpcrdma_chunk *chunk, u16 first)
 }
 
 /**
- * rpcrdma_chunk_append - give a chunk its next segment
- * @msg: the message that has @chunk, and room for the segment
+ * rpcrdma_chunk_append - append a segment to a chunk
+ * @msg: the message that has @chunk, and room for one more segment
  * @chunk: the chunk
  * @handle: steering tag
  * @length: octets
- * @offset: where the region starts
+ * @offset: start of the region
  *
- * A length that makes offset or chunk wrap is refused here, once, so that no
- * one above need fear to add them up.
+ * Refuses a segment that wraps, or that makes the length of the chunk wrap. So
+ * users of the message need no checks for overflow.
  *
+ * Context: any.
  * Return: RPCRDMA_OK, RPCRDMA_BAD_SEGMENT_RANGE or RPCRDMA_BAD_CHUNK_LENGTH.
  */
 enum rpcrdma_reason rpcrdma_chunk_append(struct rpcrdma_message *msg,
 					 struct rpcrdma_chunk *chunk,
 					 u32 handle, u32 length, u64 offset)
 {
-	struct rpcrdma_segment *segment;
-
 	if (offset > U64_MAX - length)
 		return RPCRDMA_BAD_SEGMENT_RANGE;
 	if (chunk->length > U32_MAX - length)
 		return RPCRDMA_BAD_CHUNK_LENGTH;
 
-	segment = &msg->segment[chunk->first + chunk->count++];
-	segment->handle = handle;
-	segment->length = length;
-	segment->offset = offset;
+	msg->segment[chunk->first + chunk->count++] = (struct rpcrdma_segment){
+		.handle = handle, .length = length, .offset = offset,
+	};
 	chunk->length += length;
 	return RPCRDMA_OK;
 }
 
-/* Only the layout of ERR_VERS is the same in every version. */
+/* All versions share the layout of ERR_VERS, but not that of other errors. */
 static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 						struct rpcrdma_reader *reader)
 {
@@ -89,9 +89,9 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 }
 
 /*
- * RFC 8166 section 4.5 would have every message below 28 octets dropped, but
- * section 4.1.2 makes an ERR_CHUNK 20 octets long: that one is let through, or
- * no requester would ever learn of it.
+ * RFC 8166 section 4.5 says to drop every message below 28 octets, but by the
+ * XDR of section 4.1.2 an ERR_CHUNK has 20. So a short RDMA_ERROR is decoded:
+ * otherwise no requester could receive an ERR_CHUNK.
  */
 static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
 					  const void *buf, u32 len)
@@ -102,9 +102,8 @@ static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
 	message_reset(msg);
 	reader.end = reader.next + len / sizeof(__be32);
 	p = rpcrdma_take(&reader, 4);
-	if (!p)
-		return RPCRDMA_BAD_SHORT;
-	if (len < RPCRDMA_HEADER_MIN && be32_to_cpup(p + 3) != RPCRDMA_ERROR)
+	if (!p || (len < RPCRDMA_HEADER_MIN &&
+		   be32_to_cpup(p + 3) != RPCRDMA_ERROR))
 		return RPCRDMA_BAD_SHORT;
 
 	msg->xid = *p++;
@@ -120,11 +119,11 @@ static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
 }
 
 /*
- * What this end expects tells more of the direction than the header does. No
- * backward Call offers a Reply chunk, so a Long Reply that arrives at a server is
- * a Call whose Position Zero Read chunk is missing. And Calls are sent in version
- * 1 alone, and so are their Replies: where Calls may arrive, any other version is
- * a Call's.
+ * Correct the direction by what can arrive at this end. We send Calls in
+ * version 1 only, and a Reply has the version of its Call: if this end receives
+ * Calls, a message of another version is a Call. A server offers no Reply chunk
+ * in its backward Calls: what looks like a Long Reply to one is a Call without
+ * its Position Zero Read chunk.
  */
 static void message_correct_direction(struct rpcrdma_message *msg,
 				      enum rpcrdma_role role, bool backward)
@@ -141,9 +140,9 @@ static void message_correct_direction(struct rpcrdma_message *msg,
 }
 
 /*
- * A header too broken to tell its direction is taken for what this end gets in
- * the forward direction. Only a Call is ever answered: an RDMA_ERROR sent for
- * a broken Reply could hit some Call of the other direction with the same XID.
+ * A message of unknown direction is treated as one of the forward direction.
+ * Only a Call is answered: a peer would mistake an RDMA_ERROR that answers its
+ * Reply for the Reply to its own Call with the same XID.
  */
 static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 					  enum rpcrdma_role role, bool backward)
@@ -171,46 +170,43 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_wire_decode - take a received message apart and check all of it
+ * rpcrdma_wire_decode - decode and check a received message
  * @msg: filled in; its previous content does not matter
  * @buf: the message, aligned to four octets
  * @len: octets received
  * @role: what this end of the connection is in the forward direction
- * @backward: whether messages of the backward direction are expected here too
+ * @backward: whether this end expects messages of the backward direction
  *
- * Implements RFC 8166 sections 4.2, 4.3 and 4.5, and RFC 8167 in that the
- * direction of the message, not @role, selects how its mistakes are handled.
- * Unless RPCRDMA_USE is returned, only @msg->reason and @msg->direction have
- * meaning, and what rpcrdma_wire_make_error() needs.
+ * Implements RFC 8166 sections 4.2, 4.3 and 4.5. By RFC 8167 the direction of
+ * the message, and not @role, decides how a mistake is handled. If the verdict
+ * is not RPCRDMA_USE, only @msg->reason, @msg->direction and the fields that
+ * rpcrdma_wire_make_error() uses are valid.
  *
  * Context: any.
  * Return:
- * * RPCRDMA_USE - hand it to the requester or the responder here, by
- *   @msg->direction. An RDMA_ERROR is a Reply, and completes the RPC with
- *   @msg->xid, if there is one.
- * * RPCRDMA_DROP - do nothing but repost the receive buffer
- * * RPCRDMA_ANSWER_ERR_VERS, RPCRDMA_ANSWER_ERR_CHUNK - send what
- *   rpcrdma_wire_make_error() makes of @msg
+ * * RPCRDMA_USE - a Call is for the responder at this end, a Reply for the
+ *   requester. An RDMA_ERROR is a Reply: it completes the RPC with @msg->xid.
+ * * RPCRDMA_DROP - only repost the receive buffer
+ * * RPCRDMA_ANSWER_ERR_VERS, RPCRDMA_ANSWER_ERR_CHUNK - convert @msg with
+ *   rpcrdma_wire_make_error() and send it
  */
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		    enum rpcrdma_role role, bool backward)
 {
-	enum rpcrdma_reason reason = message_decode(msg, buf, len);
-
-	msg->reason = reason;
+	msg->reason = message_decode(msg, buf, len);
 	return message_judge(msg, role, backward);
 }
 
 /**
- * rpcrdma_wire_init_call - start a Call
+ * rpcrdma_wire_init_call - initialize a Call
  * @msg: the message; its previous content does not matter
  * @xid: XID of the RPC message
  * @credits: credits to request, at least one
  *
- * The Call is an RDMA_MSG without chunks. Chunks are added in any order, Read
- * chunks by ascending position, each with all of its segments before the next
- * chunk. For a Long Call the caller sets @msg->proc to RPCRDMA_NOMSG.
+ * The Call is an RDMA_MSG without chunks. The caller may then add chunks. It
+ * adds all segments of a chunk before the next chunk, and Read chunks by
+ * ascending position. For a Long Call it sets @msg->proc to RPCRDMA_NOMSG.
  *
  * Context: any.
  */
@@ -228,20 +224,19 @@ void rpcrdma_wire_init_call(struct rpcrdma_message *msg, __be32 xid,
 /**
  * rpcrdma_wire_add_read - add a Read chunk to a Call
  * @msg: a Call
- * @position: octets into the unreduced Payload stream
+ * @position: of the data item, in octets of the unreduced Payload stream
  *
  * Context: any.
  * Return: the chunk, or NULL if there are RPCRDMA_MAX_CHUNKS already or
- * @position is not above that of the Read chunk before.
+ * @position is not above that of the last Read chunk.
  */
 struct rpcrdma_chunk *rpcrdma_wire_add_read(struct rpcrdma_message *msg,
 					    u32 position)
 {
 	struct rpcrdma_chunk *chunk = &msg->read[msg->num_reads];
 
-	if (msg->num_reads == RPCRDMA_MAX_CHUNKS)
-		return NULL;
-	if (msg->num_reads && chunk[-1].position >= position)
+	if (msg->num_reads == RPCRDMA_MAX_CHUNKS ||
+	    (msg->num_reads && chunk[-1].position >= position))
 		return NULL;
 	msg->num_reads++;
 	rpcrdma_chunk_init(chunk, msg->num_segments);
@@ -253,8 +248,8 @@ struct rpcrdma_chunk *rpcrdma_wire_add_read(struct rpcrdma_message *msg,
  * rpcrdma_wire_add_write - add a Write chunk to a Call
  * @msg: a Call
  *
- * Without segments it is an empty Write chunk, which has the responder return
- * its data item inline (RFC 8166 section 4.3.2).
+ * If the chunk gets no segments, the responder returns its data item inline
+ * (RFC 8166 section 4.3.2).
  *
  * Context: any.
  * Return: the chunk, or NULL if there are RPCRDMA_MAX_CHUNKS already.
@@ -272,7 +267,7 @@ struct rpcrdma_chunk *rpcrdma_wire_add_write(struct rpcrdma_message *msg)
 
 /**
  * rpcrdma_wire_add_reply - add the Reply chunk to a Call
- * @msg: a Call without one
+ * @msg: a Call without a Reply chunk
  *
  * Context: any.
  * Return: the chunk.
@@ -287,38 +282,38 @@ struct rpcrdma_chunk *rpcrdma_wire_add_reply(struct rpcrdma_message *msg)
 /**
  * rpcrdma_wire_add_segment - add a segment to the chunk that was added last
  * @msg: a Call
- * @chunk: that chunk
+ * @chunk: the chunk
  * @handle: steering tag
  * @length: octets
- * @offset: where the region starts
+ * @offset: start of the region
  *
  * Context: any.
- * Return: 0, or -EMSGSIZE if @msg has RPCRDMA_MAX_SEGMENTS already or a length
- * would wrap.
+ * Return: 0, or -EMSGSIZE if @msg has RPCRDMA_MAX_SEGMENTS already, or if the
+ * segment or the length of the chunk would wrap.
  */
 int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
 			     struct rpcrdma_chunk *chunk,
 			     u32 handle, u32 length, u64 offset)
 {
-	if (msg->num_segments == RPCRDMA_MAX_SEGMENTS)
-		return -EMSGSIZE;
-	if (rpcrdma_chunk_append(msg, chunk, handle, length, offset))
+	if (msg->num_segments == RPCRDMA_MAX_SEGMENTS ||
+	    rpcrdma_chunk_append(msg, chunk, handle, length, offset))
 		return -EMSGSIZE;
 	msg->num_segments++;
 	return 0;
 }
 
 /**
- * rpcrdma_wire_return_chunk - note how much of a chunk the responder wrote
+ * rpcrdma_wire_return_chunk - set how much of a chunk the responder wrote
  * @chunk: a Write chunk or the Reply chunk of a decoded Call
- * @octets: written contiguously from its first segment on, without roundup
- *	padding; zero takes the chunk back
+ * @octets: contiguous from the start of its first segment, without roundup
+ *	padding; zero if it is returned unused
  *
- * The Reply's segment lengths follow from it (RFC 8166 section 3.4.6). The
- * segments here keep the lengths that the requester offered.
+ * rpcrdma_wire_encode() computes the segment lengths of the Reply from it (RFC
+ * 8166 section 3.4.6). The segments in the message keep the lengths that the
+ * requester offered.
  *
  * Context: any.
- * Return: 0, or -EMSGSIZE if the chunk cannot hold as much.
+ * Return: 0, or -EMSGSIZE if the chunk is shorter.
  */
 int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
 {
@@ -329,14 +324,14 @@ int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
 }
 
 /**
- * rpcrdma_wire_make_reply - turn a Call into its Reply
+ * rpcrdma_wire_make_reply - convert a Call into its Reply
  * @msg: a decoded Call
  * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message
  * @credits: credits to grant, at least one
  *
- * Every Write chunk and the Reply chunk go back to the requester, as unused
- * unless rpcrdma_wire_return_chunk() says otherwise, before or after. A Reply
- * has no Read list (RFC 8166 section 4.3.1).
+ * The Reply has all Write chunks and the Reply chunk of the Call. Each is
+ * returned unused unless rpcrdma_wire_return_chunk() is called, before or after
+ * this function. A Reply has no Read list (RFC 8166 section 4.3.1).
  *
  * Context: any.
  */
@@ -350,12 +345,14 @@ void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_wire_make_error - turn a Call into the RDMA_ERROR that answers it
- * @msg: a message with a verdict to be answered, or a Call found unusable later
+ * rpcrdma_wire_make_error - convert a Call into the RDMA_ERROR that answers it
+ * @msg: a message with the verdict to answer it, or a Call that was found to be
+ *	unusable later
  * @error: RPCRDMA_ERR_VERS or RPCRDMA_ERR_CHUNK
  * @credits: credits to grant, at least one
  *
- * XID and version stay what they were (RFC 8166 section 4.5).
+ * The RDMA_ERROR has the XID and the version of the Call (RFC 8166 section
+ * 4.5).
  *
  * Context: any.
  */
@@ -371,8 +368,8 @@ void rpcrdma_wire_make_error(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_wire_header_len - the size of a transport header, without encoding it
- * @msg: a message, possibly one that is to get more chunks
+ * rpcrdma_wire_header_len - the size of a transport header
+ * @msg: a message; more chunks may be added later
  *
  * Context: any.
  * Return: octets that rpcrdma_wire_encode() would write.
@@ -397,17 +394,17 @@ static __be32 *message_encode_error(const struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_wire_encode - write a transport header
+ * rpcrdma_wire_encode - encode a transport header
  * @msg: the message
- * @buf: where to, aligned to four octets
- * @size: octets of room in @buf
+ * @buf: memory for the header, aligned to four octets
+ * @size: octets of @buf
  *
  * Implements RFC 8166 section 4.1.2.
  *
  * Context: any.
- * Return: octets written; -EMSGSIZE if @size is too small; -EINVAL if @msg must
- * not be sent: a retired rdma_proc, or credits of zero, which would deadlock
- * the requester (section 3.3.1).
+ * Return: octets written. -EMSGSIZE: @size is too small. -EINVAL: @msg must not
+ * be sent, because its rdma_proc is retired, or because with credits of zero
+ * the requester could never send again (section 3.3.1).
  */
 int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What goes on the wire: RPC-over-RDMA transport headers in one in-memory
- * form, whatever their version, and the RDMA-CM private data.
+ * What goes on the wire: RPC-over-RDMA transport headers of all versions, in
+ * one in-memory form, and the RDMA-CM private data.
  *
- * Nothing in this layer allocates, sleeps or locks; every function may be
- * called in any context. Receive and Send buffers are aligned to four octets.
+ * Nothing in this layer allocates memory, sleeps or takes locks. Every function
+ * may be called in any context. The caller protects what it passes. Receive and
+ * Send buffers are aligned to four octets.
  */
 #ifndef RPCRDMA_WIRE_MESSAGE_H
 #define RPCRDMA_WIRE_MESSAGE_H
@@ -13,19 +14,20 @@
 
 #define RPCRDMA_VERSION_ONE	1
 
-/* A header with three absent chunk lists; nothing shorter has a trusted XID. */
+/* Octets of a header without chunks. In a shorter one no XID is trusted. */
 #define RPCRDMA_HEADER_MIN	28
 
 /*
- * Segments in one message, all chunks together: 1 MiB registered page by page
- * with 4 KiB pages, and more than a header within a 4096-octet inline
- * threshold can hold (16 octets each), so no such header fails for its count.
+ * Segments in one message, of all chunks together: enough for 1 MiB that is
+ * registered in pages of 4 KiB. A header within an inline threshold of 4096
+ * octets has fewer, because a segment takes 16 octets.
  */
 #define RPCRDMA_MAX_SEGMENTS	256
 
 /*
- * A chunk carries one DDP-eligible data item. An NFS request has one; even an
- * NFSv4 COMPOUND would need this many READs or WRITEs to run out.
+ * Read chunks, and Write chunks, in one message. A chunk carries one
+ * DDP-eligible data item, and most NFS requests have one. Only an NFSv4
+ * COMPOUND with more READs or WRITEs than this needs more chunks.
  */
 #define RPCRDMA_MAX_CHUNKS	16
 
@@ -45,10 +47,10 @@ enum rpcrdma_errcode {
 };
 
 /*
- * The first two values are those of msg_type in an RPC message (RFC 5531).
- * It is the direction of a message, not the end of the connection it arrives
- * at, that says whether its receiver acts as responder or as requester. The third
- * is for headers that are too broken to tell.
+ * CALL and REPLY are the values of msg_type in an RPC message (RFC 5531). The
+ * receiver of a Call acts as responder and the receiver of a Reply as
+ * requester, at either end of the connection. UNKNOWN is for a header that does
+ * not show its direction.
  */
 enum rpcrdma_direction {
 	RPCRDMA_CALL = 0,
@@ -56,13 +58,13 @@ enum rpcrdma_direction {
 	RPCRDMA_DIRECTION_UNKNOWN = 2,
 };
 
-/* What this end of the connection is in the forward direction (RFC 8167). */
+/* What one end of a connection is in the forward direction (RFC 8167) */
 enum rpcrdma_role {
 	RPCRDMA_REQUESTER,
 	RPCRDMA_RESPONDER,
 };
 
-/* What the receiver of a message does with it. */
+/* What the receiver of a message must do with it */
 enum rpcrdma_verdict {
 	RPCRDMA_USE,
 	RPCRDMA_DROP,
@@ -73,36 +75,38 @@ enum rpcrdma_verdict {
 /* Every mistake that a peer can make */
 enum rpcrdma_reason {
 	RPCRDMA_OK,
-	RPCRDMA_BAD_SHORT,		/* less than a smallest header */
+	RPCRDMA_BAD_SHORT,		/* below RPCRDMA_HEADER_MIN */
 	RPCRDMA_BAD_VERSION,
-	RPCRDMA_BAD_PROC,		/* rdma_proc is none of the five */
+	RPCRDMA_BAD_PROC,		/* unknown rdma_proc */
 	RPCRDMA_BAD_MSGP,		/* retired, section 4.6.1 */
 	RPCRDMA_BAD_DONE,		/* retired, section 4.6.2 */
-	RPCRDMA_BAD_ERROR,		/* an RDMA_ERROR that has no meaning */
-	RPCRDMA_BAD_TRUNCATED,		/* a list goes on, the message does not */
-	RPCRDMA_BAD_DISCRIMINATOR,	/* "is present" neither 0 nor 1 */
+	RPCRDMA_BAD_ERROR,		/* rdma_err unknown or cut off */
+	RPCRDMA_BAD_TRUNCATED,		/* the message ends within a list */
+	RPCRDMA_BAD_DISCRIMINATOR,	/* of optional data: neither 0 nor 1 */
 	RPCRDMA_BAD_SEGMENT_COUNT,	/* above RPCRDMA_MAX_SEGMENTS */
 	RPCRDMA_BAD_CHUNK_COUNT,	/* above RPCRDMA_MAX_CHUNKS */
 	RPCRDMA_BAD_SEGMENT_RANGE,	/* offset + length above 64 bits */
-	RPCRDMA_BAD_CHUNK_LENGTH,	/* chunk or Payload above 32 bits */
+	RPCRDMA_BAD_CHUNK_LENGTH,	/* of chunk or stream: above 32 bits */
 	RPCRDMA_BAD_POSITION_ALIGN,	/* not a multiple of four */
-	RPCRDMA_BAD_POSITION_HEAD,	/* displaces the inline XID or msg_type */
+	RPCRDMA_BAD_POSITION_HEAD,	/* would displace XID or msg_type */
 	RPCRDMA_BAD_POSITION_OVERLAP,	/* within an earlier Read chunk */
 	RPCRDMA_BAD_POSITION_BEYOND,	/* past the end of the Payload stream */
 	RPCRDMA_BAD_READ_IN_REPLY,	/* a Reply with a Read list */
-	RPCRDMA_BAD_NO_PAYLOAD,		/* nothing holds the RPC message */
-	RPCRDMA_BAD_PAYLOAD_SHORT,	/* no room for an XID and a msg_type */
-	RPCRDMA_BAD_MSG_TYPE,		/* neither Call nor Reply */
-	RPCRDMA_BAD_XID,		/* rdma_xid differs from the payload's */
+	RPCRDMA_BAD_NO_PAYLOAD,		/* RDMA_NOMSG without a chunk for it */
+	RPCRDMA_BAD_PAYLOAD_SHORT,	/* ends before XID and msg_type */
+	RPCRDMA_BAD_MSG_TYPE,		/* msg_type is neither Call nor Reply */
+	RPCRDMA_BAD_XID,		/* rdma_xid is not the RPC message's */
 	RPCRDMA_BAD_DIRECTION,		/* not expected at this end */
 	RPCRDMA_REASON_COUNT
 };
 
 /**
- * struct rpcrdma_segment - one contiguous region of the requester's memory
+ * struct rpcrdma_segment - a contiguous region of the requester's memory
  * @handle: steering tag
  * @length: octets; may be zero
- * @offset: where the region starts; @offset + @length fits in 64 bits
+ * @offset: start of the region; @offset + @length does not exceed 64 bits
+ *
+ * Part of a struct rpcrdma_message.
  */
 struct rpcrdma_segment {
 	u32 handle;
@@ -111,14 +115,17 @@ struct rpcrdma_segment {
 };
 
 /**
- * struct rpcrdma_chunk - a data item, or a whole Payload stream
- * @position: octet of the unreduced Payload stream where the item belongs,
- *	in Read chunks only
- * @length: octets in all its segments together
- * @written: octets a responder returns, in Write chunks and the Reply chunk
- *	only; zero returns the chunk unused. In a received Reply equal to @length.
+ * struct rpcrdma_chunk - memory for a data item or for a whole Payload stream
+ * @position: Read chunks: octet of the unreduced Payload stream where the data
+ *	item belongs
+ * @length: octets of all its segments together
+ * @written: Write chunks and the Reply chunk: octets that the responder wrote;
+ *	zero if it did not use the chunk. Equal to @length in a received Reply.
  * @first: index of its first segment in the message
- * @count: its segments, which are neighbours there; zero in an empty chunk
+ * @count: number of its segments, which follow each other in the message; zero
+ *	in an empty chunk
+ *
+ * Part of a struct rpcrdma_message.
  */
 struct rpcrdma_chunk {
 	u32 position;
@@ -129,36 +136,38 @@ struct rpcrdma_chunk {
 };
 
 /**
- * struct rpcrdma_message - a transport header, taken apart
+ * struct rpcrdma_message - a decoded transport header
  * @xid: rdma_xid, as on the wire
  * @version: rdma_vers
- * @credits: rdma_credit: requested by a Call, granted by a Reply. A peer that
- *	breaks the rules may send zero, which the roles know how to take.
+ * @credits: rdma_credit: requested by a Call, granted by a Reply. Zero breaks
+ *	the protocol, but is passed on; the roles handle it.
  * @proc: rdma_proc
- * @direction: whether a requester or a responder receives this message
- * @reason: why the verdict of rpcrdma_wire_decode() was not to use the message
+ * @direction: Call, Reply or unknown
+ * @reason: RPCRDMA_OK, or the mistake that led to another verdict than
+ *	RPCRDMA_USE
  * @header_len: octets of transport header; the inline Payload stream follows
  * @payload_len: octets of inline Payload stream, RDMA_MSG only
- * @stream_len: octets of the Payload stream with the data items of all Read
- *	chunks, rounded up, put back; data items in Write chunks do not count
- * @error: why an RDMA_ERROR was sent
+ * @stream_len: octets of the unreduced Payload stream: @payload_len or the
+ *	length of the chunk that holds the RPC message, plus the length of each
+ *	other Read chunk, rounded up. Write chunks do not count.
+ * @error: rdma_err, RDMA_ERROR only
  * @version_low: lowest version its sender supports, RPCRDMA_ERR_VERS only
  * @version_high: highest version its sender supports, RPCRDMA_ERR_VERS only
- * @num_segments: segments in use
- * @num_reads: Read chunks in use
- * @num_writes: Write chunks in use
+ * @num_segments: number of valid entries of @segment
+ * @num_reads: number of valid entries of @read
+ * @num_writes: number of valid entries of @write
  * @has_reply_chunk: whether there is a Reply chunk, which may have no segments
- * @reply_chunk: valid when @has_reply_chunk
- * @read: Read chunks in strictly ascending position. A Position Zero Read
- *	chunk is the first.
+ * @reply_chunk: valid if @has_reply_chunk
+ * @read: Read chunks, sorted by position. No two have the same position, so a
+ *	Position Zero Read chunk is the first.
  * @write: Write chunks in the requester's order
- * @segment: segments of all chunks. Those of one chunk are in list order.
+ * @segment: segments of all chunks; those of one chunk in the order of its list
  *
- * Whoever receives or sends owns one and reuses it for each message. It holds
- * no references and needs no destruction. The arrays come last and are not
- * touched beyond what is in use, so a message without chunks stays within a
- * cache line or two. What a peer sent satisfies all of the above only if the
- * verdict was RPCRDMA_USE.
+ * Part of the object that receives or sends, which reuses it for each message.
+ * It holds no references and needs no destruction. The arrays come last, and
+ * only entries that become valid are written: a message without chunks touches
+ * one or two cache lines. A received message has all of these properties only
+ * if the verdict was RPCRDMA_USE.
  */
 struct rpcrdma_message {
 	__be32 xid;
@@ -184,10 +193,12 @@ struct rpcrdma_message {
 };
 
 /**
- * rpcrdma_position_zero - find the chunk that holds a Long Call
+ * rpcrdma_position_zero - find the chunk that holds the RPC message
  * @msg: a decoded message
  *
- * Return: the Position Zero Read chunk (RFC 8166 section 3.5.3), or NULL.
+ * Context: any.
+ * Return: the Position Zero Read chunk of a Long Call (RFC 8166 section 3.5.3),
+ * or NULL.
  */
 static inline const struct rpcrdma_chunk *
 rpcrdma_position_zero(const struct rpcrdma_message *msg)
@@ -196,10 +207,11 @@ rpcrdma_position_zero(const struct rpcrdma_message *msg)
 }
 
 /**
- * rpcrdma_chunk_segments - the segments of one chunk
+ * rpcrdma_chunk_segments - the segments of a chunk
  * @msg: the message that has @chunk
- * @chunk: any of its chunks
+ * @chunk: the chunk
  *
+ * Context: any.
  * Return: an array of @chunk->count segments.
  */
 static inline const struct rpcrdma_segment *
@@ -240,11 +252,13 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf,
 #define RPCRDMA_INLINE_MAX	262144
 
 /**
- * struct rpcrdma_params - what one end of a connection tells the other
+ * struct rpcrdma_params - what one end of a connection announces
  * @send_size: octets it can transmit in one RDMA Send
  * @recv_size: octets it can receive in one RDMA Receive
- * @remote_inv: its requester copes with RDMA Send with Invalidate, and its
+ * @remote_inv: its requester accepts RDMA Send with Invalidate, and its
  *	responder can post it
+ *
+ * Part of a connection, which has one for each end.
  */
 struct rpcrdma_params {
 	u32 send_size;
@@ -253,15 +267,16 @@ struct rpcrdma_params {
 };
 
 /**
- * struct rpcrdma_agreement - what both ends told makes of a connection
- * @call_threshold: octets, the most a client may send inline
- * @reply_threshold: octets, the most a server may send inline
- * @client_inv: what the client told in @remote_inv. A server may go by that
- *	alone, and tell nothing itself: the kernel's own does.
- * @server_inv: what the server told
- * @remote_inv: both: a responder may post RDMA Send with Invalidate
+ * struct rpcrdma_agreement - what both ends of a connection agree on
+ * @call_threshold: octets that the client may send inline at most
+ * @reply_threshold: octets that the server may send inline at most
+ * @client_inv: the client announced @remote_inv. Some servers, such as the
+ *	kernel's own, invalidate if the client alone announced it.
+ * @server_inv: the server announced @remote_inv
+ * @remote_inv: both did: a responder may post RDMA Send with Invalidate
  *
- * Fixed for the life of a connection; the next one may differ.
+ * Part of a connection. It is set before the connection is established and does
+ * not change then. The next connection to the same peer may have another one.
  */
 struct rpcrdma_agreement {
 	u32 call_threshold;

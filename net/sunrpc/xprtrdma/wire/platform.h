@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The little that this layer takes from the kernel, or from libc outside of it:
- * fixed-width types, byte order, memory functions and error codes.
+ * What this layer uses of the kernel or, in user space, of libc: fixed-width
+ * types, byte order, memory functions and error codes.
  */
 #ifndef RPCRDMA_WIRE_PLATFORM_H
 #define RPCRDMA_WIRE_PLATFORM_H

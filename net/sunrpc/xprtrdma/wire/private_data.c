@@ -5,10 +5,10 @@
 #include "message.h"
 
 #define PRIVATE_VERSION		1
-#define PRIVATE_REMOTE_INV	0x01	/* R, the low bit of the flags */
+#define PRIVATE_REMOTE_INV	0x01	/* R, the lowest bit of the flags */
 #define SIZE_UNIT		1024
 
-/* Where each field is; the format identifier comes first. */
+/* Offset in octets of each field after the format identifier */
 enum {
 	PRIVATE_AT_VERSION = 4,
 	PRIVATE_AT_FLAGS = 5,
@@ -18,7 +18,7 @@ enum {
 
 static const u8 private_id[] = { 0xf6, 0xab, 0x0e, 0x18 };
 
-/* Rounds down: a peer must not be promised more than there is. */
+/* Rounds down: this end must not announce more than it can receive or send. */
 static u8 private_size_to_code(u32 size)
 {
 	if (size < RPCRDMA_INLINE_MIN)
@@ -34,11 +34,13 @@ static u32 private_code_to_size(u8 code)
 }
 
 /**
- * rpcrdma_wire_encode_private - write what this end offers
- * @params: the offer. Sizes are rounded down to a multiple of 1024
- *	octets, between RPCRDMA_INLINE_MIN, which every end must support, and
- *	RPCRDMA_INLINE_MAX.
- * @octets: where to
+ * rpcrdma_wire_encode_private - encode the private data of this end
+ * @params: what this end announces. Sizes are rounded down to a multiple of
+ *	1024 octets and limited to RPCRDMA_INLINE_MIN, which every end supports,
+ *	and RPCRDMA_INLINE_MAX.
+ * @octets: memory for the private data
+ *
+ * Implements RFC 8797 section 4.
  *
  * Context: any.
  */
@@ -59,17 +61,18 @@ static bool private_matches(const u8 *p)
 }
 
 /**
- * rpcrdma_wire_decode_private - find and read what the other end offers
- * @params: filled in, with the defaults of RFC 8166 if nothing is found
- * @data: private data as received, with whatever other layers put there; may
+ * rpcrdma_wire_decode_private - decode the private data of the other end
+ * @params: filled in, with the defaults of RFC 8166 if none is found
+ * @data: private data as received, which may include data of other layers; may
  *	be NULL if @len is zero
- * @len: octets
+ * @len: octets of @data
  *
- * The first format identifier that has a known version and all of its fields
- * behind it counts. One that has not is another layer's data by chance.
+ * Implements RFC 8797 section 4. The first format identifier that is followed
+ * by a known version and all other fields is used. Others are taken for data of
+ * another layer.
  *
  * Context: any.
- * Return: whether it was found.
+ * Return: true if it was found.
  */
 bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
 				 const void *data, size_t len)
@@ -92,7 +95,10 @@ bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
 	return false;
 }
 
-/* The smaller of two sizes, as the other end computes it from the codes. */
+/*
+ * The smaller of two sizes. It is computed from the codes, as the other end
+ * does it, so that both ends get the same result.
+ */
 static u32 private_agreed_size(u32 send_size, u32 recv_size)
 {
 	u8 send = private_size_to_code(send_size);
@@ -102,12 +108,12 @@ static u32 private_agreed_size(u32 send_size, u32 recv_size)
 }
 
 /**
- * rpcrdma_wire_agree - what the offers of both ends make of a connection
- * @client: what the end that connects offers
- * @server: what the end that accepts offers
+ * rpcrdma_wire_agree - compute the agreement of a connection
+ * @client: what the end that connects announces
+ * @server: what the end that accepts announces
  * @agreement: filled in
  *
- * Both ends come to the same result.
+ * Implements RFC 8797 sections 4.1 and 4.2. Both ends get the same result.
  *
  * Context: any.
  */

@@ -4,7 +4,7 @@
  */
 #include "codec.h"
 
-/* Sizes in words: handle, length and offset; a position before them */
+/* Words of a segment, and of one with a position, without the discriminator */
 #define SEGMENT_WORDS		4
 #define READ_SEGMENT_WORDS	(1 + SEGMENT_WORDS)
 
@@ -29,8 +29,9 @@ static enum rpcrdma_reason v1_append_segment(struct rpcrdma_message *msg,
 }
 
 /*
- * Where in the Read list the chunk with this position is or has to go. Peers
- * nearly always send positions that ascend, so the last chunk comes first.
+ * The index of the Read chunk with this position, or the index at which it has
+ * to be inserted. Most peers send ascending positions, so the search begins at
+ * the end.
  */
 static unsigned int v1_read_index(const struct rpcrdma_message *msg,
 				  u32 position)
@@ -42,7 +43,7 @@ static unsigned int v1_read_index(const struct rpcrdma_message *msg,
 	return i;
 }
 
-/* Until all segments are known, chunk->first counts those of this chunk. */
+/* Counts a Read chunk's segments in ->first, until v1_place_read_chunks(). */
 static enum rpcrdma_reason v1_count_read_segment(struct rpcrdma_message *msg,
 						 u32 position)
 {
@@ -67,7 +68,7 @@ static enum rpcrdma_reason v1_count_read_segment(struct rpcrdma_message *msg,
 	return RPCRDMA_OK;
 }
 
-/* Give each Read chunk its share of the segment array. */
+/* Assign each Read chunk its part of the segment array. */
 static void v1_place_read_chunks(struct rpcrdma_message *msg)
 {
 	unsigned int i, first = 0;
@@ -81,9 +82,9 @@ static void v1_place_read_chunks(struct rpcrdma_message *msg)
 }
 
 /*
- * The segments of one chunk need not be neighbours in the list, so it is read
- * twice: once to count and sort the chunks, once to put each segment where the
- * others of its chunk are.
+ * Segments of several Read chunks may alternate in the list, so it is read
+ * twice: first to count the segments of each chunk and to sort the chunks, then
+ * to store the segments of each chunk next to each other.
  */
 static enum rpcrdma_reason v1_decode_read_list(struct rpcrdma_message *msg,
 					       struct rpcrdma_reader *reader)
@@ -106,23 +107,21 @@ static enum rpcrdma_reason v1_decode_read_list(struct rpcrdma_message *msg,
 		return reason;
 
 	v1_place_read_chunks(msg);
-	for (i = 0; i < msg->num_segments; i++) {
+	for (i = 0; i < msg->num_segments && !reason; i++) {
 		const __be32 *p = start + i * (1 + READ_SEGMENT_WORDS) + 1;
 		unsigned int chunk = v1_read_index(msg, be32_to_cpup(p));
 
 		reason = v1_append_segment(msg, &msg->read[chunk], p + 1);
-		if (reason)
-			return reason;
 	}
-	return RPCRDMA_OK;
+	return reason;
 }
 
 static enum rpcrdma_reason v1_decode_write_chunk(struct rpcrdma_message *msg,
 						 struct rpcrdma_chunk *chunk,
 						 struct rpcrdma_reader *reader)
 {
+	enum rpcrdma_reason reason = RPCRDMA_OK;
 	const __be32 *p = rpcrdma_take(reader, 1);
-	enum rpcrdma_reason reason;
 	u32 count;
 
 	if (!p)
@@ -136,12 +135,9 @@ static enum rpcrdma_reason v1_decode_write_chunk(struct rpcrdma_message *msg,
 
 	rpcrdma_chunk_init(chunk, msg->num_segments);
 	msg->num_segments += count;
-	for (; count; count--, p += SEGMENT_WORDS) {
+	for (; count && !reason; count--, p += SEGMENT_WORDS)
 		reason = v1_append_segment(msg, chunk, p);
-		if (reason)
-			return reason;
-	}
-	return RPCRDMA_OK;
+	return reason;
 }
 
 static enum rpcrdma_reason v1_decode_write_list(struct rpcrdma_message *msg,
@@ -174,7 +170,7 @@ static enum rpcrdma_reason v1_decode_reply_chunk(struct rpcrdma_message *msg,
 	return reason;
 }
 
-/* The direction of an RDMA_MSG is told by the RPC message that follows. */
+/* The direction of an RDMA_MSG is that of the RPC message after the header. */
 static enum rpcrdma_reason
 v1_decode_inline_payload(struct rpcrdma_message *msg,
 			 struct rpcrdma_reader *reader)
@@ -195,8 +191,9 @@ v1_decode_inline_payload(struct rpcrdma_message *msg,
 }
 
 /*
- * The direction of an RDMA_NOMSG is told by the chunk that holds the RPC
- * message: only a Call has a Read list, and a Call must have Position Zero.
+ * The direction of an RDMA_NOMSG follows from its chunks. With a Read list it
+ * is a Call, and a Position Zero Read chunk must hold the RPC message. Without
+ * one it is a Reply, and a Reply chunk must hold the RPC message.
  */
 static enum rpcrdma_reason v1_find_long_payload(struct rpcrdma_message *msg)
 {
@@ -217,10 +214,10 @@ static enum rpcrdma_reason v1_find_long_payload(struct rpcrdma_message *msg)
 }
 
 /*
- * Positions count the unreduced Payload stream (RFC 8166 section 3.4.5), where
- * a data item takes its length rounded up, whether or not its chunk includes
- * the padding. What the chunks before a position put back is to be taken off
- * to find the place in the part that did not travel in these chunks.
+ * Positions are octets of the unreduced Payload stream (RFC 8166 section
+ * 3.4.5). There a data item takes its length rounded up, whether or not its
+ * chunk includes the padding. A position minus the octets that earlier chunks
+ * restore is an octet of the reduced Payload stream, and must lie within it.
  */
 static enum rpcrdma_reason v1_check_positions(struct rpcrdma_message *msg)
 {
@@ -248,7 +245,7 @@ static enum rpcrdma_reason v1_check_positions(struct rpcrdma_message *msg)
 	return RPCRDMA_OK;
 }
 
-/* What a Reply returns in its chunks has been written. */
+/* The segment lengths of a Reply say what the responder wrote. */
 static enum rpcrdma_reason v1_check_reply(struct rpcrdma_message *msg)
 {
 	unsigned int i;
@@ -262,7 +259,7 @@ static enum rpcrdma_reason v1_check_reply(struct rpcrdma_message *msg)
 	return RPCRDMA_OK;
 }
 
-/* Three absent lists, as most messages have: step over them at once. */
+/* Most messages have no chunks: skip the three absent lists at once. */
 static bool v1_skip_no_chunks(struct rpcrdma_reader *reader)
 {
 	const __be32 *p = reader->next;
@@ -289,15 +286,16 @@ static enum rpcrdma_reason v1_decode_chunks(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_v1_decode - take apart what follows the fixed header fields
- * @msg: has the fixed header fields, and nothing else yet
+ * rpcrdma_v1_decode - decode what follows the fixed header fields
+ * @msg: has the fixed header fields; the others are filled in
  * @buf: the received message
  * @len: octets received
- * @reader: behind the fixed header fields
+ * @reader: the cursor, after the fixed header fields
  *
  * Implements RFC 8166 sections 4.3 and 4.5.2.
  *
- * Return: RPCRDMA_OK or what is wrong.
+ * Context: any.
+ * Return: RPCRDMA_OK or the first mistake that was found.
  */
 enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 				      const void *buf, u32 len,
@@ -334,10 +332,11 @@ enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_v1_chunks_len - octets that the chunks add to a smallest header
+ * rpcrdma_v1_chunks_len - how much longer the chunks make a header
  * @msg: the message
  *
- * Return: octets.
+ * Context: any.
+ * Return: octets more than RPCRDMA_HEADER_MIN.
  */
 u32 rpcrdma_v1_chunks_len(const struct rpcrdma_message *msg)
 {
@@ -366,21 +365,20 @@ static __be32 *v1_encode_read_chunk(const struct rpcrdma_message *msg,
 				    const struct rpcrdma_chunk *chunk,
 				    __be32 *p)
 {
-	const struct rpcrdma_segment *segment;
+	const struct rpcrdma_segment *seg = rpcrdma_chunk_segments(msg, chunk);
 	unsigned int i;
 
-	segment = rpcrdma_chunk_segments(msg, chunk);
-	for (i = 0; i < chunk->count; i++, segment++) {
+	for (i = 0; i < chunk->count; i++, seg++) {
 		*p++ = cpu_to_be32(1);
 		*p++ = cpu_to_be32(chunk->position);
-		p = v1_encode_segment(segment, segment->length, p);
+		p = v1_encode_segment(seg, seg->length, p);
 	}
 	return p;
 }
 
 /*
- * A Reply has all segments of the Call, with lengths that say how far the
- * responder has filled them (RFC 8166 section 3.4.6).
+ * A Reply has all segments of the Call. Their lengths are what the responder
+ * wrote to each (RFC 8166 section 3.4.6).
  */
 static __be32 *v1_encode_write_chunk(const struct rpcrdma_message *msg,
 				     const struct rpcrdma_chunk *chunk,
@@ -388,29 +386,29 @@ static __be32 *v1_encode_write_chunk(const struct rpcrdma_message *msg,
 {
 	u32 left = msg->direction == RPCRDMA_REPLY ? chunk->written :
 						     chunk->length;
-	const struct rpcrdma_segment *segment;
+	const struct rpcrdma_segment *seg = rpcrdma_chunk_segments(msg, chunk);
 	unsigned int i;
 
 	*p++ = cpu_to_be32(1);
 	*p++ = cpu_to_be32(chunk->count);
-	segment = rpcrdma_chunk_segments(msg, chunk);
-	for (i = 0; i < chunk->count; i++, segment++) {
-		u32 length = left < segment->length ? left : segment->length;
+	for (i = 0; i < chunk->count; i++, seg++) {
+		u32 length = left < seg->length ? left : seg->length;
 
-		p = v1_encode_segment(segment, length, p);
+		p = v1_encode_segment(seg, length, p);
 		left -= length;
 	}
 	return p;
 }
 
 /**
- * rpcrdma_v1_encode - write the chunk lists
+ * rpcrdma_v1_encode - encode the chunk lists
  * @msg: the message
- * @p: where to; there is room
+ * @p: memory after the fixed header fields, large enough for the lists
  *
  * Implements RFC 8166 section 4.3.
  *
- * Return: behind the last word written.
+ * Context: any.
+ * Return: the word after the last one that was written.
  */
 __be32 *rpcrdma_v1_encode(const struct rpcrdma_message *msg, __be32 *p)
 {
