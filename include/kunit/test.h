@@ -4,7 +4,7 @@
 
 #include_next <kunit/test.h>
 
-/* Older ones want a function that describes a parameter. */
+/* Without this macro a function, and not a member, describes a parameter. */
 #ifndef KUNIT_ARRAY_PARAM_DESC
 #define KUNIT_ARRAY_PARAM_DESC(name, array, member)			\
 static void name##_desc(typeof((array)[0]) *param, char *desc)		\

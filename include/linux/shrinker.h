@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Since 6.7 shrinkers are allocated by the kernel.
+ * Since 6.7 the kernel allocates shrinkers.
  */
 #ifndef RPCRDMA_OVERLAY_LINUX_SHRINKER_H
 #define RPCRDMA_OVERLAY_LINUX_SHRINKER_H
 
-/* Older ones do not include what they use. */
+/* Before 6.7 linux/shrinker.h does not include all that it uses. */
 #include <linux/slab.h>
 #include_next <linux/shrinker.h>
 #include <linux/version.h>
@@ -24,7 +24,7 @@ static inline struct shrinker *shrinker_alloc(unsigned int flags,
 	return shrinker;
 }
 
-/* One that cannot be registered is never called, which is no harm. */
+/* A shrinker that cannot be registered is never called, which does no harm. */
 static inline void shrinker_register(struct shrinker *shrinker)
 {
 	if (register_shrinker(shrinker, KBUILD_MODNAME))

@@ -8,8 +8,8 @@
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 
 /*
- * Before 6.6 an empty entry had to end a table. The copy that has one lives
- * as long as the module does.
+ * Before 6.6 a table ends with an empty entry. The kernel uses a table until it
+ * is unregistered, so the copy with that entry is static.
  */
 #define register_sysctl(path, table)					\
 ({									\

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Since 6.12 this is where asm/unaligned.h was.
+ * Before 6.12 this header was asm/unaligned.h.
  */
 #ifndef RPCRDMA_OVERLAY_LINUX_UNALIGNED_H
 #define RPCRDMA_OVERLAY_LINUX_UNALIGNED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * How a transport hands a backward Call to the callback service: kernels differ
- * in how the threads of the service wait.
+ * Pass a backward Call to the callback service. The queue in which the threads
+ * of the service find it is another one since 6.7.
  */
 #ifndef RPCRDMA_COMPAT_BC_XPRT_H
 #define RPCRDMA_COMPAT_BC_XPRT_H
@@ -67,11 +67,15 @@ static inline void rpcrdma_compat_unqueue_bc(struct svc_serv *serv,
 }
 #endif
 
-/*
- * If it returns true, the request has a reference to the transport that
- * ->bc_free_rqst gives back, and is counted in bc_slot_count until then. If
- * there is no service, or the transport is going away, it is still the
- * caller's.
+/**
+ * rpcrdma_compat_enqueue_bc - pass a backward Call to the callback service
+ * @req: the Call
+ *
+ * Context: takes bc_pa_lock of the transport.
+ * Return: true if the service owns @req now. Then @req holds a reference to the
+ * transport, which ->bc_free_rqst drops, and is counted in bc_slot_count until
+ * then. False if there is no service or the transport is being destroyed: the
+ * caller still owns @req.
  */
 static inline bool rpcrdma_compat_enqueue_bc(struct rpc_rqst *req)
 {
@@ -88,10 +92,15 @@ static inline bool rpcrdma_compat_enqueue_bc(struct rpc_rqst *req)
 	return taken;
 }
 
-/*
- * Gives back what no thread of the service has begun with. They leave it in the
- * queue when they are told to stop, and the transport's references with it. The
- * caller has one, and knows that the service is still there.
+/**
+ * rpcrdma_compat_take_back_bc - free the backward Calls in the service's queue
+ * @xprt: the transport that they arrived at
+ *
+ * Threads that are told to stop leave Calls in the queue, which hold references
+ * to @xprt.
+ *
+ * Context: the caller holds a reference to @xprt, and prevents that the service
+ * ends meanwhile. Calls ->bc_free_rqst without a lock.
  */
 static inline void rpcrdma_compat_take_back_bc(struct rpc_xprt *xprt)
 {

@@ -8,15 +8,18 @@
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 
 /*
- * Before 6.3 the core asked the transport whether a request came from a
- * privileged port, instead of finding RQ_SECURE set by xpo_recvfrom.
+ * Before 6.3 sunrpc calls xpo_secure_port to set RQ_SECURE if a request came
+ * from a privileged port. Since then xpo_recvfrom sets it.
  */
 static inline void svc_overlay_secure_port(struct svc_rqst *rqstp)
 {
 	set_bit(RQ_SECURE, &rqstp->rq_flags);
 }
 
-/* An operation that every transport has brings along the one it lacks. */
+/*
+ * Add xpo_secure_port to a struct svc_xprt_ops: where the transport initializes
+ * xpo_kill_temp_xprt, it initializes both.
+ */
 #define xpo_kill_temp_xprt						\
 	xpo_secure_port = svc_overlay_secure_port,			\
 	.xpo_kill_temp_xprt

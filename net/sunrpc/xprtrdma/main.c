@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Module init and exit: what starts, in which order, and ends in reverse.
+ * Module init and exit. The order of init: a layer starts after those that it
+ * uses. Exit has the reverse order.
  */
 
 #include <linux/module.h>
@@ -41,11 +42,11 @@ static void __exit rpcrdma_exit(void)
 module_init(rpcrdma_init);
 module_exit(rpcrdma_exit);
 
-/* sunrpc and rdma-core's load lists ask for the transport by these names. */
+/* sunrpc and the load lists of rdma-core request the module by these names. */
 MODULE_ALIAS("rpcrdma6");
 MODULE_ALIAS("svcrdma");
 MODULE_ALIAS("xprtrdma");
-/* DKMS installs beside a module of the kernel's own only what has a version. */
+/* DKMS replaces the module of the kernel only by one that has a version. */
 MODULE_VERSION("0.1");
 MODULE_DESCRIPTION("RPC-over-RDMA transport for NFS client and server");
 MODULE_LICENSE("Dual BSD/GPL");
