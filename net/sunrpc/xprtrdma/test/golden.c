@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages as they are on the wire, written down from the XDR of RFC 8166
- * section 4.1.2 and the illustrations of section 4.7, a word a line. They owe
- * nothing to the encoder and the decoder that are held against them.
+ * Messages as they are on the wire, one word on each line. They were written by
+ * hand from the XDR of RFC 8166 section 4.1.2 and the illustrations of section
+ * 4.7, and not made by the encoder that they test.
  *
  * Sections are those of RFC 8166 unless another RFC is named.
  */
@@ -48,7 +48,7 @@ static const u8 golden_inline_reply[] = {
 
 /*
  * Sections 3.4.5, 4.3.1: one data item of 8197 octets in three segments.
- * Its roundup padding is neither in the chunk nor inline.
+ * Its roundup padding is not sent, neither in the chunk nor inline.
  */
 static const u8 golden_read_chunk[] = {
 	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
@@ -90,9 +90,9 @@ static const u8 golden_read_chunk[] = {
 };
 
 /*
- * Sections 3.4.5, 4.3.1: data items of 5 and 9 octets. The second one's chunk
- * includes the padding, in a segment of its own. It belongs 4 + 8 octets
- * behind the first: an opaque length, and 5 rounded up.
+ * Sections 3.4.5, 4.3.1: data items of 5 and 9 octets. The chunk of the second
+ * includes the padding, as a segment of its own. The second position is 4 + 8
+ * octets after the first: 5 rounded up, and the length of the second opaque.
  */
 static const u8 golden_two_read_chunks[] = {
 	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
@@ -356,7 +356,7 @@ static const u8 golden_long_reply[] = {
 	0x33, 0x33, 0x60, 0x00,
 };
 
-/* Section 4.5.1: version 2 is answered with what is supported */
+/* Section 4.5.1: the answer to version 2 says which versions are supported */
 static const u8 golden_err_vers[] = {
 	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
 	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
@@ -399,7 +399,7 @@ static const u8 golden_msgp[] = {
 	0x00, 0x00, 0x00, 0x00,
 };
 
-/* Section 4.6.2: retired, and shorter than what can be trusted */
+/* Section 4.6.2: retired, and shorter than RPCRDMA_HEADER_MIN */
 static const u8 golden_done[] = {
 	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
 	0x00, 0x00, 0x00, 0x01,	/* rdma_vers */
@@ -407,7 +407,7 @@ static const u8 golden_done[] = {
 	0x00, 0x00, 0x00, 0x03,	/* rdma_proc: RDMA_DONE */
 };
 
-/* RFC 8167: a callback that arrives at a client */
+/* RFC 8167: a backward Call, which a client receives */
 static const u8 golden_backward_call[] = {
 	0x00, 0x00, 0x00, 0x77,	/* rdma_xid */
 	0x00, 0x00, 0x00, 0x01,	/* rdma_vers */
@@ -428,7 +428,7 @@ static const u8 golden_backward_call[] = {
 	0x00, 0x00, 0x00, 0x00,
 };
 
-/* RFC 8167: its Reply, which arrives at the server */
+/* RFC 8167: its Reply, which a server receives */
 static const u8 golden_backward_reply[] = {
 	0x00, 0x00, 0x00, 0x77,	/* rdma_xid */
 	0x00, 0x00, 0x00, 0x01,	/* rdma_vers */

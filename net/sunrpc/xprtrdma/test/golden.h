@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Golden messages: octets that must be understood, and sent, just so.
+ * Golden messages: octets that the decoder must understand and the encoder must
+ * produce.
  */
 #ifndef RPCRDMA_TEST_GOLDEN_H
 #define RPCRDMA_TEST_GOLDEN_H
@@ -29,14 +30,16 @@ enum golden_id {
 };
 
 /**
- * struct golden - a message, and what becomes of it where it arrives
+ * struct golden - a message, and the verdict of the end that receives it
  * @name: for test results and file names
  * @octets: the whole message
- * @len: octets
- * @role: the end at which it arrives
- * @backward: whether that end expects backward messages
- * @verdict: what that end does with it
- * @reason: why
+ * @len: number of octets
+ * @role: what the receiving end is in the forward direction
+ * @backward: whether that end expects messages of the backward direction
+ * @verdict: expected verdict
+ * @reason: expected reason
+ *
+ * Constant, and exists as long as the module.
  */
 struct golden {
 	const char *name;

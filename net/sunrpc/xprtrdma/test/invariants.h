@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What must be true of every message that was found usable, whoever sent it.
- * The KUnit suites and the fuzzer hold the decoder to it.
+ * What is true of every message with the verdict RPCRDMA_USE, whatever the peer
+ * sent. The KUnit suites and the fuzzer check it.
+ *
+ * A function broken_...() returns what is not true, or NULL.
  */
 #ifndef RPCRDMA_TEST_INVARIANTS_H
 #define RPCRDMA_TEST_INVARIANTS_H
 
 #include "../wire/message.h"
 
-/* A segment's length on the wire, which in a Reply says what was written. */
+/*
+ * The length of a segment on the wire, which in a Reply is what was written.
+ * @left: octets of the chunk from this segment on; becomes those after it
+ */
 static inline u32 wire_length(u32 *left, const struct rpcrdma_segment *segment)
 {
 	u32 length = *left < segment->length ? *left : segment->length;
@@ -57,7 +62,7 @@ static inline bool same_chunks(const struct rpcrdma_message *a,
 	       same_chunk(a, &a->reply_chunk, b, &b->reply_chunk);
 }
 
-/* Whether two messages are one and the same on the wire. */
+/* Whether two messages are the same on the wire */
 static inline bool same_message(const struct rpcrdma_message *a,
 				const struct rpcrdma_message *b)
 {
@@ -93,7 +98,7 @@ static inline const char *broken_chunk(const struct rpcrdma_message *msg,
 	return NULL;
 }
 
-/* Put every Read chunk back where it belongs, and see that it can be done. */
+/* Inserts every Read chunk at its position and checks that it fits. */
 static inline const char *broken_reads(const struct rpcrdma_message *msg)
 {
 	const struct rpcrdma_chunk *zero = rpcrdma_position_zero(msg);
@@ -130,7 +135,7 @@ static inline const char *broken_form(const struct rpcrdma_message *msg)
 	if (msg->num_reads > RPCRDMA_MAX_CHUNKS ||
 	    msg->num_writes > RPCRDMA_MAX_CHUNKS ||
 	    msg->num_segments > RPCRDMA_MAX_SEGMENTS)
-		return "more than there is room for";
+		return "more chunks or segments than the limits";
 	for (i = 0; i < msg->num_reads; i++) {
 		if (!msg->read[i].count)
 			return "a Read chunk without segments";
@@ -163,7 +168,10 @@ static inline u32 wire_word(const void *buf, u32 index)
 	return (u32)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
 }
 
-/* The decoder sorts the Read list, so only a sorted one encodes the same. */
+/*
+ * The decoder sorts the Read list. Only a list that was sorted before is
+ * encoded to the same octets.
+ */
 static inline bool reads_are_sorted(const void *buf)
 {
 	u32 index, previous = 0;
@@ -195,14 +203,14 @@ static inline const char *broken_payload(const struct rpcrdma_message *msg,
 }
 
 /**
- * broken_message - hold a usable message against what message.h promises
+ * broken_message - check a usable message for what message.h guarantees
  * @msg: as decoded, with the verdict RPCRDMA_USE
  * @buf: the message as received
  * @len: octets received
- * @copy: as much room as @buf has
- * @again: for decoding what the encoder makes of @msg
+ * @copy: scratch memory of @len octets, for encoding @msg
+ * @again: scratch message, for decoding @copy
  *
- * Return: what is broken, or NULL.
+ * Return: what is not as it should be, or NULL.
  */
 static inline const char *broken_message(const struct rpcrdma_message *msg,
 					 const void *buf, u32 len, void *copy,
@@ -220,7 +228,7 @@ static inline const char *broken_message(const struct rpcrdma_message *msg,
 		return broken;
 
 	if (rpcrdma_wire_header_len(msg) != msg->header_len)
-		return "header length that was read is not what would be sent";
+		return "header length differs from that of encoding it";
 	memcpy(copy, buf, len);
 	ret = rpcrdma_wire_encode(msg, copy, msg->header_len);
 	if (!msg->credits)
@@ -229,11 +237,11 @@ static inline const char *broken_message(const struct rpcrdma_message *msg,
 		return "does not encode";
 	if ((msg->proc == RPCRDMA_ERROR || reads_are_sorted(buf)) &&
 	    memcmp(buf, copy, len))
-		return "encodes to something else";
+		return "encodes to other octets";
 	if (rpcrdma_wire_decode(again, copy, len, RPCRDMA_REQUESTER, true) !=
 	    RPCRDMA_USE)
 		return "what it encodes to cannot be used";
-	return same_message(msg, again) ? NULL : "does not survive encoding";
+	return same_message(msg, again) ? NULL : "decodes to another message";
 }
 
 #endif /* RPCRDMA_TEST_INVARIANTS_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The RDMA-CM private data, and what two ends agree on by it. RFC 8797.
+ * The RDMA-CM private data, and the agreement that follows from it. RFC 8797.
  */
 #include "wire_test.h"
 
@@ -20,7 +20,7 @@ static void expect_golden(struct kunit *test,
 	KUNIT_EXPECT_TRUE(test, params->remote_inv);
 }
 
-/* Decodes @len octets that end where their allocation does. */
+/* Decodes a copy without room after it, so that sanitizers see overruns. */
 static bool receive_private(struct kunit *test, struct rpcrdma_params *params,
 			    const void *octets, u32 len)
 {
@@ -59,16 +59,16 @@ static void test_private_none(struct kunit *test)
 	expect_defaults(test, &params);
 }
 
-/* Other layers put their own data before and behind. */
+/* Other layers add data of their own before and after ours. */
 static void test_private_at_any_offset(struct kunit *test)
 {
 	struct rpcrdma_params params;
-	u32 offset, behind;
+	u32 offset, after;
 	u8 octets[96];
 
 	for (offset = 0; offset <= 64; offset++) {
-		for (behind = 0; behind < 8; behind++) {
-			u32 len = offset + RPCRDMA_PRIVATE_LEN + behind;
+		for (after = 0; after < 8; after++) {
+			u32 len = offset + RPCRDMA_PRIVATE_LEN + after;
 
 			memset(octets, 0xf6, sizeof(octets));
 			memcpy(octets + offset, rpcrdma_golden_private,
@@ -130,7 +130,7 @@ static void test_private_other_identifier(struct kunit *test)
 	}
 }
 
-/* The first that is well formed counts; chance matches are passed over. */
+/* The first one that is complete is used. */
 static void test_private_repeated(struct kunit *test)
 {
 	struct rpcrdma_params params;
@@ -145,7 +145,7 @@ static void test_private_repeated(struct kunit *test)
 						sizeof(octets)));
 	expect_golden(test, &params);
 
-	/* An identifier in front of another one hides nothing. */
+	/* An identifier right before a complete one does not hide it. */
 	memcpy(octets, rpcrdma_golden_private, 4);
 	memcpy(octets + 4, rpcrdma_golden_private, 8);
 	KUNIT_EXPECT_TRUE(test, receive_private(test, &params, octets, 12));
@@ -173,7 +173,7 @@ static void test_private_reserved_flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, octets[5], 1);
 }
 
-/* Code n means n + 1 KiB; send and receive size are not confused. */
+/* Code n means n + 1 KiB. Send and receive size are different fields. */
 static void test_private_sizes(struct kunit *test)
 {
 	struct rpcrdma_params params;
@@ -229,13 +229,13 @@ static void test_agree_thresholds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, agreement.call_threshold, 2048);
 	KUNIT_EXPECT_EQ(test, agreement.reply_threshold, 4096);
 
-	/* A peer that sent nothing */
+	/* The peer sent no private data. */
 	rpcrdma_wire_decode_private(&server, NULL, 0);
 	rpcrdma_wire_agree(&client, &server, &agreement);
 	KUNIT_EXPECT_EQ(test, agreement.call_threshold, 1024);
 	KUNIT_EXPECT_EQ(test, agreement.reply_threshold, 1024);
 
-	/* Own sizes count as the peer sees them. */
+	/* Sizes count as they are encoded, for both ends. */
 	client.send_size = 5000;
 	client.recv_size = 0;
 	server.send_size = U32_MAX;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages as they are built: what a responder returns, what must not be sent,
- * and what there is no room for.
+ * Building messages: the chunks that a responder returns, messages that must
+ * not be sent, and limits.
  */
 #include "wire_test.h"
 
-/* What a responder returns, RFC 8166 sections 3.4.6 and 4.3.2 */
+/* Chunks that a responder returns, RFC 8166 sections 3.4.6 and 4.3.2 */
 
-/* Offers a chunk of 4096 + 512 octets; returns it with two lengths. */
+/* A chunk of 4096 + 512 octets: the Reply has these lengths of its segments. */
 static void expect_returned(struct wire *w, u32 written, u32 first, u32 second)
 {
 	struct rpcrdma_chunk *chunk;
@@ -57,7 +57,7 @@ static void test_returned_too_much(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, chunk->written, 4096);
 }
 
-/* A received Call becomes its Reply: all chunks of the requester, unused. */
+/* The Reply to a received Call has all of its chunks, returned unused. */
 static void test_reply_to_received_call(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -88,7 +88,7 @@ static void test_reply_to_received_call(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, w->msg->segment[i].length, 0);
 }
 
-/* What must not be sent, and what there is no room for */
+/* Messages that must not be sent, and limits */
 
 static void test_unsendable(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Chunk lists as they are received: what is counted, sorted and added up, and
- * what is refused.
+ * Decoding chunk lists: how chunks are counted, sorted and added up, and what
+ * is refused.
  */
 #include "wire_test.h"
 
@@ -78,7 +78,7 @@ static void test_write_list_limits(struct kunit *test)
 	expect_err_chunk(w, RPCRDMA_BAD_SEGMENT_COUNT);
 }
 
-/* Counts that wrap when multiplied by a segment's size, or added up */
+/* Counts that wrap when they are multiplied by a segment's size or added up */
 static void test_huge_segment_counts(struct kunit *test)
 {
 	static const u32 counts[] = {
@@ -105,7 +105,7 @@ static void test_huge_segment_counts(struct kunit *test)
 	}
 }
 
-/* Lists that claim to go on where the message ends */
+/* The message ends within a list. */
 static void test_endless_lists(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -146,7 +146,7 @@ static void test_present_but_empty(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, w->msg->has_reply_chunk);
 }
 
-/* Kilobytes that each message would drag through the cache */
+/* Writing to the arrays would evict kilobytes of cache for each message. */
 static void test_no_chunks_touch_no_arrays(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -198,7 +198,7 @@ static void test_segments_that_wrap(struct kunit *test)
 	expect_usable_call(w);
 }
 
-/* The unreduced Payload stream must be possible, too. */
+/* The length of the unreduced Payload stream must not wrap. */
 static void test_payload_that_wraps(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -214,7 +214,7 @@ static void test_payload_that_wraps(struct kunit *test)
 	expect_err_chunk(w, RPCRDMA_BAD_CHUNK_LENGTH);
 }
 
-/* Chunks in any order, their segments scattered: sorted, in list order */
+/* The decoder groups segments by chunk and sorts chunks by position. */
 static void test_reads_are_grouped(struct kunit *test)
 {
 	const struct rpcrdma_segment *segment;
@@ -286,7 +286,7 @@ static void test_position_alignment(struct kunit *test)
 	}
 }
 
-/* What was checked inline must still be there once chunks are put back. */
+/* No Read chunk may displace the XID and msg_type that were checked inline. */
 static void test_position_head(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -301,7 +301,7 @@ static void test_position_head(struct kunit *test)
 	expect_usable_call(w);
 }
 
-/* The end of the inline part is the last place for a data item. */
+/* The last possible position is the end of the inline part. */
 static void test_position_beyond(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -316,8 +316,8 @@ static void test_position_beyond(struct kunit *test)
 	expect_err_chunk(w, RPCRDMA_BAD_POSITION_BEYOND);
 }
 
-/* A second position counts the first chunk's octets, padding included. */
-static void test_position_behind_a_chunk(struct kunit *test)
+/* A position counts the octets of earlier chunks, with their padding. */
+static void test_position_after_a_chunk(struct kunit *test)
 {
 	struct wire *w = test->priv;
 	u32 length;
@@ -355,7 +355,7 @@ static void test_position_in_long_call(struct kunit *test)
 	expect_err_chunk(w, RPCRDMA_BAD_POSITION_HEAD);
 }
 
-/* What a requester is told was written into its chunks */
+/* A Reply tells the requester what was written to its chunks. */
 static void test_received_lengths(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -387,7 +387,7 @@ static struct kunit_case wire_chunks_cases[] = {
 	KUNIT_CASE(test_position_alignment),
 	KUNIT_CASE(test_position_head),
 	KUNIT_CASE(test_position_beyond),
-	KUNIT_CASE(test_position_behind_a_chunk),
+	KUNIT_CASE(test_position_after_a_chunk),
 	KUNIT_CASE(test_position_in_long_call),
 	KUNIT_CASE(test_received_lengths),
 	{}

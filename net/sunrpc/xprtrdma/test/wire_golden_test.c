@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The golden messages: decoded whole, cut off and with one bit wrong, and
- * encoded from what a requester or a responder builds.
+ * The golden messages: they are decoded as a whole, truncated, and with one bit
+ * flipped. The encoder must produce them from what a requester or a responder
+ * builds.
  */
 #include "wire_test.h"
 
@@ -198,7 +199,7 @@ static void test_golden_decode(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, same_message(w->msg, w->again));
 }
 
-/* In exactly the room that is needed; with any less, nothing is written. */
+/* Needs exactly as much memory as the header has; with less writes nothing. */
 static void test_golden_encode(struct kunit *test)
 {
 	const struct golden *golden = test->param_value;
@@ -222,7 +223,7 @@ static void test_golden_encode(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(buf, golden->octets, len), 0);
 }
 
-/* What is cut off within the header, or within the head of RPC, is no use. */
+/* Unusable: messages that end within the header, or within XID and msg_type */
 static void test_golden_truncated(struct kunit *test)
 {
 	const struct golden *golden = test->param_value;
@@ -251,7 +252,7 @@ static void test_golden_truncated(struct kunit *test)
 	}
 }
 
-/* One bit wrong anywhere: either a message that holds together, or none */
+/* With any one bit flipped, a message is unusable or keeps all invariants. */
 static void flip_all_bits(struct wire *w, const struct golden *golden,
 			  enum rpcrdma_role role, bool backward)
 {

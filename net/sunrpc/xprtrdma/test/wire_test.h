@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the suites of wire/ share: writing a message, right or wrong, and
- * seeing what becomes of it where it arrives. The same suites are built as a
- * user-space program by tools/testing/rpcrdma/wire.
+ * What the suites of wire/ share: functions that write a message, correct or
+ * not, and functions that decode it and check the result. The folder
+ * tools/testing/rpcrdma/wire builds the same suites as a program.
  */
 #ifndef RPCRDMA_TEST_WIRE_TEST_H
 #define RPCRDMA_TEST_WIRE_TEST_H
@@ -16,10 +16,10 @@
 #define CREDITS		32
 #define CALL_LEN	40	/* octets of an RPC Call header with AUTH_NONE */
 
-/* A Read segment is six words with its discriminator; room for too many. */
+/* For two Read segments above the limit; each has six words. */
 #define MAX_WORDS	(6 * (RPCRDMA_MAX_SEGMENTS + 2) + 64)
 
-/* Set up anew for each test; its memory is the test's. */
+/* The words of a message, and its decoded form. KUnit frees it with the test. */
 struct wire {
 	struct kunit *test;
 	struct rpcrdma_message *msg;
@@ -39,14 +39,14 @@ static inline int wire_init(struct kunit *test)
 	w->again = kunit_kzalloc(test, sizeof(*w->again), GFP_KERNEL);
 	if (!w->msg || !w->again)
 		return -ENOMEM;
-	/* No result may depend on what an earlier message left behind. */
+	/* Results must not depend on what an earlier message left here. */
 	memset(w->msg, 0xa5, sizeof(*w->msg));
 	memset(w->again, 0x5a, sizeof(*w->again));
 	test->priv = w;
 	return 0;
 }
 
-/* A copy that ends where its allocation ends, so that overruns are seen. */
+/* A copy without room after it, so that sanitizers see overruns */
 static inline void *exact_copy(struct kunit *test, const void *octets, u32 len)
 {
 	void *copy = kunit_kmalloc(test, len, GFP_KERNEL);
@@ -56,7 +56,7 @@ static inline void *exact_copy(struct kunit *test, const void *octets, u32 len)
 	return copy;
 }
 
-/* Writing messages word by word, right or wrong */
+/* Writing messages word by word */
 
 static inline void put(struct wire *w, u32 word)
 {
@@ -96,7 +96,7 @@ static inline void put_zeros(struct wire *w, u32 count)
 		put(w, 0);
 }
 
-/* In the Write list, or the Reply chunk */
+/* A Write chunk or the Reply chunk */
 static inline void put_chunk(struct wire *w, u32 segments)
 {
 	u32 i;
@@ -114,7 +114,7 @@ static inline void put_rpc(struct wire *w, u32 msg_type, u32 octets)
 	put_zeros(w, octets / 4 - 2);
 }
 
-/* After the Read list: no other chunks, and @octets of Call */
+/* The end of the Read list, no other chunks, and a Call of so many octets */
 static inline void put_rest_of_call(struct wire *w, u32 octets)
 {
 	put_zeros(w, 3);
@@ -158,7 +158,7 @@ static inline void expect_usable_call(struct wire *w)
 	KUNIT_EXPECT_EQ(w->test, w->msg->direction, RPCRDMA_CALL);
 }
 
-/* A broken Call: answered by a responder, of no concern to a requester */
+/* A broken Call: a responder answers it, a requester drops it. */
 static inline void expect_err_chunk(struct wire *w, enum rpcrdma_reason reason)
 {
 	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, false),
@@ -171,7 +171,7 @@ static inline void expect_err_chunk(struct wire *w, enum rpcrdma_reason reason)
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
 }
 
-/* A broken Reply: dropped wherever it arrives */
+/* A broken Reply: both ends drop it. */
 static inline void expect_reply_dropped(struct wire *w,
 					enum rpcrdma_reason reason)
 {
@@ -184,7 +184,7 @@ static inline void expect_reply_dropped(struct wire *w,
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
 }
 
-/* Building messages the way a requester or a responder builds them */
+/* Building messages as a requester or a responder does */
 
 static inline void add(struct rpcrdma_message *msg, struct rpcrdma_chunk *chunk,
 		       u32 handle, u32 length, u64 offset)

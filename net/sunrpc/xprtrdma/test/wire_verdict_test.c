@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What becomes of a message where it arrives: used, dropped, or answered with
- * an error. RFC 8166 sections 4.5 and 4.6, RFC 8167.
+ * The verdict on a received message: use, drop, or answer with an error. RFC
+ * 8166 sections 4.5 and 4.6, RFC 8167.
  */
 #include "wire_test.h"
 
-/* Not even what would be an ERR_VERS is answered without a trusted XID. */
+/* Without a trusted XID a message is not even answered with ERR_VERS. */
 static void test_short_is_dropped(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -22,7 +22,7 @@ static void test_short_is_dropped(struct kunit *test)
 	}
 }
 
-/* No Call leaves in another version, so what has one is no Reply. */
+/* All Calls are sent in version 1, so other versions cannot be Replies. */
 static void test_unknown_version(struct kunit *test)
 {
 	static const u32 versions[] = { 0, 2, 3, 0x01000000, U32_MAX };
@@ -88,7 +88,7 @@ static void test_msgp(struct kunit *test)
 	expect_err_chunk(w, RPCRDMA_BAD_MSGP);
 }
 
-/* Long enough to be trusted, and dropped nevertheless */
+/* Dropped although its XID can be trusted */
 static void test_done(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -103,7 +103,7 @@ static void test_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DONE);
 }
 
-/* An error is a Reply, whatever its version; two peers must not exchange more */
+/* An RDMA_ERROR is a Reply in any version, so peers do not exchange errors. */
 static void test_error_is_never_answered(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -130,7 +130,7 @@ static void test_error_is_never_answered(struct kunit *test)
 	}
 }
 
-/* A requester that tried version 2 learns from ERR_VERS what there is. */
+/* An ERR_VERS of any version tells a requester which versions are supported. */
 static void test_err_vers_is_the_same_in_all_versions(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -152,7 +152,7 @@ static void test_err_vers_is_the_same_in_all_versions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_ERROR);
 }
 
-/* Each end, with and without backward messages, gets each direction. */
+/* Each end, with and without backward messages, receives each direction. */
 static void test_direction(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -179,7 +179,7 @@ static void test_direction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DIRECTION);
 }
 
-/* The direction of a broken message, if it can be told, says who answers. */
+/* Whether a broken message is answered depends on its direction, if known. */
 static void test_direction_of_broken_messages(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -191,7 +191,7 @@ static void test_direction_of_broken_messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
 			RPCRDMA_ANSWER_ERR_CHUNK);
 
-	/* The direction of what has no end cannot be told. */
+	/* The list does not end, so the direction is unknown. */
 	w->words = 10;
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
 			RPCRDMA_DROP);
@@ -236,7 +236,7 @@ static void test_unknown_msg_type(struct kunit *test)
 	expect_err_chunk(w, RPCRDMA_BAD_MSG_TYPE);
 }
 
-/* RDMA_NOMSG needs a chunk to hold the RPC message; most cannot. */
+/* RDMA_NOMSG needs a chunk that holds the RPC message. */
 static void test_nomsg_without_payload(struct kunit *test)
 {
 	struct wire *w = test->priv;
@@ -276,8 +276,8 @@ static void test_nomsg_payload_too_short(struct kunit *test)
 }
 
 /*
- * A Long Reply where no Reply can come in a chunk is a Call without its payload:
- * a server offers none.
+ * A server offers no Reply chunks. So for a server a Long Reply is a Call that
+ * lacks its Position Zero Read chunk.
  */
 static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
 {

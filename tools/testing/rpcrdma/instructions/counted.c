@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * counted COMMAND...: run a command between a mark that begins to count
- * instructions and one that ends it. The exit status is the command's.
+ * counted COMMAND...: run a command, and have plugin.c count the instructions
+ * from its start to its end. The exit status is the command's.
  */
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Marks in a guest's code: nopl MARK(%rax,%rax), which does nothing, with a
- * displacement that no compiler has a use for. The program in the guest runs
- * into them, the plugin knows them by their bytes.
+ * Marks in a guest's code. A mark is the instruction nopl MARK(%rax,%rax),
+ * which does nothing, with a displacement that no compiler uses. counted.c
+ * executes marks; plugin.c recognizes their bytes.
  */
 #ifndef RPCRDMA_MARK_H
 #define RPCRDMA_MARK_H

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A plugin for QEMU's TCG: how many instructions a guest's kernel executes
- * between two marks in user code, for each page of kernel code.
+ * A plugin for QEMU's TCG. It counts the instructions that a guest's kernel
+ * executes between two marks in user code, separately for each page of kernel
+ * code.
  *
  *	qemu-system-x86_64 -smp 1 -plugin FILE,path=OUTPUT
  *
- * TCG translates code in blocks. Each block adds its length to the counter of
- * the page that it begins in, by an instruction in the translated code: so the
- * guest stays quick, and with the one CPU that it must have no count gets lost.
- * A block that an exception ends early counts as a whole.
+ * TCG translates code in blocks. Each translated block adds its number of
+ * instructions to the counter of the page in which it begins. It does so
+ * inline, without a call, which is fast. The addition is not atomic, so the
+ * guest must have one CPU only. If an exception ends a block early, the whole
+ * block counts.
  *
- * At the second mark OUTPUT gets a line "ADDRESS COUNT" for each page.
+ * At the second mark the plugin writes a line "ADDRESS COUNT" for each page to
+ * OUTPUT.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,11 +23,11 @@
 #include "qemu.h"
 
 #define PAGE_SIZE	4096ULL
-#define PAGES		65536		/* far more than any kernel has code in */
+#define PAGES		65536		/* more than the code of any kernel has */
 
-/* Translated code points to the counters: a page stays where it is. */
+/* An entry never moves, because translated code has the addresses of counters. */
 struct page {
-	u64 address;			/* 0: not in use */
+	u64 address;			/* 0: unused entry */
 	u64 count;
 };
 
@@ -106,8 +109,9 @@ static bool is_repeated_string(const struct qemu_plugin_insn *insn)
 }
 
 /*
- * A repeated string instruction goes its first round in the block before and
- * the others in one of its own. For a processor all of it is one instruction.
+ * TCG executes the first round of a repeated string instruction in the block
+ * that has it, and the other rounds in a block that begins with it. A processor
+ * counts one instruction for all rounds, so the second block is not counted.
  */
 static void count(struct qemu_plugin_tb *tb)
 {
@@ -133,7 +137,7 @@ int qemu_plugin_install(u64 id, const void *info, int argc, char **argv)
 {
 	(void)info;
 	if (argc != 1 || strncmp(argv[0], "path=", 5)) {
-		fputs("the plugin that counts instructions wants path=OUTPUT\n", stderr);
+		fputs("the plugin that counts instructions needs path=OUTPUT\n", stderr);
 		return -1;
 	}
 	path = strdup(argv[0] + 5);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The little that plugin.c uses of QEMU's interface for TCG plugins, version 1,
- * which is that of QEMU 7.2: Debian 12 has that QEMU, and no header for it.
+ * The part of QEMU's interface for TCG plugins that plugin.c uses, in version
+ * 1, which QEMU 7.2 has. Debian 12 has that QEMU, but not its header.
  */
 #ifndef RPCRDMA_QEMU_H
 #define RPCRDMA_QEMU_H
@@ -13,17 +13,17 @@ typedef __u8 u8;
 typedef __u32 u32;
 typedef __u64 u64;
 
-/* A block of the guest's code while it is being translated, and an instruction of it */
+/* A block of the guest's code that is being translated, and an instruction in it */
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 
-/* Additions that translated code makes by itself, without a call */
+/* Operations that translated code does inline, without a call */
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 
-/* What a callback does with the registers */
+/* How a callback uses the registers */
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 
-/* Every plugin has these two; the arguments are those of -plugin after the file */
+/* Every plugin defines these two. The arguments are those of -plugin after the file. */
 extern int qemu_plugin_version;
 int qemu_plugin_install(u64 id, const void *info, int argc, char **argv);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Writes the golden messages into a folder, a file each: the corpus that the
- * fuzzer starts from.
+ * corpus FOLDER: write each golden message to a file in FOLDER. The fuzzer
+ * starts from these.
  */
 #include <stdio.h>
 

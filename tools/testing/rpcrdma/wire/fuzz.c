@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * libFuzzer target: any octets, received as a message at either end and as
- * private data. What is found usable must hold together and encode to what it
- * came from.
+ * libFuzzer target: decode the input as a message at both ends, and as private
+ * data. Usable messages must pass broken_message() of invariants.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
-/* No result may depend on what is left from earlier messages. */
+/* Not cleared, because results must not depend on what earlier messages left. */
 static struct rpcrdma_message message, again;
 
 static void check(const char *broken)
@@ -34,7 +33,7 @@ static void receive_message(const void *buf, u32 len, void *copy,
 	if (usable != faultless)
 		check("verdict and reason contradict each other");
 	if ((u32)message.reason >= RPCRDMA_REASON_COUNT)
-		check("no such reason");
+		check("the reason is unknown");
 	if (usable)
 		check(broken_message(&message, buf, len, copy, &again));
 	else if (verdict != RPCRDMA_DROP && message.proc == RPCRDMA_ERROR)
@@ -52,12 +51,12 @@ static void receive_private(const void *buf, size_t len)
 	    same.send_size != params.send_size ||
 	    same.recv_size != params.recv_size ||
 	    same.remote_inv != params.remote_inv)
-		check("private data does not survive encoding");
+		check("private data decodes to something else after encoding");
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	/* The input itself need not be aligned, a receive buffer is. */
+	/* Aligned as a receive buffer is, which the input need not be. */
 	void *buf = malloc(size);
 	void *copy = malloc(size);
 

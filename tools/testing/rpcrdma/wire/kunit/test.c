@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Runs all suites that are linked in. Writes KTAP, suites as nested tests, then
- * one line that counts the results; exits with status 1 if anything failed.
+ * Run all suites that are linked in. Print KTAP with suites as nested tests,
+ * then a line with the numbers of results. Exit with status 1 if a test failed.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include <kunit/test.h>
 
-/* Sizes are exact and memory is not zeroed, so that sanitizers see misuse. */
+/* Exact size and not zeroed, so that sanitizers see misuse */
 void *kunit_kmalloc(struct kunit *test, size_t size, int gfp)
 {
 	struct kunit_memory *memory = malloc(sizeof(*memory));
@@ -80,7 +80,7 @@ void kunit_register(struct kunit_suite *const *suites)
 	}
 }
 
-/* One run of a test case; false if it failed. */
+/* Run a test case once. Returns false if it failed. */
 static bool kunit_run(struct kunit_suite *suite, struct kunit_case *test_case,
 		      const void *param, const char *indent,
 		      unsigned int number, const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * As much of the kernel's KUnit API as the suites of wire/ use, for building
- * the very same files as a program. test.c runs them.
+ * The part of the kernel's KUnit API that the suites of wire/ use. With it the
+ * same files are built as a program. test.c runs them.
  */
 #ifndef RPCRDMA_KUNIT_TEST_H
 #define RPCRDMA_KUNIT_TEST_H
@@ -17,10 +17,10 @@
 #define __printf(fmt, args)	__attribute__((__format__(printf, fmt, args)))
 #define KUNIT_PARAM_DESC_SIZE	128
 
-/* The sizes in KUnit's use of it are those of whole arrays. */
+/* As KUnit uses it: @dst is an array of @size octets. */
 #define strscpy(dst, src, size)	snprintf(dst, size, "%s", src)
 
-/* What a test has allocated, freed when it ends. */
+/* Memory of a test. It is freed when the test ends, if the test did not free it. */
 struct kunit_memory {
 	struct kunit_memory *next;
 	void *data;
@@ -106,7 +106,7 @@ void kunit_skip(struct kunit *test, const char *reason);
 
 void kunit_register(struct kunit_suite *const *suites);
 
-/* Once in a file; before main(), files in the order they are linked in. */
+/* Used once in a file. The suites are registered before main(), in link order. */
 #define kunit_test_suites(...)						\
 	static void __attribute__((__constructor__)) kunit_register_all(void) \
 	{								\
