@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages and patterns, from the words of a script; peer.c says what they are.
+ * Build and compare messages. The words of a script that describe them are
+ * listed in peer.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 #include "peer.h"
 
-/* Where the octets of a message go, and how much room is left there */
+/* The memory for the rest of a message that is being built */
 struct out {
 	u8 *next;
 	size_t room;
@@ -38,10 +39,10 @@ static void put_address(struct out *out, u64 address)
 }
 
 /**
- * parse_u32 - a number in any base that C has
- * @word: its digits
+ * parse_u32 - convert a number
+ * @word: its digits, in C's notation
  *
- * Return: the number; does not return if it is none.
+ * Return: the number. Ends the program if @word is not a number of 32 bits.
  */
 u32 parse_u32(const char *word)
 {
@@ -79,10 +80,10 @@ static void put_string(struct out *out, const char *string)
 }
 
 /**
- * buffer_find - a buffer by its name
+ * buffer_find - find a buffer by its name
  * @name: the name
  *
- * Return: the buffer; does not return if there is none.
+ * Return: the buffer. Ends the program if there is none.
  */
 struct buffer *buffer_find(const char *name)
 {
@@ -170,12 +171,12 @@ static void put_token(struct out *out, const char *word)
 }
 
 /**
- * build_hex - octets of their digits
- * @digits: two for each
- * @to: where to
- * @room: octets there
+ * build_hex - convert hexadecimal digits to octets
+ * @digits: two for each octet
+ * @to: memory for the octets
+ * @room: length of that memory
  *
- * Return: how many.
+ * Return: number of octets. Ends the program if they do not fit.
  */
 size_t build_hex(const char *digits, u8 *to, size_t room)
 {
@@ -186,11 +187,11 @@ size_t build_hex(const char *digits, u8 *to, size_t room)
 }
 
 /**
- * build - make a message
- * @words: as the script has them, up to a NULL
- * @to: room for MESSAGE_MAX octets
+ * build - build a message
+ * @words: its words in the script, up to a NULL
+ * @to: memory for MESSAGE_MAX octets
  *
- * Return: its length.
+ * Return: length of the message. Ends the program if a word is wrong.
  */
 size_t build(char **words, u8 *to)
 {
@@ -201,7 +202,7 @@ size_t build(char **words, u8 *to)
 	return out.next - to;
 }
 
-/* What the opaque at the start takes, be it more than there is */
+/* Octets of the XDR opaque at the start, which may be more than @len */
 static size_t opaque_len(const u8 *data, size_t len)
 {
 	u32 counted;
@@ -214,11 +215,11 @@ static size_t opaque_len(const u8 *data, size_t len)
 
 /**
  * matches - compare octets with a pattern
- * @words: as the script has them, up to a NULL
+ * @words: the words of the pattern in the script, up to a NULL
  * @data: the octets
- * @len: how many
+ * @len: number of octets
  *
- * Return: whether they are as the pattern says, from the first to the last.
+ * Return: true if all octets match.
  */
 bool matches(char **words, const u8 *data, size_t len)
 {
@@ -245,10 +246,10 @@ bool matches(char **words, const u8 *data, size_t len)
 }
 
 /**
- * show - print octets for a person
- * @what: what they are
+ * show - print octets
+ * @what: text to print before them
  * @data: the octets
- * @len: how many
+ * @len: number of octets
  */
 void show(const char *what, const u8 *data, size_t len)
 {

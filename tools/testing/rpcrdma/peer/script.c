@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A script, line by line and word by word; peer.c says what it may contain.
+ * Read a script and run its commands, which peer.c lists.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 static unsigned int line;
 
 /**
- * fail - the script does not come true
- * @format: why
+ * fail - print why a command of the script failed, and exit with status 1
+ * @format: the reason, as for printf()
  */
 noreturn void fail(const char *format, ...)
 {
@@ -59,8 +59,8 @@ static void run_line(const struct command *commands, char *text)
 }
 
 /**
- * run_script - do what standard input says, to its end
- * @commands: what it may say, up to one without a name
+ * run_script - run the script that is standard input
+ * @commands: all commands, up to one without a name
  */
 void run_script(const struct command *commands)
 {
