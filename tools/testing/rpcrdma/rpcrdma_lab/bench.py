@@ -17,15 +17,16 @@ from .instructions import PAGE, CountingGuest
 
 LIMIT = 60                      # seconds for one step in the guest
 
-# Figures change with the load of the machine: many short jobs, so that those that are
-# compared are measured at nearly the same time.
+# The load of the machine changes the figures. So jobs are short and are repeated: figures
+# that are compared are measured at nearly the same time.
 ROUNDS = 3
 JOB_MS = 1200
-# A fixed number of I/Os, where every event is recorded; fewer of the large ones.
+# How many I/Os of each size in KiB a job does while every event is recorded
 TRACED_IOS = {4: 1000, 8: 1000, 64: 1000, 1024: 250}
-# Jobs whose instructions perf samples
+# How long a job takes whose instructions perf samples
 PERF_MS = 2000
-# Jobs whose instructions TCG counts where perf cannot, which is slow.
+# How many I/Os of each size a job does whose instructions TCG counts. That is slow, and
+# is done only where perf cannot count.
 EMULATED_IOS = {4: 1000, 8: 1000, 64: 400, 1024: 100}
 
 
@@ -39,7 +40,7 @@ class Bench:
         self.guest = Guest("um", BUILD / "logs/bench", "ours")
         self.perf_data = self.guest.directory / "perf.data"
         self.perf = perf.works(self.perf_data)
-        # Samples of each job with each module: those of rounds, the others
+        # Samples of each job with each module: one for each round in timed, one in the others
         self.timed: dict[tuple[Job, str], list[Sample]] = collections.defaultdict(list)
         self.counted: dict[tuple[Job, str], list[Sample]] = {}
         self.instructions: dict[tuple[Job, str], list[Sample]] = {}
@@ -152,8 +153,8 @@ class Bench:
                   for title in (f"{figure.title}: inbox", "ours", "ours/inbox")]
         say(f"Medians of {self.rounds} rounds; ours/inbox is the median of the rounds' ratios "
             "(least to most).")
-        say("IOPS: more is better. All other figures, of which the context switches are the "
-            "guest's: less is better.")
+        say("IOPS: more is better. All other figures: less is better. The context switches are "
+            "those of the whole guest.")
         say("Instructions: " + ("of the guest's process, as perf samples them." if self.perf else
                                 "of a guest's kernel, Debian's 6.12, as QEMU's TCG counts them "
                                 "(perf cannot count any on this machine)."))

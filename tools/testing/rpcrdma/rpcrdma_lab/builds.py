@@ -12,7 +12,7 @@ from .steps import check_step
 
 
 def warnings_of(kernel: Kernel) -> list[str]:
-    """Warnings that are no errors, such as those of modpost and objtool."""
+    """Warnings that do not fail the build, such as those of modpost and objtool."""
     module.build(kernel, "ours")
     log = module.build_log(kernel, "ours").read_text()
     return [line for line in log.splitlines() if re.search(r"\bwarning:", line, re.I)]
@@ -44,8 +44,8 @@ def build_in_tree(report: Reporter) -> None:
 
 def overlay_and_build() -> list[str]:
     """
-    Put our transport into a copy of the source of um, made of hard links, and continue
-    um's build there, which compiles only what differs. Returns the warnings of our files.
+    Put our transport into a copy of um's source, and continue um's build in the copy. The
+    copy has hard links, and only what differs is compiled. Returns the warnings of our files.
     """
     kernel = kernels.kernel("um")
     tree = host.CACHE / "intree"

@@ -28,8 +28,8 @@ def locked(name: str, quiet: bool = False) -> Iterator[None]:
 def cached(kind: str, key: str, build: Callable[[Path], None], parent: Path = CACHE) -> Path:
     """
     The directory of a cache entry; build(directory) makes it if it does not exist.
-    An entry is complete or absent. It is kept while a process uses it. After that
-    the entry that replaces it removes it.
+    An entry is complete or absent. Other entries of its kind are removed, unless a
+    process uses them.
     """
     directory = parent / f"{kind}-{key}"
     with locked(kind):

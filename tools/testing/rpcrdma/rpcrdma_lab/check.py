@@ -20,8 +20,8 @@ from .steps import check_step
 # The rpcrdma that is tested unless MODULE= names the other one
 MODULE = "ours"
 
-# Scenarios that run with the kernel's own module as well, which must pass: so the
-# scenarios are correct. The second set runs every day.
+# Scenarios that run with the kernel's own module as well. That they pass shows that the
+# scenarios are correct. Those in INBOX_DAILY run every day, the others with ALL=1.
 INBOX_TOO = {"capture", "copy", "fio", "mount", "tree"}
 INBOX_DAILY = {"mount"}
 
@@ -67,7 +67,7 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
         counts = coverage.jobs(scenarios, everywhere)
         if pattern == "*" and not everywhere:
             # um-gcov has um's kernel: what runs there need not run on um. But its module
-            # is built to count, so some scenarios run with the one for users as well.
+            # is built to count lines, so some scenarios also run with the users' module.
             todo = [job for job in todo if job.scenario.name in INBOX_DAILY
                     or not coverage.counts_for(job, counts)]
         todo = counts + todo
@@ -174,7 +174,7 @@ def check(pattern: str, under_test: str | None, everywhere: bool) -> bool:
 def run_all(parts: Sequence[str], todo: Sequence[Job], run: Run) -> dict[str, float]:
     """Run parts and jobs. Returns the seconds of each group."""
     for name in parts:
-        if name in STOCK_BUILDS:    # warnings are printed only for what is compiled: all of it
+        if name in STOCK_BUILDS:    # compile all files: others would print no warnings
             shutil.rmtree(module.directory_of(STOCK_BUILDS[name]), ignore_errors=True)
     names = [job.guest for job in todo] + [name for part in parts for name in PARTS[part].kernels]
     return tasks.run([*session.guest_tasks(names, run), *(part_task(name, run) for name in parts),

@@ -156,7 +156,7 @@ def total_row(times: Mapping[tuple[str, int], int]) -> str:
 
 
 def in_rows(numbers: Collection[int], among: Iterable[int]) -> str:
-    """Lines as "3-7 12". A range has no line that counts and is not listed."""
+    """Lines as "3-7 12". A range may include lines without code, such as comments."""
     blocks = itertools.groupby(sorted(among), key=lambda number: number in numbers)
     ends = [(block[0], block[-1]) for block in (list(block) for meant, block in blocks if meant)]
     return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)

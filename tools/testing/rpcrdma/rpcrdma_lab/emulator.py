@@ -73,9 +73,10 @@ def require_memory_folder() -> None:
 
 def tcg(kernel: Kernel) -> list[str]:
     """
-    QEMU 7.2's TCG translates code without a lock against a CPU that changes the code.
-    Stock kernels change theirs all the time, so one thread runs both CPUs in turn. The
-    lab's own kernels hardly do, so each CPU has a thread, with which races are found.
+    QEMU's options for TCG. TCG of QEMU 7.2 takes no lock when it translates code that
+    another CPU changes. Stock kernels often change their code, so one thread runs both
+    CPUs in turn. The lab's own kernels hardly ever do. Their CPUs have a thread each,
+    which finds races.
     """
     threads = "single" if kernel.name in kernels.STOCK else "multi"
     return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]

@@ -99,7 +99,7 @@ def parse(lines: Iterable[str]) -> Sample:
 
 
 def difference(little: Sample, much: Sample) -> Sample:
-    """Two samples of a job, one with few I/Os: what remains is the I/O without start and end."""
+    """Subtract a sample of a job with few I/Os, and so the costs of its start and end."""
     return {key: much[key] - little[key] for key in much}
 
 

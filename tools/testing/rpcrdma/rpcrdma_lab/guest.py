@@ -18,7 +18,7 @@ from . import console, emulator, host, kernels, module, peer, root
 from .console import GuestFailure
 from .host import LAB, die_with_parent
 
-# On a quick machine; slower ones get more in proportion.
+# Seconds that a boot may take on a quick machine; slower ones get more in proportion.
 BOOT_SECONDS = {"um": 60, "qemu": 240}
 # What a quick machine takes to boot um, and the most by which a guest counts as slower
 QUICK_BOOT = 0.7
@@ -221,9 +221,10 @@ class Guest:
 
     def measure_pace(self) -> None:
         """
-        Measure how slow the guest is at the moment; limits of time follow that. Its boot
-        says how slow guest and machine are together, starting programs what has changed
-        since. If the machine is idle for a moment, the pace is at least half that of the boot.
+        Measure how slow the guest is at the moment; time limits are scaled by that. The time
+        of its boot shows how slow guest and machine are together. The time that programs
+        take to start shows what has changed since. The pace is at least half of the boot's,
+        because the machine may be idle for a moment only.
         """
         now = self._start_programs()
         boot = self.boot_seconds / QUICK_BOOT

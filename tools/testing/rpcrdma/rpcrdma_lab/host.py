@@ -99,7 +99,7 @@ def attempt(*argv: str | Path, stdin: int | IO[bytes] = subprocess.DEVNULL,
 
 def run(*argv: str | Path, log: Path | None = None, stdin: int | IO[bytes] = subprocess.DEVNULL,
         cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Run a command that must succeed. Returns its output, which an error has the end of."""
+    """Run a command that must succeed. Returns its output; an error message has its end."""
     done = attempt(*argv, stdin=stdin, cwd=cwd, env=env)
     if log:
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ def build_siw(kernel: Kernel) -> Path:
 
 
 class CountingGuest(Guest):
-    """Debian's 6.12 with both modules, siw, and /lab/counted, which counts for one command."""
+    """Debian's 6.12 with both modules, siw, and /lab/counted, which runs a command to count."""
 
     def __init__(self, directory: Path) -> None:
         programs = BUILD / "instructions"

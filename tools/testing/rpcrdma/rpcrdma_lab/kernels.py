@@ -102,7 +102,7 @@ def source() -> Path:
 
 
 def fragment_text(flavour: Flavour) -> str:
-    """The Kconfig options of a flavour, without comments: these change no kernel."""
+    """The Kconfig options of a flavour, without comments, which do not change a kernel."""
     lines = [line for name in flavour.fragments
              for line in (FRAGMENTS / f"{name}.config").read_text().splitlines()]
     return "".join(f"{line}\n" for line in lines if re.match("(# )?CONFIG_", line))
@@ -165,8 +165,8 @@ def make_kernel(tree: Path, out: Path, flavour: Flavour, what: str) -> None:
 def build_own(name: str) -> Kernel:
     """
     A kernel from linux-source. It is built in a folder of the source tree, because
-    kbuild uses relative paths there. So a copy of the tree continues a build instead
-    of starting again, and a new configuration continues the build of the old one.
+    kbuild uses relative paths there. So a build can be continued in a copy of the tree,
+    and also with a new configuration: only what differs is compiled again.
     """
     flavour = FLAVOURS[name]
     tree = source()

@@ -111,7 +111,7 @@ class Test:
                  outcomes: list[Outcome] | None = None) -> None:
         self.report = report
         self.name = name
-        self.outcomes = outcomes            # where this one's is added
+        self.outcomes = outcomes            # the list that its outcome is added to
         self.only_failure = only_failure    # print and count it only if it fails
         self.lines: list[str] = []
         self.steps = self.skipped = self.bad = 0

@@ -176,9 +176,9 @@ class Results:
         return Outcome(name, found["passed"], 0, found["skipped"], found["seconds"])
 
     def keep(self, outcomes: Sequence[Outcome], failed: bool, ran_with: str, counts: str) -> None:
-        """Keep tests that ran together if none of them failed; forget earlier results else."""
+        """Keep results of tests that ran together. If one failed, remove earlier ones of all."""
         with self.lock:
-            if tree()[0] != self.tree:      # so which tree was tested is not known
+            if tree()[0] != self.tree:      # it is not known which tree was tested
                 self.changed = True
                 return
             for outcome in outcomes:

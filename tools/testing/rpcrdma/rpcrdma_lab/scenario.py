@@ -19,8 +19,8 @@ from .results import Times
 GUESS = {"um": 1, "um-debug": 4, kernels.COVERAGE: 1,
          "debian-6.1": 4, "debian-6.12": 4, "smp-debug": 12}
 
-# They wait for long, and run hardly a line that others do not run: um-gcov runs them
-# with ALL=1 only.
+# Scenarios that um-gcov runs with ALL=1 only: they wait for long, and run hardly any line
+# that others do not run.
 LEFT_OUT = {"thresholds", "unload-connecting", "faults-dead-server"}
 
 

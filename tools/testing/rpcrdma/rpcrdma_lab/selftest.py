@@ -81,8 +81,8 @@ NORMAL_LINES = """
 
 def console_lines(test: Test) -> None:
     """
-    Lines on a console are recognised as errors or not. These are only texts, since most
-    of the errors would take long to cause.
+    Lines on a console are recognised as errors or not. The errors are not caused here,
+    because that would take long for most of them.
     """
     for text, bad in ((ERROR_LINES, True), (NORMAL_LINES, False)):
         wrong = [line.strip() for line in text.strip().splitlines()
@@ -119,10 +119,10 @@ def wait_until(condition: Callable[[], object], seconds: float) -> bool:
 
 
 class Runner(NamedTuple):
-    """A run to be killed: what it runs then, a word in that process's command, its own command."""
-    what: str
-    word: bytes
-    argv: list[str]
+    """A run that a test kills while it waits for a certain process."""
+    what: str           # name of that process in the test's output
+    word: bytes         # part of that process's command line
+    argv: list[str]     # command of the run
 
 
 GUEST = Runner("guest", b"lab.share=",

@@ -43,8 +43,8 @@ class Run:
 
     def keep(self, outcomes: Sequence[Outcome], ran_with: str, counts: str = "") -> None:
         """
-        Keep the results of tests that shared a boot, unless one of them failed: which
-        of them leaked memory or killed the guest is not known then.
+        Keep the results of tests that shared a boot, unless one of them failed: then it
+        is not known which of them leaked memory or killed the guest.
         """
         if self.results:
             failed = any(outcome.failed for outcome in outcomes)

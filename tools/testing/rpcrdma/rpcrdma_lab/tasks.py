@@ -29,11 +29,11 @@ MOST_TASKS = 8
 @dataclasses.dataclass(eq=False)
 class Task:
     """One task of a run."""
-    group: str                  # a guest or a part of the check: its time counts there
+    group: str                  # the guest or part of the check that its time is added to
     call: Callable[[], object]
     seconds: float              # what it took the last time, or a guess
     needs: tuple[str, ...] = ()     # groups that must be done first
-    alone: str = ""             # of the tasks with the same word one runs at a time
+    alone: str = ""             # only one task with the same word runs at a time
     start: float = 0.0
 
 
