@@ -83,11 +83,9 @@ void svcrdma_service_returned(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
-	/*
-	 * A full barrier. A waiter that sees the new count finds what came back.
-	 * A waiter that does not see it is found below.
-	 */
+	/* A full barrier. A waiter that sees the new count finds what came back. */
 	atomic_inc_return(&service->resource_seq);
+	/* A waiter that does not see it is found here and below. */
 	if (waitqueue_active(&service->send_wait))
 		wake_up_all(&service->send_wait);
 	request = svcrdma_read_wake(&service->read_admission);
