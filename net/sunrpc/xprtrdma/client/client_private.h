@@ -182,7 +182,7 @@ struct xprt_rdma_unmatched_reply {
  * @closing: the client itself closes the connection
  * @credits: the credits. A Call whose task was killed keeps its credit until the Reply
  *	arrives.
- * @wedged: what xprt_rdma_credits_wedged() said at the last keepalive
+ * @wedged: what xprt_rdma_credits_wedged() said last; ->keepalive only
  * @grow_again: pending for a while after there was no memory for Receives; until it
  *	runs, no more are asked for
  * @max_mr_pages: pages that one registration can cover

@@ -103,10 +103,11 @@ enum rpcrdma_conn_state {
  *	after a post returned -EAGAIN or rpcrdma_work_waits() returned true;
  *	registrations or Sends, after rpcrdma_mr_get() or rpcrdma_send_get() returned
  *	NULL or rpcrdma_send_left() returned false. May run at the same time as the
- *	other callbacks.
- * @keepalive: a client's only. Called from a workqueue at each keepalive period
- *	while the connection is established. May run at the same time as the other
- *	callbacks.
+ *	other callbacks, except ->closed.
+ * @keepalive: a client's only. Called after each keepalive period, on iWARP not
+ *	before the early ones are over, see keepalive.c. First called after
+ *	->established has returned. May run at the same time as ->received, ->writable
+ *	and ->done; the connection may begin to close meanwhile.
  * @closed: the connection has ended, as described above. @status is the first
  *	cause, a negative errno. Called exactly once, and never at the same time as
  *	another callback. The role keeps its reference until rpcrdma_conn_put().
@@ -385,7 +386,8 @@ struct rpcrdma_depths {
  * @timer: pending or running while the connection is established
  * @work: the work of the RDMA Write
  * @wr: the RDMA Write
- * @count: how many of the early periods have begun
+ * @count: how many of the early periods have begun; KEEPALIVE_EARLY_MAX if no more
+ *	will
  * @posted: @work is posted and not yet done
  * @heard: a message has arrived since @timer ran last
  *

@@ -4,7 +4,7 @@
  * names may include this header: those of the layer and its tests.
  *
  * Locks, outermost first. No callback runs under any of them:
- *	conn->setup			a mutex, outside of rdma_cm's locks
+ *	conn->setup, listener->setup	mutexes, outside of rdma_cm's locks
  *	devices_lock (device.c)
  *	device->lock
  *	  conn->post_lock
