@@ -58,7 +58,9 @@ struct svcrdma_request *svcrdma_read_take_waiter(struct svcrdma_read_admission *
  * svcrdma_read_may_start - whether a request may start RDMA Reads now
  * @admission: read admission of the connection
  *
- * Context: any. A caller that acts on the answer holds @admission->start.
+ * Context: any. A caller that starts Reads holds @admission->start until they are
+ * counted. Without it the answer is a hint, enough to wake a request: that one asks
+ * again.
  * Return: true if it may start as many as fit into one chain.
  */
 static inline bool svcrdma_read_may_start(const struct svcrdma_read_admission *admission)
