@@ -7,7 +7,7 @@
  * describes what this transport does.
  */
 #include "client_private.h"
-#include "sysctl.h"
+#include "../sysctl.h"
 
 unsigned int xprt_rdma_slot_table_entries = 128;
 unsigned int xprt_rdma_max_inline_read = 16384;

@@ -4,7 +4,7 @@
  * counters. A connection keeps the settings that it was made with.
  */
 #include "server_private.h"
-#include "sysctl.h"
+#include "../sysctl.h"
 
 /* Also in scenarios/admin.sh, and in admin-guide.rst as a number of Receives */
 #define SVCRDMA_DEFAULT_REQUESTS	64
