@@ -11,8 +11,7 @@
  *
  * rpcrdma_conn_connect() makes a client's connection. A listener makes a server's
  * connection for each connection request. Every state before CLOSING may go to
- * CLOSING: a step failed or timed out, rdma_cm reported an event, a work request
- * failed, the device is removed, or rpcrdma_conn_close() was called. The transition
+ * CLOSING, by rpcrdma_conn_close() or for a cause that design.rst lists. The transition
  * queues the teardown, so the teardown runs once.
  *
  * The teardown disconnects and drains the queue pair, completes all posted work,
