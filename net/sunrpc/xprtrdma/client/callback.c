@@ -182,6 +182,7 @@ void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
  * of the session may agree on less. Mostly callbacks are shorter than what every
  * connection can take.
  *
+ * Context: any.
  * Return: octets of the longest backward Call or Reply.
  */
 size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt)
@@ -193,6 +194,7 @@ size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt)
  * xprt_rdma_backward_slots - the rpc_xprt_ops's bc_num_slots
  * @xprt: the transport
  *
+ * Context: any.
  * Return: slots that NFS may offer the server.
  */
 unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt)

@@ -27,8 +27,8 @@
  * ->received and ->done of one connection never run at the same time. What only
  * they touch needs no lock. This layer's own locks are
  *
- *	client->backward_lock	for backward Calls. The locks of sunrpc's callback
- *				service are taken inside.
+ *	client->backward_lock	for backward Calls. sunrpc's bc_pa_lock is taken
+ *				inside (before 6.7 with sv_cb_lock inside it).
  *	ep->awaiting_lock	for requests that are being retired. reserve_lock and
  *				the locks of conn/ are taken inside.
  */
@@ -161,6 +161,8 @@ struct xprt_rdma_client {
  * @invalidated: the server invalidated @handle with it
  * @handle: the handle
  * @arrived: when it arrived
+ *
+ * Part of a request.
  */
 struct xprt_rdma_unmatched_reply {
 	__be32 xid;
@@ -224,7 +226,10 @@ enum {
 	XPRT_RDMA_INVALIDATING,		/* a task that ends invalidates its registrations */
 };
 
-/* Memory that stays with a slot, so that few RPCs need to allocate any */
+/*
+ * Memory that stays with a slot, so that few RPCs need to allocate any. Part of a
+ * request; the memory is freed with the slot, or when an RPC needs more.
+ */
 struct xprt_rdma_buffer {
 	void *data;
 	size_t size;

@@ -389,6 +389,8 @@ static void xprt_rdma_ep_connect_worker(struct work_struct *work)
 /**
  * xprt_rdma_ep_init - set up a client to connect
  * @client: the new client
+ *
+ * Context: any.
  */
 void xprt_rdma_ep_init(struct xprt_rdma_client *client)
 {
@@ -412,6 +414,8 @@ static unsigned long xprt_rdma_ep_pause(const struct xprt_rdma_client *client)
  *
  * The first attempt is made at once. Each attempt that does not lead to a Reply doubles
  * the time until the next one; while they are refused, up to three seconds.
+ *
+ * Context: XPRT_LOCKED is held; does not sleep.
  */
 void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {

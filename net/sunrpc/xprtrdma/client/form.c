@@ -18,7 +18,7 @@
  * @offset: octets before the data in the first page, less than a page
  * @len: octets of data
  * @max_pages: pages that one segment can cover
- * @bounced: a piece shorter than a page needs a segment of its own
+ * @bounced: a range shorter than a page needs a segment of its own
  *
  * Context: any.
  * Return: the number of segments.

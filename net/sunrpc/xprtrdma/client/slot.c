@@ -76,6 +76,8 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 /**
  * xprt_rdma_slots_destroy - free all slots
  * @client: the client, which has no slot in use and no users
+ *
+ * Context: any.
  */
 void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 {
@@ -95,6 +97,8 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
  * @task: gets a slot, or waits on the backlog until one is free
  *
  * Sets the task's status: 0, -EAGAIN if it waits, or -ENOMEM.
+ *
+ * Context: may sleep; takes reserve_lock.
  */
 void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -132,6 +136,8 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
  * xprt_rdma_slot_free - the rpc_xprt_ops's free_slot
  * @xprt: the transport
  * @rqst: the slot, which the first task on the backlog gets
+ *
+ * Context: does not sleep; takes reserve_lock.
  */
 void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
@@ -230,6 +236,7 @@ static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size, 
  * xprt_rdma_buffers_alloc - the rpc_xprt_ops's buf_alloc
  * @task: the task, whose slot gets rq_buffer and rq_rbuffer
  *
+ * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int xprt_rdma_buffers_alloc(struct rpc_task *task)

@@ -223,9 +223,9 @@ bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
  */
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
 {
-	if (!conn_set_state_locked(conn, RPCRDMA_CONN_CLOSING, status))
-		return;
-	queue_work(rpcrdma_teardown_wq, &conn->teardown_work);
+	lockdep_assert_held(&conn->post_lock);
+	if (conn_set_state_locked(conn, RPCRDMA_CONN_CLOSING, status))
+		queue_work(rpcrdma_teardown_wq, &conn->teardown_work);
 }
 
 /**

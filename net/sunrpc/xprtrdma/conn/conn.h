@@ -11,8 +11,7 @@
  *
  * rpcrdma_conn_connect() makes a client's connection. A listener makes a server's
  * connection for each connection request. Every state before CLOSING may go to
- * CLOSING: a step failed or timed out, rdma_cm reported an event, a work request
- * failed, the device is removed, or rpcrdma_conn_close() was called. The transition
+ * CLOSING, by rpcrdma_conn_close() or for a cause that design.rst lists. The transition
  * queues the teardown, so the teardown runs once.
  *
  * The teardown disconnects and drains the queue pair, completes all posted work,
@@ -111,6 +110,8 @@ enum rpcrdma_conn_state {
  * @closed: the connection has ended, as described above. @status is the first
  *	cause, a negative errno. Called exactly once, and never at the same time as
  *	another callback. The role keeps its reference until rpcrdma_conn_put().
+ *
+ * Constant and part of the module.
  */
 struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
@@ -138,6 +139,8 @@ struct rpcrdma_conn_ops {
  * @swapper: not zero while the connection carries swap: then the layer allocates
  *	from the memory reserves. May be NULL; otherwise valid until ->closed.
  * @timeout_ms: for the connection to become established; not zero
+ *
+ * On the stack of the role; the connection keeps a copy.
  */
 struct rpcrdma_conn_config {
 	const struct rpcrdma_conn_ops *ops;
@@ -347,9 +350,9 @@ struct rpcrdma_device {
  * @unsignalled_wrs: work requests posted after the last signalled one
  * @unsignalled_works: works that these belong to
  *
- * Only signalled completions give space back. At most a third of the queue may
- * follow the last signalled work request. So a chain of up to half the queue
- * finds space in the end.
+ * Part of a connection. Only signalled completions give space back. At most a third of
+ * the queue may follow the last signalled work request. So a chain of up to half the
+ * queue finds space in the end.
  */
 struct rpcrdma_sq {
 	unsigned int size;
@@ -369,6 +372,8 @@ struct rpcrdma_sq {
  * @rq: entries of the receive queue
  * @rw_contexts: rdma_rw contexts
  * @cqes: entries of the completion queue
+ *
+ * Part of a connection.
  */
 struct rpcrdma_depths {
 	unsigned int credits;
@@ -391,8 +396,8 @@ struct rpcrdma_depths {
  * @posted: @work is posted and not yet done
  * @heard: a message has arrived since @timer ran last
  *
- * No lock: @timer and its start write @count; ->done of @work clears @posted; each
- * Receive sets @heard.
+ * Part of a connection. No lock: @timer and its start write @count; ->done of @work
+ * clears @posted; each Receive sets @heard.
  */
 struct rpcrdma_keepalive {
 	struct delayed_work timer;

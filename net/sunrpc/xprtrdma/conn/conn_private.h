@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Functions that the files of this layer share. Only the objects that the Makefile
- * names may include this header: those of the layer and its tests.
+ * names may include this header: those of the layer, and the tests that make a
+ * connection. Any other object is compiled without RPCRDMA_CONN_LAYER and gets the
+ * #error below.
  *
  * Locks, outermost first. No callback runs under any of them:
  *	conn->setup, listener->setup	mutexes, outside of rdma_cm's locks
@@ -20,7 +22,7 @@
 #define RPCRDMA_CONN_PRIVATE_H
 
 #ifndef RPCRDMA_CONN_LAYER
-#error "conn_private.h is for conn/ and its tests; use conn.h"
+#error "conn_private.h is for conn/ and for tests; use conn.h"
 #endif
 
 #include <linux/sched.h>

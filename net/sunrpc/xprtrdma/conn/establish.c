@@ -102,7 +102,6 @@ static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
 {
 	int err;
 
-	lockdep_assert_held(&conn->setup);
 	err = rpcrdma_device_attach(conn);
 	if (err)
 		return err;

@@ -219,10 +219,10 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 }
 
 /*
- * How many of @len octets may follow what the registration has. Without SG_GAPS, pieces
- * must meet at page boundaries. A piece that is bounced and is not a whole page moves to
+ * How many of @len octets may follow what the registration has. Without SG_GAPS, ranges
+ * must meet at page boundaries. A range that is bounced and is not a whole page moves to
  * another place in another page. So on such a connection a registration has either
- * whole pages or one piece.
+ * whole pages or one range.
  */
 static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
 			       unsigned int len)
@@ -253,8 +253,8 @@ static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
  * @offset: octets into the first page, less than a page
  * @len: octets, in as many of @pages as they take
  *
- * Without SG_GAPS only the first piece may begin within a page, and only the last may
- * end within one. If memory is bounced, a piece that does either must be the only one.
+ * Without SG_GAPS only the first range may begin within a page, and only the last may
+ * end within one. If memory is bounced, a range that does either must be the only one.
  *
  * Context: any.
  * Return: how many octets were appended. If less than @len, the registration takes no
@@ -302,8 +302,8 @@ static void mr_fill_wr(struct rpcrdma_mr *mr)
 
 /*
  * The registration could not cover all of the memory, although all limits of the device
- * were kept. So pieces were bounced, and do not meet at page boundaries any more. From
- * now on, pieces that are not whole pages are registered apart. If they were already,
+ * were kept. So ranges were bounced, and do not meet at page boundaries any more. From
+ * now on, ranges that are not whole pages are registered apart. If they were already,
  * the memory cannot be registered.
  */
 static int mr_not_whole(struct rpcrdma_mr *mr)

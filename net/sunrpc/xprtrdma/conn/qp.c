@@ -162,6 +162,7 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 
+	lockdep_assert_held(&conn->setup);
 	conn->port = conn->cm_id->port_num;
 	conn->send_sges = min(conn->config.send_pages, device->max_send_sge - 1);
 	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr,

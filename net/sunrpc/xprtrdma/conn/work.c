@@ -2,7 +2,7 @@
 /*
  * The send queue: works, which are chains of work requests posted with one doorbell.
  *
- * Posted works stand in a FIFO. A signalled completion proves that everything posted
+ * Posted works are in a FIFO. A signalled completion proves that everything posted
  * before it is done. It removes its own work and the unsignalled works before it. Most
  * works are not signalled and cost neither an interrupt nor a completion.
  */

@@ -14,7 +14,10 @@
 #define SVCRDMA_DENIED_TIMES	2
 #define SVCRDMA_DENIED_LIFE	(60 * HZ)
 
-/* A Call, by its XID and the address of its requester. The port may change. */
+/*
+ * A Call, by its XID and the address of its requester. The port may change. Entry of a
+ * static table, where it is overwritten in turn.
+ */
 struct svcrdma_denied {
 	struct sockaddr_storage peer;
 	__be32 xid;

@@ -230,7 +230,7 @@ bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args a
 	return msg->stream_len <= limits->len && DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
 }
 
-/* The arguments of svcrdma_args_walk() or svcrdma_reply_walk() */
+/* The arguments of svcrdma_args_walk() or svcrdma_reply_walk(), on their stack */
 struct svcrdma_walk {
 	const struct rpcrdma_message *msg;
 	svcrdma_visit_fn visit;

@@ -34,6 +34,9 @@ enum svcrdma_piece_kind {
  * @octets: length in octets, at least one
  * @segment: memory of the requester; SVCRDMA_PIECE_CHUNK only
  * @skip: offset in octets into @segment, or into the inline part of the message
+ *
+ * On the stack of a walk, for one call of a svcrdma_visit_fn. @segment belongs to the
+ * message.
  */
 struct svcrdma_piece {
 	enum svcrdma_piece_kind kind;
@@ -51,6 +54,8 @@ typedef int (*svcrdma_visit_fn)(void *data, const struct svcrdma_piece *piece);
  * @reads: RDMA Reads that may be outstanding; zero if there can be none
  * @len: longest RPC message in octets
  * @pages: most pages for arguments that do not stay where they were received
+ *
+ * On the stack of the caller.
  */
 struct svcrdma_pull_limits {
 	unsigned int reads;
@@ -76,6 +81,8 @@ bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle);
  * @offset: offset in octets into rq_res
  * @length: length in octets, without padding
  * @chunk: the Write chunk that takes it, or NULL
+ *
+ * Part of a struct svcrdma_results. @chunk belongs to the message.
  */
 struct svcrdma_result {
 	u32 offset;
@@ -87,6 +94,8 @@ struct svcrdma_result {
  * struct svcrdma_results - the data items of one Reply
  * @count: elements of @result in use
  * @result: the data items, by ascending offset
+ *
+ * Part of a request; nfsd adds to it while it encodes the Reply.
  */
 struct svcrdma_results {
 	unsigned int count;
@@ -100,6 +109,8 @@ struct svcrdma_results {
  * struct svcrdma_part - consecutive octets of rq_res
  * @at: offset in octets
  * @len: length in octets
+ *
+ * Part of a struct svcrdma_reply_form.
  */
 struct svcrdma_part {
 	u32 at;
@@ -112,6 +123,8 @@ struct svcrdma_part {
  * @part: what does not go to Write chunks
  * @len: octets in all parts
  * @written: octets that go to Write chunks and the Reply chunk
+ *
+ * Part of a struct svcrdma_reply.
  */
 struct svcrdma_reply_form {
 	unsigned int num_parts;

@@ -42,6 +42,7 @@ static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
  * @request: a Call that needs pages
  * @rqstp: the svc_rqst of the thread, whose pages it would take
  *
+ * Context: any.
  * Return: true if the Call has to be answered with ERR_CHUNK.
  */
 bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp)
@@ -114,7 +115,7 @@ static void svcrdma_pull_copy_to_pages(struct page **pages, u32 at,
 	}
 }
 
-/* A Call whose RDMA Reads are done, and the pages for its arguments */
+/* A Call whose RDMA Reads are done, and the pages for its arguments; on the stack */
 struct svcrdma_pull_dest {
 	struct svcrdma_request *request;
 	struct page **pages;
@@ -282,6 +283,7 @@ void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
  * svcrdma_pull_all_read - whether a Call is read to its end
  * @request: a Call whose last chain of RDMA Reads is done
  *
+ * Context: any.
  * Return: true if no RDMA Reads are left to post.
  */
 bool svcrdma_pull_all_read(const struct svcrdma_request *request)
@@ -343,6 +345,7 @@ static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
  * @request: a Call that is read to its end
  * @rqstp: the svc_rqst of the thread, which gets the pages
  *
+ * Context: a thread of the RPC server.
  * Return: false if the RPC message does not match the transport header. Then the
  * Call is answered with ERR_CHUNK (RFC 8166 section 4.5.2).
  */
@@ -360,6 +363,8 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
  * svcrdma_pull_inline - give the thread the arguments of a Call that is all inline
  * @request: a Call whose arguments are copied to pages
  * @rqstp: the svc_rqst of the thread, whose pages it uses
+ *
+ * Context: a thread of the RPC server.
  */
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {

@@ -255,6 +255,8 @@ void svcrdma_request_resume(struct svcrdma_request *request)
  * @resume: a request to resume; if NULL:
  * @recv: a message, or NULL if there is nothing to do
  * @idle: a request for @recv, or NULL if one has to be allocated
+ *
+ * On the stack of svcrdma_recvfrom().
  */
 struct svcrdma_next {
 	struct svcrdma_request *resume;

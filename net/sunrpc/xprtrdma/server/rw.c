@@ -154,7 +154,7 @@ int svcrdma_rw_chain_post(struct svcrdma_request *request)
 				       last, true);
 }
 
-/* @len octets in @pages, from @offset in the first page on */
+/* @len octets in @pages, from @offset in the first page on; on the stack */
 struct svcrdma_row {
 	struct page **pages;
 	struct page *page;	/* @pages points here if there is only one */
@@ -213,7 +213,7 @@ static unsigned int svcrdma_rw_max_sg(const struct rpcrdma_conn *conn,
  * are neighbours share an element, because each element costs time. The length of
  * an element is limited because it has to be mapped. For Reads each page has its
  * own element: the core may need registrations, and takes the number of elements
- * for the number of pages.
+ * for the number of pages. On the stack of svcrdma_rw_fill_sgl().
  */
 struct svcrdma_fill {
 	struct scatterlist *sg;		/* the first free element */

@@ -292,7 +292,7 @@ static void test_each_host_has_a_share(struct kunit *test)
 }
 
 /* Two hosts with as many requests as they can have leave a place for a third. */
-static void test_two_hosts_bar_nobody(struct kunit *test)
+static void test_two_hosts_leave_a_place(struct kunit *test)
 {
 	struct rpcrdma_conn **conns = kunit_kcalloc(test, 2 * WAIT_SHARE,
 						    sizeof(*conns), GFP_KERNEL);
@@ -329,7 +329,7 @@ static void test_many_may_wait(struct kunit *test)
 }
 
 /* Connections that cannot end, because a thread has entered each, use up no other limit. */
-static void test_those_that_end_bar_nobody(struct kunit *test)
+static void test_ending_uses_no_other_limit(struct kunit *test)
 {
 	const unsigned int count = HOST_SHARE + 1;
 	struct rpcrdma_conn **conns = kunit_kcalloc(test, count, sizeof(*conns),
@@ -452,9 +452,9 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_closes_once),
 	KUNIT_CASE(test_device_does_not_stop),
 	KUNIT_CASE(test_each_host_has_a_share),
-	KUNIT_CASE(test_two_hosts_bar_nobody),
+	KUNIT_CASE(test_two_hosts_leave_a_place),
 	KUNIT_CASE(test_many_may_wait),
-	KUNIT_CASE(test_those_that_end_bar_nobody),
+	KUNIT_CASE(test_ending_uses_no_other_limit),
 	KUNIT_CASE(test_depths),
 	KUNIT_CASE(test_depths_keep_credits),
 	KUNIT_CASE(test_receives_grow),

@@ -34,7 +34,7 @@ static unsigned int send_all(struct xprt_rdma_credits *credits)
 	return sent;
 }
 
-static void receive(struct xprt_rdma_credits *credits, u32 granted)
+static void receive_reply(struct xprt_rdma_credits *credits, u32 granted)
 {
 	xprt_rdma_credits_grant(credits, granted);
 	xprt_rdma_credits_give(credits);
@@ -45,7 +45,7 @@ static void test_credits_before_first_reply(struct kunit *test)
 	struct xprt_rdma_credits credits = start();
 
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
-	receive(&credits, 8);
+	receive_reply(&credits, 8);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 8);
 }
 
@@ -53,7 +53,7 @@ static void test_credits_no_more_than_requested(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
-	receive(&credits, U32_MAX);
+	receive_reply(&credits, U32_MAX);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
 }
 
@@ -61,7 +61,7 @@ static void test_credits_zero(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
-	receive(&credits, 0);
+	receive_reply(&credits, 0);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
@@ -69,15 +69,15 @@ static void test_credits_fall_and_rise(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
-	receive(&credits, 4);
+	receive_reply(&credits, 4);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
-	receive(&credits, 2);
+	receive_reply(&credits, 2);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 0);
-	receive(&credits, 2);
+	receive_reply(&credits, 2);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 0);
-	receive(&credits, 2);
+	receive_reply(&credits, 2);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
-	receive(&credits, 5);
+	receive_reply(&credits, 5);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 }
 
@@ -86,10 +86,10 @@ static void test_credits_killed_task(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
-	receive(&credits, 3);
+	receive_reply(&credits, 3);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 3);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_left(&credits, REQUESTED));
-	receive(&credits, 3);
+	receive_reply(&credits, 3);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
@@ -98,7 +98,7 @@ static void test_credits_wedged(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
-	receive(&credits, 3);
+	receive_reply(&credits, 3);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 	send_all(&credits);
 	xprt_rdma_credits_orphan(&credits);
@@ -108,7 +108,7 @@ static void test_credits_wedged(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 
 	xprt_rdma_credits_conclude(&credits);
-	receive(&credits, 3);
+	receive_reply(&credits, 3);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
@@ -118,7 +118,7 @@ static void test_credits_short_of_receives(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start_with(2);
 
-	receive(&credits, 8);
+	receive_reply(&credits, 8);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
 	xprt_rdma_credits_orphan(&credits);
 	xprt_rdma_credits_orphan(&credits);
@@ -126,7 +126,7 @@ static void test_credits_short_of_receives(struct kunit *test)
 }
 
 /* The Reply may arrive just before the Call is orphaned. */
-static void test_credits_settled_early(struct kunit *test)
+static void test_credits_concluded_early(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
@@ -142,7 +142,7 @@ static void test_credits_unasked_replies(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 100; i++)
-		receive(&credits, 2);
+		receive_reply(&credits, 2);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
 }
 
@@ -219,7 +219,7 @@ static void test_credits_discarded(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, msg);
 	for (i = 0; i < ARRAY_SIZE(word); i++)
 		word[i] = cpu_to_be32(row->word[i]);
-	receive(&credits, 4);
+	receive_reply(&credits, 4);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 
 	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
@@ -237,18 +237,18 @@ static void test_credits_recover(struct kunit *test)
 	struct xprt_rdma_credits credits = start();
 	unsigned int i;
 
-	receive(&credits, 4);
+	receive_reply(&credits, 4);
 	for (i = 0; i < 100; i++) {
 		send_all(&credits);
 		xprt_rdma_credits_give(&credits);
 	}
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 	for (i = 0; i < 4; i++)
-		receive(&credits, 4);
+		receive_reply(&credits, 4);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 }
 
-static void test_credits_news(struct kunit *test)
+static void test_credits_grant_changes(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
@@ -270,13 +270,13 @@ static bool grow(struct xprt_rdma_credits *credits)
 	return true;
 }
 
-/* Whatever the server grants, there is a Receive for each Reply that it owes. */
+/* Whatever the server grants, there is a Receive for each Reply to come. */
 static void test_credits_have_receives(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start_with(4);
 
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
-	receive(&credits, REQUESTED);
+	receive_reply(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 4);
 	/* A fifth slot: its Call makes more Receives, even if none of the four is answered. */
@@ -285,7 +285,7 @@ static void test_credits_have_receives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 8);
 	/* Without memory for more Receives the limit stays. */
-	receive(&credits, REQUESTED);
+	receive_reply(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
 
@@ -296,23 +296,23 @@ static void test_receives_follow_credits(struct kunit *test)
 	unsigned int steps = 0;
 
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
-	receive(&credits, 3);
+	receive_reply(&credits, 3);
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
-	receive(&credits, 5);
+	receive_reply(&credits, 5);
 	KUNIT_EXPECT_TRUE(test, grow(&credits));
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), 5);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_slots(&credits), 5);
-	receive(&credits, U32_MAX);
+	receive_reply(&credits, U32_MAX);
 	while (grow(&credits))
 		steps++;
 	KUNIT_EXPECT_EQ(test, steps, 3);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
 	/* No Receive is taken back: a Reply may still use it. */
-	receive(&credits, 1);
+	receive_reply(&credits, 1);
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
-	receive(&credits, REQUESTED);
+	receive_reply(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_limit(&credits), REQUESTED);
 }
 
@@ -331,7 +331,7 @@ static void test_credits_overdue(struct kunit *test)
 							  false));
 
 	/* A server that answers may be slow, until the major time-out. */
-	receive(&credits, 3);
+	receive_reply(&credits, 3);
 	send_all(&credits);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_overdue(&credits, 60, 60,
 							   false));
@@ -353,11 +353,11 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(test_credits_wedged),
 	KUNIT_CASE(test_credits_overdue),
 	KUNIT_CASE(test_credits_short_of_receives),
-	KUNIT_CASE(test_credits_settled_early),
+	KUNIT_CASE(test_credits_concluded_early),
 	KUNIT_CASE(test_credits_unasked_replies),
 	KUNIT_CASE_PARAM(test_credits_discarded, discard_gen_params),
 	KUNIT_CASE(test_credits_recover),
-	KUNIT_CASE(test_credits_news),
+	KUNIT_CASE(test_credits_grant_changes),
 	KUNIT_CASE(test_credits_have_receives),
 	KUNIT_CASE(test_receives_follow_credits),
 	{}

@@ -69,7 +69,7 @@ static void test_drops_keep_the_connection(struct kunit *test)
 }
 
 /* Another connection may begin with another Call. */
-static void test_drops_and_nothing_else(struct kunit *test)
+static void test_drops_without_replies(struct kunit *test)
 {
 	struct svcrdma_drops drops = begin();
 
@@ -92,7 +92,7 @@ static struct kunit_case drops_cases[] = {
 	KUNIT_CASE(test_drops_back_off),
 	KUNIT_CASE(test_drops_wait_together),
 	KUNIT_CASE(test_drops_keep_the_connection),
-	KUNIT_CASE(test_drops_and_nothing_else),
+	KUNIT_CASE(test_drops_without_replies),
 	KUNIT_CASE(test_drops_lose_a_call),
 	{}
 };

@@ -50,7 +50,7 @@ static void test_grant_rises_when_used_up(struct kunit *test)
 				    100 * SVCRDMA_GRANT_WINDOW), 2 * FIRST);
 }
 
-static void test_grant_stays_for_one_by_one(struct kunit *test)
+static void test_grant_stays_one_by_one(struct kunit *test)
 {
 	struct svcrdma_grant grant = granted(FIRST);
 
@@ -62,7 +62,7 @@ static void test_grant_stays_for_one_by_one(struct kunit *test)
 			FIRST);
 }
 
-static void test_grant_stays_for_the_slow(struct kunit *test)
+static void test_grant_stays_if_slow(struct kunit *test)
 {
 	struct svcrdma_grant grant = granted(FIRST);
 	unsigned int i;
@@ -70,10 +70,10 @@ static void test_grant_stays_for_the_slow(struct kunit *test)
 	for (i = 1; i < 1000; i++)
 		KUNIT_EXPECT_EQ(test, calls(&grant, 1, FIRST - 1,
 					    i * SVCRDMA_GRANT_WINDOW), FIRST);
-	/* Calls of long ago do not count. */
+	/* Earlier Calls do not count. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
 				    i * SVCRDMA_GRANT_WINDOW), FIRST);
-	/* Calls of now do. */
+	/* Calls within the window do. */
 	KUNIT_EXPECT_EQ(test, calls(&grant, FIRST, 2,
 				    i * SVCRDMA_GRANT_WINDOW + 1), 2 * FIRST);
 }
@@ -103,8 +103,8 @@ static void test_grant_never_falls(struct kunit *test)
 static struct kunit_case grant_cases[] = {
 	KUNIT_CASE(test_grant_rises_when_used),
 	KUNIT_CASE(test_grant_rises_when_used_up),
-	KUNIT_CASE(test_grant_stays_for_one_by_one),
-	KUNIT_CASE(test_grant_stays_for_the_slow),
+	KUNIT_CASE(test_grant_stays_one_by_one),
+	KUNIT_CASE(test_grant_stays_if_slow),
 	KUNIT_CASE(test_grant_without_memory),
 	KUNIT_CASE(test_grant_never_falls),
 	{}

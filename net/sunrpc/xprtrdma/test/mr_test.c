@@ -157,12 +157,12 @@ static void need_virt_dma(struct kunit *test)
 		kunit_skip(test, "a device without a bus cannot map memory");
 }
 
-struct row {
+struct mr_row {
 	unsigned int offset;
 	unsigned int len;
 };
 
-static const struct row rows[] = {
+static const struct mr_row mr_rows[] = {
 	{ 0, 1 },
 	{ 100, 50 },
 	{ 0, PAGE_SIZE },
@@ -178,16 +178,16 @@ static const struct row rows[] = {
 };
 
 /* Memory takes as many registrations as xprt_rdma_form_segments() reserves. */
-static void test_mr_rows(struct kunit *test)
+static void test_mr_segments(struct kunit *test)
 {
 	struct pool *pool;
 	unsigned int i;
 
 	need_virt_dma(test);
 	pool = pool_make(test);
-	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ(test, offer(pool, rows[i].offset, rows[i].len),
-				segments(pool, rows[i].offset, rows[i].len));
+	for (i = 0; i < ARRAY_SIZE(mr_rows); i++)
+		KUNIT_EXPECT_EQ(test, offer(pool, mr_rows[i].offset, mr_rows[i].len),
+				segments(pool, mr_rows[i].offset, mr_rows[i].len));
 	KUNIT_EXPECT_FALSE(test, pool->conn->bounced);
 	pool_end(pool);
 }
@@ -204,14 +204,14 @@ static void test_mr_bounced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), 1);
 	KUNIT_EXPECT_EQ(test, offer(pool, 100, 3 * PAGE_SIZE), -ENOBUFS);
 	KUNIT_EXPECT_EQ(test, offer(pool, 100, 3 * PAGE_SIZE), 3);
-	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ(test, offer(pool, rows[i].offset, rows[i].len),
-				segments(pool, rows[i].offset, rows[i].len));
+	for (i = 0; i < ARRAY_SIZE(mr_rows); i++)
+		KUNIT_EXPECT_EQ(test, offer(pool, mr_rows[i].offset, mr_rows[i].len),
+				segments(pool, mr_rows[i].offset, mr_rows[i].len));
 	pool_end(pool);
 }
 
 /* What can never be mapped fails at once, with -EIO. */
-static void test_mr_never(struct kunit *test)
+static void test_mr_cannot_be_mapped(struct kunit *test)
 {
 	struct pool *pool;
 
@@ -227,7 +227,7 @@ static void test_mr_never(struct kunit *test)
 }
 
 /* With one RPC at a time, a key comes back only when all keys have been used. */
-static void test_mr_keys_rest(struct kunit *test)
+static void test_mr_oldest_key_first(struct kunit *test)
 {
 	struct rpcrdma_mr *mr;
 	struct pool *pool;
@@ -280,7 +280,7 @@ static void test_mr_key_kept(struct kunit *test)
 }
 
 /* What a mapping leaves in the first entry, here an address, does not reach the next one. */
-static void test_mr_left_behind(struct kunit *test)
+static void test_mr_first_entry_is_clear(struct kunit *test)
 {
 	struct pool *pool = pool_make(test);
 	struct rpcrdma_mr *mr;
@@ -298,12 +298,12 @@ static void test_mr_left_behind(struct kunit *test)
 }
 
 static struct kunit_case mr_cases[] = {
-	KUNIT_CASE(test_mr_rows),
+	KUNIT_CASE(test_mr_segments),
 	KUNIT_CASE(test_mr_bounced),
-	KUNIT_CASE(test_mr_never),
-	KUNIT_CASE(test_mr_keys_rest),
+	KUNIT_CASE(test_mr_cannot_be_mapped),
+	KUNIT_CASE(test_mr_oldest_key_first),
 	KUNIT_CASE(test_mr_key_kept),
-	KUNIT_CASE(test_mr_left_behind),
+	KUNIT_CASE(test_mr_first_entry_is_clear),
 	{}
 };
 

@@ -142,7 +142,7 @@ static int note_origin(void *data, const struct svcrdma_piece *piece)
 }
 
 /* A walk that starts at any octet visits the same octets as a whole walk. */
-static void test_pull_goes_on(struct kunit *test)
+static void test_pull_continues(struct kunit *test)
 {
 	static const struct chunk_row read[CHUNKS] = {
 		READ_AT(0, 60, 0, 40, 8), READ_AT(80, 9), READ_AT(120, 4, 3),
@@ -426,7 +426,7 @@ static void test_cut_credential(struct kunit *test)
 
 static struct kunit_case pull_cases[] = {
 	KUNIT_CASE_PARAM(test_pull, pull_gen_params),
-	KUNIT_CASE(test_pull_goes_on),
+	KUNIT_CASE(test_pull_continues),
 	KUNIT_CASE(test_pull_is_complete),
 	KUNIT_CASE(test_pull_stops),
 	KUNIT_CASE(test_pull_limits),

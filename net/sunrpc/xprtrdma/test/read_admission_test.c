@@ -115,7 +115,10 @@ static void test_read_wait_misses_no_wake(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&reads->admission.waiters));
 }
 
-/* The same, but another request waits already, and is woken first. */
+/*
+ * The last Reads end before a request waits, and another request waits already: that one
+ * is woken first.
+ */
 static void test_read_wait_keeps_order(struct kunit *test)
 {
 	struct reads *reads = test->priv;

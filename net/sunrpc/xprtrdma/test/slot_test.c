@@ -9,7 +9,7 @@
 #define REQUESTS	4
 
 /* A client, its connection, an earlier one, and requests on the wire */
-struct wire {
+struct slot_fixture {
 	struct xprt_rdma_client *client;
 	struct xprt_rdma_endpoint *ep;
 	struct xprt_rdma_endpoint *earlier;
@@ -26,7 +26,7 @@ static struct xprt_rdma_endpoint *new_ep(struct kunit *test)
 	return ep;
 }
 
-static void start(struct kunit *test, struct wire *wire)
+static void slots_start(struct kunit *test, struct slot_fixture *wire)
 {
 	struct xprt_rdma_request *request;
 	ktime_t sent = ktime_get();
@@ -51,8 +51,8 @@ static void start(struct kunit *test, struct wire *wire)
 }
 
 /* A Reply arrives @later nanoseconds after the Calls were sent. */
-static void note(struct wire *wire, struct xprt_rdma_endpoint *ep, u32 xid,
-		 s64 later)
+static void note_reply(struct slot_fixture *wire, struct xprt_rdma_endpoint *ep,
+		       u32 xid, s64 later)
 {
 	const struct xprt_rdma_unmatched_reply unmatched = {
 		.xid = cpu_to_be32(xid),
@@ -65,7 +65,7 @@ static void note(struct wire *wire, struct xprt_rdma_endpoint *ep, u32 xid,
 }
 
 /* Whether the task of a request waits for the Reply when it is retired */
-static bool is_awaited(struct wire *wire, unsigned int i)
+static bool is_awaited(struct slot_fixture *wire, unsigned int i)
 {
 	struct xprt_rdma_request *request = wire->request[i];
 
@@ -79,44 +79,44 @@ static bool is_awaited(struct wire *wire, unsigned int i)
 /* Several Replies in any order, before their tasks look for them */
 static void test_unmatched_are_all_kept(struct kunit *test)
 {
-	struct wire wire;
+	struct slot_fixture wire;
 	unsigned int i;
 
-	start(test, &wire);
-	note(&wire, wire.ep, 2, 1);
-	note(&wire, wire.ep, 0, 1);
-	note(&wire, wire.ep, 1, 1);
-	note(&wire, wire.ep, 1000, 1);
+	slots_start(test, &wire);
+	note_reply(&wire, wire.ep, 2, 1);
+	note_reply(&wire, wire.ep, 0, 1);
+	note_reply(&wire, wire.ep, 1, 1);
+	note_reply(&wire, wire.ep, 1000, 1);
 	for (i = 0; i < REQUESTS; i++)
 		KUNIT_EXPECT_EQ(test, is_awaited(&wire, i), i == 3);
 }
 
 static void test_unmatched_of_other_connection(struct kunit *test)
 {
-	struct wire wire;
+	struct slot_fixture wire;
 
-	start(test, &wire);
-	note(&wire, wire.earlier, 1, 1);
+	slots_start(test, &wire);
+	note_reply(&wire, wire.earlier, 1, 1);
 	KUNIT_EXPECT_TRUE(test, is_awaited(&wire, 1));
 }
 
 /* A Reply with the same XID that arrived before this Call was sent */
 static void test_unmatched_before_call(struct kunit *test)
 {
-	struct wire wire;
+	struct slot_fixture wire;
 
-	start(test, &wire);
-	note(&wire, wire.ep, 0, -1);
+	slots_start(test, &wire);
+	note_reply(&wire, wire.ep, 0, -1);
 	KUNIT_EXPECT_TRUE(test, is_awaited(&wire, 0));
 }
 
 /* Another RPC has the slot by now. */
 static void test_unmatched_of_earlier_rpc(struct kunit *test)
 {
-	struct wire wire;
+	struct slot_fixture wire;
 
-	start(test, &wire);
-	note(&wire, wire.ep, 1, 1);
+	slots_start(test, &wire);
+	note_reply(&wire, wire.ep, 1, 1);
 	wire.request[1]->rqst.rq_xid = cpu_to_be32(1001);
 	KUNIT_EXPECT_TRUE(test, is_awaited(&wire, 1));
 }

@@ -54,12 +54,12 @@ static void test_sq_signals_in_time(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 1000));
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
-	/* A chain that is too long to be unsignalled */
+	/* A chain that is too long to be posted without a signal */
 	rpcrdma_sq_init(&sq, 99);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 34, false, 1000));
 }
 
-static void test_sq_takes_all_there_is(struct kunit *test)
+static void test_sq_can_be_filled(struct kunit *test)
 {
 	struct rpcrdma_sq sq;
 
@@ -362,7 +362,7 @@ static void test_chains(struct kunit *test)
 }
 
 /* After rpcrdma_work_waits() was true, ->writable is called when no chain waits. */
-static void test_who_waits(struct kunit *test)
+static void test_work_waits(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
 	struct rpcrdma_conn *conn = queue->conn;
@@ -403,7 +403,7 @@ static void run_watchdog(struct rpcrdma_conn *conn)
 }
 
 /* Only a signalled work has to complete within three minutes. */
-static void test_no_completion(struct kunit *test)
+static void test_sq_watchdog(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
 	struct rpcrdma_conn *conn = queue->conn;
@@ -455,12 +455,12 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_signals_when_wanted),
 	KUNIT_CASE(test_sq_signals_every_so_many),
 	KUNIT_CASE(test_sq_signals_in_time),
-	KUNIT_CASE(test_sq_takes_all_there_is),
+	KUNIT_CASE(test_sq_can_be_filled),
 	KUNIT_CASE(test_sq_never_gets_stuck),
 	KUNIT_CASE(test_chains),
-	KUNIT_CASE(test_who_waits),
+	KUNIT_CASE(test_work_waits),
 	KUNIT_CASE(test_sends_left),
-	KUNIT_CASE(test_no_completion),
+	KUNIT_CASE(test_sq_watchdog),
 	KUNIT_CASE(test_denied),
 	{}
 };

@@ -39,7 +39,7 @@ peer_up() {
 
 # peer LINE...: run a script. True if all that it expects happens.
 peer() {
-	printf '%s\n' "patience $(seconds 20)" "$@" | /tmp/peer
+	printf '%s\n' "timeout $(seconds 20)" "$@" | /tmp/peer
 }
 
 # peer_start LINE...: run a script that listens, and then answers until peer_stop.

@@ -52,7 +52,7 @@ struct message *last;
 
 struct settings settings = {
 	.receives = SLOTS,
-	.patience = 10,
+	.timeout = 10,
 };
 
 /* Events and completions */
@@ -163,12 +163,12 @@ bool told_to_stop(void)
  * wait_until - handle events and completions until a condition is true
  * @condition: the condition
  *
- * Return: true; false if the condition is not true within the patience or
+ * Return: true; false if the condition is not true within the time-out or
  * before SIGTERM.
  */
 bool wait_until(bool (*condition)(void))
 {
-	double limit = now() + settings.patience;
+	double limit = now() + settings.timeout;
 
 	poll_all();
 	while (!condition()) {

@@ -9,7 +9,7 @@
  *
  *	private [HEX...]	private data for later connections (none)
  *	receives N		Receives to post on later connections (64)
- *	patience SECONDS	how long each command waits at most (10)
+ *	timeout SECONDS		how long each command waits at most (10)
  *	connect ADDRESS PORT	connect as a requester
  *	listen ADDRESS PORT	receive connection requests
  *	accept			wait for a connection request and accept it
@@ -281,11 +281,11 @@ static bool never(void)
 
 static void pause_for(const char *seconds)
 {
-	double before = settings.patience;
+	double before = settings.timeout;
 
-	settings.patience = strtod(seconds, NULL);
+	settings.timeout = strtod(seconds, NULL);
 	wait_until(never);
-	settings.patience = before;
+	settings.timeout = before;
 }
 
 static void send_messages(const struct rule *rule)
@@ -403,9 +403,9 @@ static void do_receives(char **words)
 		fail("at most %d Receives", SLOTS);
 }
 
-static void do_patience(char **words)
+static void do_timeout(char **words)
 {
-	settings.patience = strtod(words[0], NULL);
+	settings.timeout = strtod(words[0], NULL);
 }
 
 static void do_sleep(char **words)
@@ -416,7 +416,7 @@ static void do_sleep(char **words)
 static const struct command commands[] = {
 	{ "private", 0, do_private },
 	{ "receives", 1, do_receives },
-	{ "patience", 1, do_patience },
+	{ "timeout", 1, do_timeout },
 	{ "connect", 2, do_connect },
 	{ "listen", 2, do_listen },
 	{ "accept", 0, do_accept },
@@ -443,7 +443,7 @@ int main(void)
 	sigprocmask(SIG_BLOCK, &end_signals, NULL);
 	open_channel();
 	run_script(commands);
-	settings.patience = LEFT_SECONDS;
+	settings.timeout = LEFT_SECONDS;
 	if (is_connected())
 		wait_until(has_message);
 	if (first) {

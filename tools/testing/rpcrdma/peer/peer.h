@@ -58,7 +58,7 @@ struct settings {
 	u8 private_data[PRIVATE_MAX];
 	size_t private_len;
 	unsigned int receives;
-	double patience;	/* seconds */
+	double timeout;	/* seconds */
 };
 
 extern struct settings settings;

@@ -74,7 +74,7 @@ NAMES = ("um", "um-debug", "debian-6.1", "debian-6.12", "smp-debug")
 COVERAGE = "um-gcov"
 
 
-def digest(*texts: str) -> str:
+def short_hash(*texts: str) -> str:
     """A short hash, for keys of the cache."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
 
@@ -253,8 +253,8 @@ def version(name: str) -> str:
     if name in STOCK:
         image = stock_packages(name)[0]
         release = image.removeprefix("linux-image-")
-        return f"{packages.package_version(image)}-{digest(release, *STOCK_MODULES)}"
-    return f"{source_version()}-{digest(fragment_text(FLAVOURS[name]))}"
+        return f"{packages.package_version(image)}-{short_hash(release, *STOCK_MODULES)}"
+    return f"{source_version()}-{short_hash(fragment_text(FLAVOURS[name]))}"
 
 
 def missing(name: str) -> bool:

@@ -59,7 +59,7 @@ def root_environment(directory: Path) -> dict[str, str] | None:
 def version() -> str:
     """The key of the root file system in the cache, whether the entry exists or not."""
     versions = [f"{name}={packages.package_version(name)}" for name in ROOT_PACKAGES]
-    return f"12-{kernels.digest(*versions)}"
+    return f"12-{kernels.short_hash(*versions)}"
 
 
 def missing() -> bool:

@@ -147,7 +147,7 @@ statistics() {
 	dmesg --clear
 	need "mount" nfs_mount 3 rdma /mnt
 	counts >/tmp/before
-	check "16 times 64 KiB are written and read" there_and_back
+	check "16 times 64 KiB are written and read" write_and_read
 	counts >/tmp/after
 	check "the log has no line about that" not grep -Ev ' (connected|accepted) on ' <(logged)
 	check "32 Calls were sent, or more" [ "$(more sent)" -ge 32 ]
@@ -162,7 +162,7 @@ statistics() {
 	check "umount" umount /mnt
 }
 
-there_and_back() {
+write_and_read() {
 	dd if=/tmp/data of=/mnt/data bs=64k count=16 oflag=direct conv=notrunc,nocreat status=none &&
 		dd if=/mnt/data of=/tmp/back bs=64k count=16 iflag=direct status=none &&
 		cmp /tmp/data /tmp/back

@@ -44,7 +44,7 @@ ANSWER="send <0 1 32 $RDMA_MSG $NO_CHUNKS $(accepted "<0") $NFS4ERR_MINOR_VERS_M
 # peer_answers_null LINE...: start the peer. It answers the NULL, granting 32 credits, and
 # then executes these lines.
 peer_answers_null() {
-	peer_start "patience $LIMIT" "private $PRIVATE" "listen $SERVER4 $PEER_PORT" accept \
+	peer_start "timeout $LIMIT" "private $PRIVATE" "listen $SERVER4 $PEER_PORT" accept \
 		"expect $(call_of $NULL)" \
 		"send <0 1 32 $RDMA_MSG $NO_CHUNKS $(accepted "<0")" "$@"
 }

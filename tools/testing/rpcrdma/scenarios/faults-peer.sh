@@ -39,7 +39,7 @@ client() {
 	reconnects "the server's module is unloaded and loaded again" order reload
 	reconnects "it is unloaded while it accepts a connection" order reload_accepting
 	check "umount" umount /mnt
-	vanish
+	client_loses_packets
 }
 
 # What the tracepoints print
@@ -58,9 +58,9 @@ reload_accepting() {
 		reload && impair_no_more "$(cable)"
 }
 
-# Client and server lose each other without notice while no process uses the mount. The
-# client must find that by itself.
-vanish() {
+# All packets of the client are lost while no process uses the mount. Only its keepalive
+# can find that.
+client_loses_packets() {
 	local before
 	need "mount again" nfs_mount 3 rdma /mnt
 	before=$(unacknowledged)

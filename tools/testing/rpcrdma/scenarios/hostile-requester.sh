@@ -314,7 +314,7 @@ lost_connections() {
 	closes "a message longer than the Receives" "send $(repeat 5000 0)"
 	closes "Send with Invalidate of an unknown handle" \
 		"send !0xdeadbeef $(null_message $XID)"
-	check "a requester without Receives" peer "patience 60" "receives 0" \
+	check "a requester without Receives" peer "timeout 60" "receives 0" \
 		"connect $SERVER4 $PORT" "send $(null_message $XID)" closed
 	untouched
 }
@@ -411,7 +411,7 @@ stalled() {
 	for n in 1 2 3; do
 		exec {fd}>/tmp/slow.$n
 		fds+=("$fd")
-		printf '%s\n' "patience 60" "private $PRIVATE" "connect $SERVER4 $PORT" \
+		printf '%s\n' "timeout 60" "private $PRIVATE" "connect $SERVER4 $PORT" \
 			"buffer a $length" "${@:4}" >&"$fd"
 	done
 	need "three peers connect" receives $((before + 3))
@@ -421,7 +421,7 @@ stalled() {
 	done
 	need "most of the twelve Calls have arrived" receives $((before + 13))
 	sleep 1
-	check "$what" peer "patience 8" "connect 10.18.0.1 $PORT" \
+	check "$what" peer "timeout 8" "connect 10.18.0.1 $PORT" \
 		"send $(null_message $XID)" "expect $(null_reply $XID)"
 	need "end the delay" tc qdisc del dev lo root
 	# The peers end with their scripts. Some may end with an error.

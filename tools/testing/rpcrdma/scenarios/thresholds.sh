@@ -31,7 +31,7 @@ pair() {
 	check "$who: both ends agree on $octets octets" is \
 		"2 inline=$octets/$octets remote_inv=$client_inv/$server_inv" "$(agreed)"
 	check "$who: the longest Send is near to that and not longer" sends_up_to $octets
-	check "$who: one connection and no error" untroubled
+	check "$who: one connection and no error" no_error_seen
 	check "$who: umount" umount /mnt
 }
 
@@ -66,13 +66,13 @@ use_it() {
 	local octets
 	nfs_mount 3 rdma /mnt || return
 	for octets in 512 3072 12288 49152 262144; do
-		there_and_back $octets || return
+		write_and_read $octets || return
 	done
 	fio_verify --direct=1 --size=2m --bsrange=512-256k --numjobs=2 &&
 		lists_long_directory /mnt/long && link_to /mnt/link "$(printf 'x%.0s' {1..1000})"
 }
 
-there_and_back() {
+write_and_read() {
 	dd if=/tmp/data of=/mnt/data bs="$1" count=1 oflag=direct status=none &&
 		dd if=/mnt/data of=/tmp/back bs="$1" count=1 iflag=direct status=none &&
 		cmp -n "$1" /tmp/data /tmp/back
@@ -94,7 +94,7 @@ sends_up_to() {
 }
 
 # Only events of this connection count: earlier connections may still be closing.
-untroubled() {
+no_error_seen() {
 	is 1 "$(connections_made)" &&
 		awk '{ match($0, /conn=[0-9]+ /); conn = substr($0, RSTART, RLENGTH) }
 		     /rpcrdma_conn_agreed:/ { these[conn] = 1 }
@@ -129,7 +129,7 @@ reconnections() {
 	END
 	rm /tmp/io.on
 	wait $io
-	check "the data of all I/O meanwhile are correct" io_was_well $?
+	check "the data of all I/O meanwhile are correct" io_was_correct $?
 	check "umount" umount /mnt
 }
 
@@ -149,7 +149,7 @@ io() {
 	done
 }
 
-io_was_well() {
+io_was_correct() {
 	[ "$1" = 0 ] || { cat /tmp/io.log; return 1; }
 }
 
