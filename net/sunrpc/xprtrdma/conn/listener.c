@@ -82,7 +82,7 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 	if (listener_is_full(listener, peer))
 		listener_purge(listener);
 	if (listener_is_full(listener, peer)) {
-		pr_warn_ratelimited("%pISc: too many connection requests\n", peer);
+		pr_warn_ratelimited("%pISc: refused: too many connection requests wait\n", peer);
 		return -ECONNREFUSED;
 	}
 	conn = rpcrdma_conn_request(id, event);

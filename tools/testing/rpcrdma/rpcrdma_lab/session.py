@@ -52,7 +52,7 @@ class Run:
 
 
 _boots = collections.Counter[str]()
-_boots_lock = threading.Lock()      # protects it
+_boots_lock = threading.Lock()      # protects _boots
 
 
 def next_boot(name: str) -> Path:
