@@ -441,7 +441,7 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 	if (reply.form.written)
 		svcrdma_count(SVCRDMA_STAT_WRITE);
 	ret = svcrdma_reply_post(&reply, rqstp);
-	/* The core does not send it again. The requester repeats the Call on a new connection. */
+	/* The core does not try again. The requester does so on a new connection. */
 	if (ret)
 		svcrdma_service_close(service);
 	rpcrdma_conn_leave(service->conn);
