@@ -24,11 +24,12 @@ static inline struct shrinker *shrinker_alloc(unsigned int flags,
 	return shrinker;
 }
 
-/* A shrinker that cannot be registered is never called, which does no harm. */
+/* If this fails, the shrinker is never called. The module works without it. */
 static inline void shrinker_register(struct shrinker *shrinker)
 {
 	if (register_shrinker(shrinker, KBUILD_MODNAME))
-		pr_warn("%s: no shrinker\n", KBUILD_MODNAME);
+		pr_warn("%s: no memory for the shrinker; load the module again\n",
+			KBUILD_MODNAME);
 }
 
 static inline void shrinker_free(struct shrinker *shrinker)

@@ -67,7 +67,7 @@ static u32 xprt_rdma_call_kvec_segments(const struct xprt_rdma_endpoint *ep,
 	return xprt_rdma_call_segments(ep, offset_in_page(vec->iov_base), vec->iov_len);
 }
 
-/* At most: neighbours may fit into one segment, as on a device that allows gaps. */
+/* An upper limit: on a device that allows gaps, neighbours may fit into one segment. */
 static u32 xprt_rdma_call_whole_segments(const struct xprt_rdma_endpoint *ep,
 					 const struct xdr_buf *buf)
 {

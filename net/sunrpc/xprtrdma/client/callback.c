@@ -276,8 +276,8 @@ static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
 
 /*
  * The service may end after bc_destroy has returned, so look for users under the lock.
- * No reference to the transport may be dropped here: to destroy a transport is to wait
- * for ->received to return.
+ * No reference to the transport may be dropped here, because destroying a transport waits
+ * until ->received has returned.
  */
 static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
 				       struct xprt_rdma_backward *backward)

@@ -19,8 +19,8 @@
 #include "client_private.h"
 
 /*
- * Its workers wait for servers. xprtiod would not do: all transports of the host share
- * its workers, and TCP receives in them.
+ * The workers of this queue wait for servers. Those of xprtiod must not: all transports of
+ * the host share them, and TCP receives in them.
  */
 struct workqueue_struct *xprt_rdma_connect_wq;
 
@@ -33,7 +33,7 @@ struct workqueue_struct *xprt_rdma_connect_wq;
  */
 #define XPRT_RDMA_REFUSED_RECONNECT_DELAY	(3 * HZ)
 
-/* How long to wait with more Receives after there was no memory for them */
+/* How long to wait before more Receives are made, after there was no memory for them */
 #define XPRT_RDMA_GROW_PAUSE	(HZ / 10)
 
 /* How long a transport may go on connecting when sunrpc waits to destroy it */
@@ -215,7 +215,7 @@ static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 
-	/* It is not queued again: only a thread that has entered the connection does. */
+	/* Only a thread that has entered queues it, and none can enter any more. */
 	cancel_delayed_work_sync(&ep->grow_again);
 	ep->status = status;
 	if (ep->established && !READ_ONCE(ep->closing))

@@ -3,7 +3,7 @@
  * Retire a request: its task ends or starts again without a Reply, so the server
  * and the device must no longer reach its memory (RFC 8166 section 4.4.1).
  *
- * The Reply may still arrive. sunrpc finds no task by its XID then. But it tells
+ * The Reply may still arrive. sunrpc finds no task by its XID then. But the Reply tells
  * which handle the server has invalidated, and that the server is done with all
  * handles of the Call.
  */
@@ -53,7 +53,7 @@ void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
 
 /* Replies that no task waits for */
 
-/* A request that has begun to invalidate its registrations keeps them. */
+/* If the request does not await its Reply any more, it invalidates all handles itself. */
 static void xprt_rdma_retire_answered(struct xprt_rdma_request *request,
 				      const struct xprt_rdma_unmatched_reply *unmatched)
 {
@@ -69,8 +69,8 @@ static void xprt_rdma_retire_answered(struct xprt_rdma_request *request,
 }
 
 /*
- * The server is done with the Call of a task that is gone: other RPCs may use the
- * handles. Return: whether there were any.
+ * The server has answered the Call of a task that is gone. So other RPCs may use the
+ * registrations of that Call. Return: true if it had any.
  */
 static bool xprt_rdma_retire_free_orphaned(struct xprt_rdma_endpoint *ep, __be32 xid)
 {

@@ -8,7 +8,7 @@
 #include "client_private.h"
 #include "page_frag.h"
 
-/* Buffers grow to multiples of so many octets, so that they soon fit every RPC. */
+/* Sizes of buffers are multiples of this, in octets, so that they soon fit every RPC. */
 #define XPRT_RDMA_BUFFER_STEP	512
 
 static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
@@ -220,7 +220,10 @@ void xprt_rdma_slots_note_unmatched(struct xprt_rdma_client *client,
 	spin_unlock(&xprt->reserve_lock);
 }
 
-/* Zeroed: only the server knows how much of a Reply it has written. */
+/*
+ * Zeroed, because only the server knows how much of a Reply it has written. If it claims
+ * too much, the task sees no old memory.
+ */
 static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size, gfp_t gfp)
 {
 	if (buffer->size < size) {
@@ -296,10 +299,10 @@ static int xprt_rdma_slot_clear_if_fresh(void *context, struct page *page,
 }
 
 /*
- * The server says how much it has written into these pages, and that may be false. Then
- * a reader would see what a page of the page cache held before. Such a page is not
- * uptodate; pages that are uptodate, as in direct I/O, hold nothing that the reader may
- * not see. Only the part that belongs to this RPC is cleared: other RPCs may be filling
+ * The server may claim to have written more into these pages than it has. Then a reader
+ * would see what a page of the page cache held before. So pages that are not uptodate
+ * are cleared. Pages that are uptodate, as in direct I/O, hold nothing that the reader
+ * may not see. Only the part that belongs to this RPC is cleared: other RPCs may be filling
  * the rest.
  */
 static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)

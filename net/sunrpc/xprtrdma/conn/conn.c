@@ -299,8 +299,8 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 		return;
 	}
 	if (READ_ONCE(conn->state) < RPCRDMA_CONN_CLOSING)
-		pr_warn_ratelimited("%s: %s (vendor error 0x%x)\n", conn->peer,
-				    ib_wc_status_msg(wc->status),
+		pr_warn_ratelimited("%s: work request failed: %s (vendor error 0x%x)\n",
+				    conn->peer, ib_wc_status_msg(wc->status),
 				    wc->vendor_err);
 	rpcrdma_conn_close(conn, -EIO);
 }
@@ -435,8 +435,8 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	rdma_disconnect(conn->cm_id);
 	err = rpcrdma_qp_drain(conn);
 	if (err) {
-		pr_warn_ratelimited("%s: the device does not stop: %pe\n",
-				    conn->peer, ERR_PTR(err));
+		pr_warn_ratelimited("%s: %s does not stop the queue pair: %pe\n",
+				    conn->peer, conn->qp->device->name, ERR_PTR(err));
 		conn_destroy_undrained(conn);
 	}
 	rpcrdma_work_flush(conn);

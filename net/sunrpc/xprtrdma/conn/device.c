@@ -61,7 +61,7 @@ static int device_add_one(struct ib_device *ib)
 	device = kzalloc(sizeof(*device), GFP_KERNEL);
 	if (!device) {
 		/* The RDMA core does not call ->add for it again. */
-		pr_err("%s: not usable: no memory\n", ib->name);
+		pr_err("%s: not usable: no memory; load the module again\n", ib->name);
 		return -ENOMEM;
 	}
 	device->ib = ib;

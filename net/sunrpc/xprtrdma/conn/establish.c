@@ -16,7 +16,7 @@
 
 /*
  * How often the device repeats a message before it gives up: when it gets no answer,
- * and when the peer has posted no Receive. Seven would mean for ever for the second.
+ * and when the peer has posted no Receive. For the second, seven means for ever.
  * With six, a peer that is late for a moment keeps the connection, and one that never
  * posts Receives loses it.
  */
@@ -245,8 +245,8 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		conn_on_established(conn, event);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		pr_info_ratelimited("%s: rejected: %s\n", conn->peer,
-				    rdma_reject_msg(id, event->status));
+		pr_info_ratelimited("%s: the other end rejected the connection: %s\n",
+				    conn->peer, rdma_reject_msg(id, event->status));
 		fallthrough;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:

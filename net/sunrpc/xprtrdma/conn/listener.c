@@ -19,7 +19,7 @@
 /* Requests that the iWARP CM keeps until it has reported them */
 #define BACKLOG		512
 
-/* How long requests wait until they are looked at again, if none may be taken */
+/* While requests wait and none may be taken, they are looked at again after this time. */
 #define LOOK_DELAY	(HZ / 50)
 
 /* How long to wait before listening again, at an address whose device was removed */
@@ -82,7 +82,7 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 	if (listener_is_full(listener, peer))
 		listener_purge(listener);
 	if (listener_is_full(listener, peer)) {
-		pr_warn_ratelimited("%pISc: too many connection requests\n", peer);
+		pr_warn_ratelimited("%pISc: refused: too many connection requests wait\n", peer);
 		return -ECONNREFUSED;
 	}
 	conn = rpcrdma_conn_request(id, event);

@@ -4,9 +4,9 @@
  * by fast registration work requests.
  *
  * A connection starts with none. A work item makes a few when they run short. When
- * memory is short, the shrinker isolates idle ones, and the work item frees them. A
- * registration comes back invalidated, so any idle one can be used. On a connection that
- * breaks, the end of the queue pair invalidates all.
+ * memory is short, the shrinker isolates idle ones, and the work item frees them. A role
+ * gives a registration back invalidated, so any idle one can be used. When a connection
+ * ends, the peer can reach none, and the teardown deregisters all.
  *
  * Eight bits of a key change with each use. The registration that was idle longest is
  * used next, so that a key comes back as late as possible.
@@ -73,7 +73,7 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 	mr->mapped = false;
 }
 
-/* For rpcrdma_resource_drop() */
+/* The undo of rpcrdma_resource_drop(): the owner reuses the memory at once. */
 static void mr_undo(struct rpcrdma_resource *resource)
 {
 	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr, resource);
@@ -83,8 +83,8 @@ static void mr_undo(struct rpcrdma_resource *resource)
 }
 
 /*
- * Make a step more if few are idle or a role waits. If a role waits, idle ones are not
- * enough: a Call that needs more than there are gives back those that it has taken.
+ * Make MRS_STEP more if few are idle or a role waits. A role may wait while many are
+ * idle: a Call that needs more than there are gives back those that it has taken.
  * Return: how many were made.
  */
 static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
@@ -157,7 +157,7 @@ static void mr_pool_work(struct work_struct *work)
  * rpcrdma_mr_create - let the shrinker visit a connection
  * @conn: the connection, which has a queue pair
  *
- * The first rpcrdma_mr_get() has registrations made.
+ * Makes no registrations: the first rpcrdma_mr_get() queues the work item for that.
  *
  * Context: process context.
  */
@@ -219,10 +219,9 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 }
 
 /*
- * How many of @len octets may follow what the registration has. Without SG_GAPS, ranges
- * must meet at page boundaries. A range that is bounced and is not a whole page moves to
- * another place in another page. So on such a connection a registration has either
- * whole pages or one range.
+ * Return: how many of @len octets the registration can take. Without SG_GAPS, ranges must
+ * meet at page boundaries. A range that is not a whole page does not do so after it was
+ * bounced. So if memory is bounced, a registration has either whole pages or one range.
  */
 static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
 			       unsigned int len)
@@ -303,7 +302,7 @@ static void mr_fill_wr(struct rpcrdma_mr *mr)
 /*
  * The registration could not cover all of the memory, although all limits of the device
  * were kept. So ranges were bounced, and do not meet at page boundaries any more. From
- * now on, ranges that are not whole pages are registered apart. If they were already,
+ * now on, ranges that are not whole pages are registered apart. If this was done already,
  * the memory cannot be registered.
  */
 static int mr_not_whole(struct rpcrdma_mr *mr)
@@ -474,7 +473,7 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 
 static unsigned long mr_shrinker_count(struct shrinker *shrinker, struct shrink_control *sc)
 {
-	/* For a moment the count may be too low, even below zero. */
+	/* The count may be too low for a moment, even below zero. */
 	return max(atomic_long_read(&mrs_idle), 0L) ?: SHRINK_EMPTY;
 }
 

@@ -83,7 +83,7 @@ static void qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
 	case IB_EVENT_PATH_MIG_ERR:
-		/* A work, because this may run in a hard interrupt. */
+		/* This may run in a hard interrupt, where a connection cannot be closed. */
 		queue_work(rpcrdma_wq, &conn->broken_work);
 		break;
 	default:

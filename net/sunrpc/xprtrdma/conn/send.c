@@ -88,8 +88,8 @@ static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
 }
 
 /*
- * Count a Send that has been made, if the limit allows one more. Not before it is made:
- * half of those that are counted may be posted without a signal.
+ * Count a Send, if the limit allows one more. It is counted only after it was made,
+ * because half of those that are counted may be posted without a signal.
  */
 static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
 {

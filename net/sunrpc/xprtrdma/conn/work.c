@@ -10,8 +10,8 @@
 #include "../trace.h"
 
 /*
- * How long a signalled work may go without a completion. Most queue pairs give up
- * themselves, within seconds on RoCE, within minutes on a large fabric. A few never do:
+ * How long a signalled work may go without a completion. Most queue pairs report an error
+ * earlier, within seconds on RoCE, within minutes on a large fabric. A few never do:
  * rxe of 6.1 hangs if a registration fails while it repeats a Send. Nothing else would
  * end the connection, and NFSv4 waits as long as the connection lasts. NFS over TCP has
  * the same limit for octets that are not acknowledged.
@@ -129,8 +129,8 @@ static void work_post_waiting_locked(struct rpcrdma_conn *conn)
 }
 
 /*
- * Move what a signalled completion proves done to @done, in order: @work, and the
- * unsignalled works before it. An earlier signalled work is left to its own completion,
+ * A signalled completion proves that @work and the unsignalled works before it are done.
+ * Move them to @done, in order. An earlier signalled work waits for its own completion,
  * because siw reports a Send as complete before an earlier RDMA Read.
  */
 static void work_take_done_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
@@ -251,7 +251,7 @@ static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	struct ib_send_wr *wr;
 	unsigned int wrs = 1;
 
-	/* Until then conn->max_chain is not known. */
+	/* conn->max_chain is not known before the connection is established. */
 	if (!rpcrdma_conn_established(conn))
 		return -ENOTCONN;
 	for (wr = first; wr != last; wr = wr->next) {

@@ -409,7 +409,7 @@ static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *
 	spin_lock(&svc_xprt->xpt_lock);
 	first = !svc_xprt->xpt_bc_xprt;
 	if (first) {
-		/* Who reads the pointer sees an initialised callback client. */
+		/* A reader of the pointer sees an initialised callback client. */
 		smp_store_release(&svc_xprt->xpt_bc_xprt, xprt_get(xprt));
 	}
 	spin_unlock(&svc_xprt->xpt_lock);

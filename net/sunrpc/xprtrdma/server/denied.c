@@ -9,7 +9,7 @@
 
 #include "server_private.h"
 
-/* Few requesters do this, and they reconnect soon. */
+/* Few Calls and a short time are enough: few requesters do this, and they reconnect soon. */
 #define SVCRDMA_DENIED_MAX	8
 #define SVCRDMA_DENIED_TIMES	2
 #define SVCRDMA_DENIED_LIFE	(60 * HZ)
@@ -21,13 +21,13 @@
 struct svcrdma_denied {
 	struct sockaddr_storage peer;
 	__be32 xid;
-	unsigned int times;	/* that it broke a connection */
+	unsigned int times;	/* how often it broke a connection */
 	unsigned long last;	/* in jiffies */
 };
 
 static DEFINE_SPINLOCK(svcrdma_denied_lock);	/* protects the next three */
 static struct svcrdma_denied svcrdma_denied_calls[SVCRDMA_DENIED_MAX];
-static unsigned int svcrdma_denied_next;	/* is overwritten next */
+static unsigned int svcrdma_denied_next;	/* the entry to be overwritten next */
 /* When the last of them expires, in jiffies; also read without the lock */
 static unsigned long svcrdma_denied_until;
 

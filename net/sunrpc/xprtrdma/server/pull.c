@@ -20,10 +20,10 @@
 #include "../trace.h"
 
 /*
- * How long the RDMA Reads of a Call may take in all chains together, in jiffies.
- * Each chain has the limit of the send queue watchdog; this is for a requester
- * that stays below it with each chain. The time in which a request waits for a
- * thread, or for others, does not count.
+ * How long the RDMA Reads of a Call may take in all chains together, in jiffies. The
+ * send queue watchdog limits each chain, but a slow requester may stay below that
+ * limit with each of many chains. The time in which a request waits for a thread or
+ * in read admission does not count.
  */
 #define SVCRDMA_PULL_TIMEOUT	(180 * HZ)
 
@@ -195,7 +195,7 @@ static int svcrdma_pull_start_reads(struct svcrdma_request *request, struct svc_
 
 	mutex_lock(&admission->start);
 	if (svcrdma_read_may_start(admission)) {
-		/* Not earlier, because many requests may wait. */
+		/* A request that waits has no pages, because many may wait. */
 		if (!request->num_pages)
 			svcrdma_pull_take_pages(request, rqstp, svcrdma_pull_pages(request));
 		ret = svcrdma_pull_map_reads(request);
@@ -234,7 +234,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_r
  * @rqstp: the svc_rqst of the thread, whose pages it takes if it has none
  *
  * If memory is short, the connection is closed, and the requester sends the Call
- * again on the next one. This is too rare for another way.
+ * again on the next one. This is too rare to need a better answer.
  *
  * Context: a thread of the RPC server; may sleep.
  */

@@ -28,8 +28,8 @@ struct svcrdma_request;
  * @wrs: work requests of Reads that are posted or are about to be
  * @max_wrs: no Reads start while @wrs is this or more; the owner sets it before
  *	the first request
- * @seq: the owner counts here what comes back: space in the send queue, and
- *	registrations
+ * @seq: a count that the owner raises when space in the send queue or
+ *	registrations come back
  * @lock: protects @closed and @waiters
  * @closed: no request may wait any more
  * @waiters: requests that wait, the first one first

@@ -75,8 +75,8 @@ int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned
 }
 
 /*
- * The rw_chain of @carrier is done, or will not be posted. The last one also puts the
- * request with the pages of the Reply.
+ * The rw_chain of @carrier is done, or will not be posted. With the last carrier, the
+ * request with the pages of the Reply is put, too.
  */
 static void svcrdma_reply_carrier_done(struct svcrdma_request *carrier)
 {
@@ -98,7 +98,7 @@ static void svcrdma_reply_part_written(struct rpcrdma_work *work, int status)
 	svcrdma_reply_carrier_done(carrier);
 }
 
-/* Each segment, and each end of a part, may need an element more. */
+/* Each segment and each end of a part may need one more element of the scatterlist. */
 static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
 				     struct svcrdma_rw_chain *chain)
 {
@@ -136,7 +136,7 @@ static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 	refcount_inc(&reply->request->carriers);
 	full->rw_chain.work.done = svcrdma_reply_part_written;
 	ret = svcrdma_rw_chain_post(full);
-	/* If this failed, the caller ends @full with the Reply. */
+	/* If this failed, reply->carrier is still @full, and the caller ends it. */
 	if (ret)
 		svcrdma_reply_carrier_done(next);
 	else
@@ -441,7 +441,7 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 	if (reply.form.written)
 		svcrdma_count(SVCRDMA_STAT_WRITE);
 	ret = svcrdma_reply_post(&reply, rqstp);
-	/* The core does not try again. So the requester has to, on a new connection. */
+	/* The core does not try again. The requester does so on a new connection. */
 	if (ret)
 		svcrdma_service_close(service);
 	rpcrdma_conn_leave(service->conn);

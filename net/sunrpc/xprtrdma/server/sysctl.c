@@ -6,7 +6,7 @@
 #include "server_private.h"
 #include "../sysctl.h"
 
-/* Also in scenarios/admin.sh, and in admin-guide.rst as a number of Receives */
+/* scenarios/admin.sh repeats this; admin-guide.rst has the Receives that follow from it. */
 #define SVCRDMA_DEFAULT_REQUESTS	64
 
 unsigned int svcrdma_max_requests = SVCRDMA_DEFAULT_REQUESTS;

@@ -68,7 +68,7 @@ static void test_drops_keep_the_connection(struct kunit *test)
 	KUNIT_EXPECT_GE(test, seconds_left(&drops, true), 600);
 }
 
-/* Another connection may begin with another Call. */
+/* Without Replies the connection ends: the next one may begin with another Call. */
 static void test_drops_without_replies(struct kunit *test)
 {
 	struct svcrdma_drops drops = begin();

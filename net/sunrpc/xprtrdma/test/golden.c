@@ -367,7 +367,7 @@ static const u8 golden_err_vers[] = {
 	0x00, 0x00, 0x00, 0x01,	/* rdma_vers_high */
 };
 
-/* Section 4.5.2: eight octets less than other messages */
+/* Section 4.5.2: eight octets shorter than the shortest other message */
 static const u8 golden_err_chunk[] = {
 	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
 	0x00, 0x00, 0x00, 0x01,	/* rdma_vers */

@@ -199,7 +199,7 @@ static void test_golden_decode(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, same_message(w->msg, w->again));
 }
 
-/* Needs exactly as much memory as the header has; with less writes nothing. */
+/* Encoding needs exactly as much memory as the header has. With less it writes nothing. */
 static void test_golden_encode(struct kunit *test)
 {
 	const struct golden *golden = test->param_value;

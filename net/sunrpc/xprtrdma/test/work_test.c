@@ -73,8 +73,8 @@ static void test_sq_can_be_filled(struct kunit *test)
 }
 
 /*
- * Chains of any length up to half the queue, none of which asks for a signal: each finds
- * space if what is signalled completes.
+ * Post chains of any length up to half the queue. None of them asks for a signal. If
+ * signalled chains complete, each chain finds space.
  */
 static void test_sq_never_gets_stuck(struct kunit *test)
 {

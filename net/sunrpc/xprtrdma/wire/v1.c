@@ -215,8 +215,8 @@ static enum rpcrdma_reason v1_find_long_payload(struct rpcrdma_message *msg)
 
 /*
  * Positions are octets of the unreduced Payload stream (RFC 8166 section
- * 3.4.5). There a data item takes its length rounded up, whether or not its
- * chunk includes the padding. A position minus the octets that earlier chunks
+ * 3.4.5). A data item takes its length there, rounded up, even if its chunk
+ * does not include the padding. A position minus the octets that earlier chunks
  * restore is an octet of the reduced Payload stream, and must lie within it.
  */
 static enum rpcrdma_reason v1_check_positions(struct rpcrdma_message *msg)

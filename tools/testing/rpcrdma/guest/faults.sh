@@ -3,9 +3,9 @@
 # Library for scenarios with faults: verified I/O, faults, and memory in use.
 
 # How long I/O may take to continue after a fault, in the seconds of wait_for. RoCE gives
-# up a Send after four seconds without acknowledgement, the CM repeats its requests every
-# four, sunrpc waits three between attempts to connect, and a restarted server waits ten
-# for its earlier clients.
+# up a Send after four seconds without acknowledgement. The CM repeats a request after
+# four seconds. sunrpc waits three seconds between attempts to connect. A restarted server
+# waits ten seconds for its earlier clients.
 RECOVERY=45
 
 # I/O
@@ -96,8 +96,8 @@ reconnects() {
 
 # Faults
 
-# Set the interface down until I/O stops, then up. Within one guest siw's packets pass lo.
-# What rxe sends to itself passes no interface, but rxe needs a route for it.
+# Set an interface down until I/O stops, then up. Within one guest the packets of siw pass
+# lo. Those of rxe pass no interface, but rxe needs lab0 to be up to find a route.
 link_bounce() {
 	local dev=lab0 stopped
 	[ "$DEVICE" = rxe ] || dev=lo
@@ -107,8 +107,8 @@ link_bounce() {
 	ip link set $dev up && net_up && wait_for 5 gid_ready && return $stopped
 }
 
-# True if no round ends within a second. One that was nearly complete may end before that,
-# and on a slow guest a round takes some seconds.
+# True if no round ends within a second. A round that was nearly complete may end in the
+# second before that. On a slow guest a round takes longer, and so do both seconds.
 io_stops() {
 	local rounds
 	sleep "$(seconds 1)"
@@ -118,8 +118,8 @@ io_stops() {
 }
 
 # Put the interface that connects the guests into a bridge, lab0, which has the carrier of
-# its port. So a test can take away the carrier, and need not set the interface down: rxe
-# does not recover from that, and User-Mode Linux closes its socket for ever.
+# its port. So a test can take away the carrier and need not set an interface down: rxe
+# does not recover from that, and User-Mode Linux closes its socket and cannot reopen it.
 bridge_up() {
 	net_up && modprobe -q bridge
 	ip addr flush dev "$(cable)" &&

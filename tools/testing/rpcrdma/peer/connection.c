@@ -238,9 +238,9 @@ void take_message(void)
 static void await(enum rdma_cm_event_type wanted)
 {
 	if (!wait_until(something_happened))
-		fail("no %s in time", rdma_event_str(wanted));
+		fail("%s did not happen in time", rdma_event_str(wanted));
 	if (happened != (int)wanted)
-		fail("%s instead of %s", rdma_event_str(happened),
+		fail("%s happened instead of %s", rdma_event_str(happened),
 		     rdma_event_str(wanted));
 	happened = NOTHING;
 }
@@ -252,7 +252,7 @@ static void device_ready(struct ibv_context *device)
 	pd = ibv_alloc_pd(device);
 	cq = ibv_create_cq(device, 4 * SLOTS, NULL, NULL, 0);
 	if (!pd || !cq)
-		fail("the device gives no protection domain or queue");
+		fail("cannot make a protection domain or a completion queue");
 	slots_mr = ibv_reg_mr(pd, slots, sizeof(slots), IBV_ACCESS_LOCAL_WRITE);
 	if (!slots_mr)
 		fail("memory cannot be registered: %s", strerror(errno));
@@ -277,7 +277,7 @@ static void make_queues(void)
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
 	if (rdma_create_qp(conn, pd, &attr))
-		fail("no queue pair: %s", strerror(errno));
+		fail("cannot make a queue pair: %s", strerror(errno));
 	posted = 0;
 	completed = 0;
 	closed = false;
@@ -304,7 +304,7 @@ static bool establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
 	if (how(conn, &param)) {
 		if (errno == EADDRINUSE)
 			return false;
-		fail("no connection: %s", strerror(errno));
+		fail("cannot connect or accept: %s", strerror(errno));
 	}
 	await(RDMA_CM_EVENT_ESTABLISHED);
 	return true;
@@ -317,7 +317,7 @@ void open_channel(void)
 {
 	channel = rdma_create_event_channel();
 	if (!channel || fcntl(channel->fd, F_SETFL, O_NONBLOCK))
-		fail("no RDMA connection manager: %s", strerror(errno));
+		fail("cannot use rdma_cm, is rdma_ucm loaded? %s", strerror(errno));
 }
 
 /**
@@ -345,10 +345,10 @@ static bool try_port(struct sockaddr_in *addr)
 	happened = NOTHING;
 	if (rdma_create_id(channel, &conn, NULL, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(conn, NULL, (struct sockaddr *)addr, RESOLVE_MS))
-		fail("no address: %s", strerror(errno));
+		fail("cannot resolve the address: %s", strerror(errno));
 	await(RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (rdma_resolve_route(conn, RESOLVE_MS))
-		fail("no route: %s", strerror(errno));
+		fail("cannot resolve the route: %s", strerror(errno));
 	await(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	make_queues();
 	return establish(rdma_connect, READS_MAX);
@@ -444,7 +444,7 @@ struct ibv_mr *register_memory(void *memory, size_t len)
 	struct ibv_mr *mr;
 
 	if (!pd)
-		fail("there was no connection yet");
+		fail("memory needs a device: connect or accept before");
 	mr = ibv_reg_mr(pd, memory, len, IBV_ACCESS_LOCAL_WRITE |
 			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	if (!mr)

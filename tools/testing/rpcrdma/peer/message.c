@@ -20,7 +20,7 @@ struct out {
 static void put(struct out *out, const void *data, size_t len)
 {
 	if (len > out->room)
-		fail("too many octets");
+		fail("there is no space for so many octets");
 	memcpy(out->next, data, len);
 	out->next += len;
 	out->room -= len;
@@ -64,7 +64,7 @@ static void put_hex(struct out *out, const char *digits)
 		int used = 0;
 
 		if (sscanf(digits, "%2x%n", &octet, &used) != 1 || used != 2)
-			fail("%s are not octets", digits);
+			fail("%s is not a row of hexadecimal octets", digits);
 		byte = octet;
 		put(out, &byte, 1);
 	}

@@ -92,7 +92,7 @@ static struct sockaddr_in address(char **words)
 	};
 
 	if (inet_pton(AF_INET, words[0], &addr.sin_addr) != 1)
-		fail("%s is not numeric", words[0]);
+		fail("%s is not a numeric IPv4 address", words[0]);
 	return addr;
 }
 
@@ -123,7 +123,7 @@ static void do_accept(char **words)
 	(void)words;
 	need_no_connection();
 	if (!wait_until(is_requested))
-		fail("nobody connects");
+		fail("no connection request came in time");
 	accept_request();
 }
 
@@ -140,7 +140,7 @@ static void do_closed(char **words)
 {
 	(void)words;
 	if (!wait_until(is_closed))
-		fail("the connection is still there");
+		fail("the connection did not end in time");
 	end_connection();
 }
 
@@ -155,7 +155,7 @@ static u32 parse_handle(char *word)
 
 	words[0] = word;
 	if (build(words, octets) != sizeof(handle))
-		fail("%s is no handle", word);
+		fail("%s is not one word, as a handle is", word);
 	memcpy(&handle, octets, sizeof(handle));
 	return ntohl(handle);
 }
@@ -166,7 +166,7 @@ static void aim(struct work *work)
 	u32 words[SEGMENT_WORDS];
 
 	if (work->len < sizeof(words))
-		fail("an RDMA Write needs a segment");
+		fail("an RDMA Write has to begin with a segment");
 	memcpy(words, work->data, sizeof(words));
 	work->opcode = IBV_WR_RDMA_WRITE;
 	work->handle = ntohl(words[0]);
@@ -202,7 +202,7 @@ static void send_times(unsigned int times, char **words)
 	while (times-- && wait_until(has_room) && !is_closed())
 		send_once(words);
 	if (!wait_until(all_completed))
-		fail("the other end does not take what is sent");
+		fail("what was sent did not complete in time");
 }
 
 static void do_send(char **words)
@@ -218,12 +218,12 @@ static void do_flood(char **words)
 static void do_expect(char **words)
 {
 	if (!wait_until(has_message))
-		fail("nothing arrives");
+		fail("no message arrived in time");
 	if (!first)
-		fail("the connection is closed");
+		fail("the connection was closed before a message arrived");
 	if (!matches(words, first->data, first->len)) {
 		show("received", first->data, first->len);
-		fail("something else arrives");
+		fail("this message is not the expected one");
 	}
 	take_message();
 }
@@ -265,7 +265,7 @@ static void do_answer(char **words)
 	while (*equals && strcmp(*equals, "="))
 		equals++;
 	if (!*equals)
-		fail("there is no =");
+		fail("answer needs = between pattern and messages");
 	*equals = NULL;
 	rule->pattern = copy(words);
 	rule->messages = copy(equals + 1);
@@ -360,7 +360,7 @@ static u8 *place(char **words, size_t len)
 	size_t offset = parse_u32(words[1]);
 
 	if (offset > mr->length || len > mr->length - offset)
-		fail("buffer %s ends before", words[0]);
+		fail("buffer %s ends before these octets", words[0]);
 	return (u8 *)mr->addr + offset;
 }
 
@@ -380,7 +380,7 @@ static void do_holds(char **words)
 
 	if (!matches(words + 2, from, len)) {
 		show("buffer:", from, len);
-		fail("buffer %s holds something else", words[0]);
+		fail("buffer %s does not hold these octets", words[0]);
 	}
 }
 
@@ -400,7 +400,7 @@ static void do_receives(char **words)
 {
 	settings.receives = parse_u32(words[0]);
 	if (settings.receives > SLOTS)
-		fail("at most %d Receives", SLOTS);
+		fail("there can be at most %d Receives", SLOTS);
 }
 
 static void do_timeout(char **words)
@@ -448,7 +448,7 @@ int main(void)
 		wait_until(has_message);
 	if (first) {
 		show("left:", first->data, first->len);
-		fail("this was not expected");
+		fail("the script did not expect this message");
 	}
 	end_connection();
 	return 0;

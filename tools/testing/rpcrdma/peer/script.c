@@ -35,7 +35,7 @@ static void run(const struct command *command, char **words, unsigned int count)
 		if (strcmp(command->name, words[0]))
 			continue;
 		if (count <= command->words)
-			fail("%s needs more", words[0]);
+			fail("%s needs more arguments", words[0]);
 		command->run(words + 1);
 		return;
 	}
@@ -50,7 +50,7 @@ static void run_line(const struct command *commands, char *text)
 
 	for (word = strtok(text, " \t\n"); word; word = strtok(NULL, " \t\n")) {
 		if (count == WORDS_MAX)
-			fail("too long");
+			fail("a line has at most %d words", WORDS_MAX);
 		words[count++] = word;
 	}
 	words[count] = NULL;

@@ -99,7 +99,7 @@ def parse(lines: Iterable[str]) -> Sample:
 
 
 def difference(little: Sample, much: Sample) -> Sample:
-    """Subtract a sample of a job with few I/Os, and so the costs of its start and end."""
+    """Subtract a sample of a job with few I/Os: this removes the costs of start and end."""
     return {key: much[key] - little[key] for key in much}
 
 

@@ -283,7 +283,7 @@ class Guest:
     # Ending
 
     def kill(self) -> None:
-        """End the guest, in whatever state it is."""
+        """End the guest, in any state."""
         if self.process:
             if self.process.poll() is None:
                 self.process.kill()

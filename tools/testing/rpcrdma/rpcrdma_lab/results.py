@@ -55,7 +55,7 @@ class Times:
         return self.seconds.get(name, guess)
 
     def places(self, scenario: str) -> dict[str, float]:
-        """What a scenario took by the place where it ran: guest, ends, device and module."""
+        """Seconds that a scenario took in each place: guest, ends, device and module."""
         start = f"{scenario} ["
         return {name[len(start):-1]: seconds for name, seconds in self.seconds.items()
                 if name.startswith(start)}

@@ -21,7 +21,7 @@ ROOT_PACKAGES = """
 
 
 def debian_sources() -> str:
-    """The sources of Debian 12 in apt's configuration, without any others that it has."""
+    """The sources of Debian 12 in apt's configuration, without its other sources."""
     fields = "$(ORIGIN)|$(CODENAME)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
     out = run("apt-get", "indextargets", "--format", fields, "Identifier: Packages")
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"

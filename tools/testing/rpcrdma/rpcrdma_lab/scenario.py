@@ -196,7 +196,7 @@ class Job:
         return f"{kernels.version(self.guest)} {root.version()}"
 
     def about(self, times: Times) -> float:
-        """The seconds that it takes once its guest has booted, by what is known of any guest."""
+        """Seconds that it takes after the boot: measured here, or estimated from other guests."""
         on_um = [seconds / GUESS[guest_of(place)]
                  for place, seconds in times.places(self.scenario.name).items()
                  if guest_of(place) in GUESS] or [self.scenario.limit / 3]

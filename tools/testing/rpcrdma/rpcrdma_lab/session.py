@@ -52,7 +52,7 @@ class Run:
 
 
 _boots = collections.Counter[str]()
-_boots_lock = threading.Lock()      # protects it
+_boots_lock = threading.Lock()      # protects _boots
 
 
 def next_boot(name: str) -> Path:
@@ -153,7 +153,7 @@ class Session:
                     self.run(job, test)
 
     def check_consoles(self, report: Reporter) -> None:
-        """Check for errors in work that continues after the last scenario."""
+        """Check for errors that the kernel prints after the last scenario has ended."""
         time.sleep(1)
         for guest in self.guests:
             try:
@@ -166,7 +166,7 @@ class Session:
     def show_consoles(self, test: Test) -> None:
         """Print the end of each console, and the path of its log."""
         for guest in self.guests:
-            if guest.console.exists():      # else it failed earlier
+            if guest.console.exists():      # not if the guest did not start
                 test.line(f"# last lines of {guest.console}:")
                 for line in guest.last_lines():
                     test.line(f"#   {line}")
@@ -181,7 +181,7 @@ def fail(test: Test, failure: Exception) -> None:
 
 def guarded(report: Reporter, name: str, function: Callable[P, object], *args: P.args,
             **kwargs: P.kwargs) -> None:
-    """Call a function, and report an exception as a failed test, so that the run continues."""
+    """Call a function. Report an exception as a failed test, so that the run continues."""
     try:
         function(*args, **kwargs)
     except (LabError, OSError, subprocess.SubprocessError) as error:
@@ -193,7 +193,7 @@ def guarded(report: Reporter, name: str, function: Callable[P, object], *args: P
 
 
 def run_session(key: SessionKey, jobs: Sequence[Job], run: Run) -> None:
-    """Run jobs in one boot; after a failure the rest gets another one."""
+    """Run jobs in one boot. After a failure the remaining jobs get a new boot."""
     session = Session(key)
     report = run.report.branch()
     try:
@@ -234,7 +234,7 @@ def divide(jobs: Sequence[Job], times: Times, seconds: float) -> list[list[Job]]
 
 def build_task(run: Run, name: str, missing: bool, build: Callable[[], object], guess: float,
                alone: str = "") -> Task:
-    """A task that builds part of a guest. If it is not missing, that takes no time."""
+    """A task that builds part of a guest. It takes no time if the part exists already."""
 
     def timed() -> None:
         start = time.monotonic()
@@ -269,9 +269,10 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
                 name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
                 sum(job.about(run.times) for job in boot if not job.scenario.why_skipped(job)),
                 ("guests' root", f"kernel {scenario.guest_name(name)}"),
-                # Each CPU of this guest has a thread. On a host with two CPUs, two such
-                # guests take longer side by side than one after the other: a CPU that
-                # waits for a lock waits for one that does not run.
+                # This guest has a thread for each of its two CPUs. On a host with two CPUs,
+                # two such guests run faster one after the other than at the same time: a
+                # CPU that waits for a spinlock uses up its time while the holder does not
+                # run.
                 alone=name if name == "smp-debug" else ""))
     return found
 

@@ -35,6 +35,6 @@ def wire(report: Reporter) -> None:
             if re.match(r"\s+(not )?ok ", line) or "EXPECTATION" in line or "ERROR" in line:
                 test.line(line)
         if done.returncode and test.bad == before:
-            test.fail("the test program", *done.stdout.splitlines()[-30:])
+            test.fail("the test program failed", *done.stdout.splitlines()[-30:])
     with report.test("wire [fuzz]") as test:
         check_step(test, f"{FUZZ_SECONDS} s from the committed corpus", short_fuzz)

