@@ -327,9 +327,9 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client);
 void xprt_rdma_slots_destroy(struct xprt_rdma_client *client);
 void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 			   const struct xprt_rdma_credits *credits);
-void xprt_rdma_slots_note_unmatched(struct xprt_rdma_client *client,
-				    const struct xprt_rdma_endpoint *ep,
-				    const struct xprt_rdma_unmatched_reply *unmatched);
+void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
+					   const struct xprt_rdma_endpoint *ep,
+					   const struct xprt_rdma_unmatched_reply *unmatched);
 void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task);
 void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
 int xprt_rdma_buffers_alloc(struct rpc_task *task);
@@ -342,7 +342,7 @@ int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
 void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request);
 void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
 				__be32 xid);
-void xprt_rdma_retire_find_unmatched(struct xprt_rdma_request *request);
+void xprt_rdma_retire_find_unmatched_locked(struct xprt_rdma_request *request);
 void xprt_rdma_retire_on_wire(struct xprt_rdma_request *request);
 
 /**

@@ -54,8 +54,8 @@ void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
 /* Replies that no task waits for */
 
 /* If the request does not await its Reply any more, it invalidates all handles itself. */
-static void xprt_rdma_retire_answered(struct xprt_rdma_request *request,
-				      const struct xprt_rdma_unmatched_reply *unmatched)
+static void xprt_rdma_retire_answered_locked(struct xprt_rdma_request *request,
+					     const struct xprt_rdma_unmatched_reply *unmatched)
 {
 	lockdep_assert_held(&request->ep->awaiting_lock);
 
@@ -72,7 +72,7 @@ static void xprt_rdma_retire_answered(struct xprt_rdma_request *request,
  * The server has answered the Call of a task that is gone. So other RPCs may use the
  * registrations of that Call. Return: true if it had any.
  */
-static bool xprt_rdma_retire_free_orphaned(struct xprt_rdma_endpoint *ep, __be32 xid)
+static bool xprt_rdma_retire_free_orphaned_locked(struct xprt_rdma_endpoint *ep, __be32 xid)
 {
 	struct rpcrdma_mr *mr, *next;
 	bool found = false;
@@ -115,17 +115,17 @@ void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcr
 	list_for_each_entry(request, &ep->awaiting_reply, list) {
 		if (request->rqst.rq_xid != xid)
 			continue;
-		xprt_rdma_retire_answered(request, &unmatched);
+		xprt_rdma_retire_answered_locked(request, &unmatched);
 		goto out;
 	}
-	if (!xprt_rdma_retire_free_orphaned(ep, xid))
-		xprt_rdma_slots_note_unmatched(ep->client, ep, &unmatched);
+	if (!xprt_rdma_retire_free_orphaned_locked(ep, xid))
+		xprt_rdma_slots_note_unmatched_locked(ep->client, ep, &unmatched);
 out:
 	spin_unlock(&ep->awaiting_lock);
 }
 
 /**
- * xprt_rdma_retire_find_unmatched - do not wait if the Reply has already arrived
+ * xprt_rdma_retire_find_unmatched_locked - do not wait if the Reply has already arrived
  * @request: on the wire; sunrpc does not find it by its XID any more
  *
  * A Reply that arrived before the Call was sent does not answer it. Shared with
@@ -133,7 +133,7 @@ out:
  *
  * Context: the endpoint's awaiting_lock is held.
  */
-void xprt_rdma_retire_find_unmatched(struct xprt_rdma_request *request)
+void xprt_rdma_retire_find_unmatched_locked(struct xprt_rdma_request *request)
 {
 	const struct xprt_rdma_unmatched_reply *unmatched = &request->unmatched;
 
@@ -141,7 +141,7 @@ void xprt_rdma_retire_find_unmatched(struct xprt_rdma_request *request)
 
 	if (unmatched->xid == request->rqst.rq_xid &&
 	    ktime_after(unmatched->arrived, request->rqst.rq_xtime))
-		xprt_rdma_retire_answered(request, unmatched);
+		xprt_rdma_retire_answered_locked(request, unmatched);
 }
 
 /* Retire */
@@ -184,7 +184,7 @@ static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 	spin_lock(&ep->awaiting_lock);
 	list_add(&request->list, &ep->awaiting_reply);
-	xprt_rdma_retire_find_unmatched(request);
+	xprt_rdma_retire_find_unmatched_locked(request);
 	spin_unlock(&ep->awaiting_lock);
 	if (RPC_SIGNALLED(task) && ep->conn->agreement.client_inv &&
 	    rpcrdma_conn_established(ep->conn))

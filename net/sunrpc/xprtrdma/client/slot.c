@@ -21,8 +21,8 @@ static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
 	return request;
 }
 
-static void xprt_rdma_slot_add(struct xprt_rdma_client *client,
-			       struct xprt_rdma_request *request)
+static void xprt_rdma_slot_add_locked(struct xprt_rdma_client *client,
+				      struct xprt_rdma_request *request)
 {
 	lockdep_assert_held(&client->xprt.reserve_lock);
 
@@ -31,7 +31,7 @@ static void xprt_rdma_slot_add(struct xprt_rdma_client *client,
 	client->xprt.stat.max_slots = client->xprt.num_reqs;
 }
 
-static struct xprt_rdma_request *xprt_rdma_slot_take_idle(struct xprt_rdma_client *client)
+static struct xprt_rdma_request *xprt_rdma_slot_take_idle_locked(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request;
 
@@ -67,7 +67,7 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 	if (!request)
 		return -ENOMEM;
 	spin_lock(&xprt->reserve_lock);
-	xprt_rdma_slot_add(client, request);
+	xprt_rdma_slot_add_locked(client, request);
 	list_add(&request->list, &client->idle);
 	spin_unlock(&xprt->reserve_lock);
 	return 0;
@@ -113,16 +113,16 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 		return;
 	}
 	client->in_use++;
-	request = xprt_rdma_slot_take_idle(client);
+	request = xprt_rdma_slot_take_idle_locked(client);
 	if (!request) {
 		spin_unlock(&xprt->reserve_lock);
 		request = xprt_rdma_slot_new(rpc_task_gfp_mask());
 		spin_lock(&xprt->reserve_lock);
 		if (request)
-			xprt_rdma_slot_add(client, request);
+			xprt_rdma_slot_add_locked(client, request);
 		else
 			/* Do not use the backlog: only freeing a slot that is in use wakes it. */
-			request = xprt_rdma_slot_take_idle(client);
+			request = xprt_rdma_slot_take_idle_locked(client);
 	}
 	if (!request)
 		client->in_use--;
@@ -173,12 +173,12 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 	/* Under the lock: the last caller sees what all others have changed. */
 	client->limit = min(xprt_rdma_credits_slots(credits), xprt->max_reqs);
 	while (client->in_use < client->limit && test_bit(XPRT_CONGESTED, &xprt->state)) {
-		request = xprt_rdma_slot_take_idle(client);
+		request = xprt_rdma_slot_take_idle_locked(client);
 		if (!request) {
 			request = xprt_rdma_slot_new(GFP_NOWAIT | __GFP_NOWARN);
 			if (!request)
 				break;
-			xprt_rdma_slot_add(client, request);
+			xprt_rdma_slot_add_locked(client, request);
 		}
 		if (!xprt_wake_up_backlog(xprt, &request->rqst)) {
 			list_add(&request->list, &client->idle);
@@ -190,7 +190,7 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 }
 
 /**
- * xprt_rdma_slots_note_unmatched - note a Reply for a task that is ending
+ * xprt_rdma_slots_note_unmatched_locked - note a Reply for a task that is ending
  * @client: the client
  * @ep: where the Reply arrived
  * @unmatched: the Reply
@@ -200,9 +200,9 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
  *
  * Context: @ep's awaiting_lock is held.
  */
-void xprt_rdma_slots_note_unmatched(struct xprt_rdma_client *client,
-				    const struct xprt_rdma_endpoint *ep,
-				    const struct xprt_rdma_unmatched_reply *unmatched)
+void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
+					   const struct xprt_rdma_endpoint *ep,
+					   const struct xprt_rdma_unmatched_reply *unmatched)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct xprt_rdma_request *request;

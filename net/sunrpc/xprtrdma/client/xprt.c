@@ -71,8 +71,8 @@ static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
  *   the first;
  * - the Call is overdue: the server may have dropped it.
  */
-static bool xprt_rdma_client_needs_another(struct xprt_rdma_client *client,
-					   struct rpc_task *task)
+static bool xprt_rdma_client_needs_another_locked(struct xprt_rdma_client *client,
+						  struct rpc_task *task)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
 	const struct xprt_rdma_endpoint *ep = READ_ONCE(request->ep);
@@ -108,7 +108,7 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 	if (request->rqst.rq_reply_bytes_recvd)
 		task->tk_status = 0;
 	else
-		another = xprt_rdma_client_needs_another(xprt_rdma_client_of(xprt), task);
+		another = xprt_rdma_client_needs_another_locked(xprt_rdma_client_of(xprt), task);
 	if (another && request->ep) {
 		if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
 			request->overdue = true;

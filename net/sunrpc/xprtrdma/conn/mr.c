@@ -74,7 +74,7 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 }
 
 /* The undo of rpcrdma_resource_drop(): the owner reuses the memory at once. */
-static void mr_undo(struct rpcrdma_resource *resource)
+static void mr_undo_locked(struct rpcrdma_resource *resource)
 {
 	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr, resource);
 
@@ -431,7 +431,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 	struct rpcrdma_conn *conn = mr->conn;
 
 	if (!rpcrdma_resource_enter(conn, &mr->resource)) {
-		if (rpcrdma_resource_drop(conn, &mr->resource, mr_undo))
+		if (rpcrdma_resource_drop(conn, &mr->resource, mr_undo_locked))
 			mr_release(&mr->resource);
 		return;
 	}

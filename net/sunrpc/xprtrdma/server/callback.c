@@ -111,8 +111,8 @@ static void svcrdma_callback_answered(struct svcrdma_callback *callback,
 	svcrdma_callback_put_credit(callback);
 }
 
-static int svcrdma_callback_copy_reply(struct rpc_rqst *rqst,
-				       const struct svcrdma_request *from)
+static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
+					      const struct svcrdma_request *from)
 {
 	const struct rpcrdma_message *msg = &from->msg;
 	struct kvec *head = &rqst->rq_private_buf.head[0];
@@ -151,7 +151,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, msg->xid);
 	if (rqst) {
-		len = svcrdma_callback_copy_reply(rqst, request);
+		len = svcrdma_callback_copy_reply_locked(rqst, request);
 		if (len < 0) {
 			rqst->rq_task->tk_status = -EIO;
 			len = 0;

@@ -31,7 +31,7 @@ static unsigned int svcrdma_denied_next;	/* the entry to be overwritten next */
 /* When the last of them expires, in jiffies; also read without the lock */
 static unsigned long svcrdma_denied_until;
 
-static struct svcrdma_denied *svcrdma_denied_find(const struct svcrdma_request *request)
+static struct svcrdma_denied *svcrdma_denied_find_locked(const struct svcrdma_request *request)
 {
 	const struct rpcrdma_conn *conn = request->service->conn;
 	struct svcrdma_denied *entry;
@@ -64,7 +64,7 @@ void svcrdma_denied_note(const struct svcrdma_request *request, int status)
 	if (status != -EREMOTEIO)
 		return;
 	spin_lock(&svcrdma_denied_lock);
-	entry = svcrdma_denied_find(request);
+	entry = svcrdma_denied_find_locked(request);
 	if (!entry) {
 		entry = &svcrdma_denied_calls[svcrdma_denied_next++ % SVCRDMA_DENIED_MAX];
 		*entry = (struct svcrdma_denied){
@@ -93,7 +93,7 @@ bool svcrdma_denied_before(const struct svcrdma_request *request)
 	if (!request->msg.num_segments || time_after(jiffies, READ_ONCE(svcrdma_denied_until)))
 		return false;
 	spin_lock(&svcrdma_denied_lock);
-	entry = svcrdma_denied_find(request);
+	entry = svcrdma_denied_find_locked(request);
 	before = entry && entry->times >= SVCRDMA_DENIED_TIMES;
 	spin_unlock(&svcrdma_denied_lock);
 	return before;

@@ -61,7 +61,7 @@ static void svcrdma_request_free(struct svcrdma_request *request)
 	kmem_cache_free(svcrdma_request_cache, request);
 }
 
-static struct svcrdma_request *svcrdma_request_take_idle(struct svcrdma_service *service)
+static struct svcrdma_request *svcrdma_request_take_idle_locked(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
@@ -89,7 +89,7 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
 	struct svcrdma_request *request;
 
 	spin_lock(&service->lock);
-	request = svcrdma_request_take_idle(service);
+	request = svcrdma_request_take_idle_locked(service);
 	spin_unlock(&service->lock);
 	return request ?: svcrdma_request_alloc(service);
 }
@@ -182,7 +182,7 @@ static bool svcrdma_service_add_locked(struct svcrdma_service *service,
 	if (service->detached)
 		return false;
 	list_add_tail(entry, list);
-	svcrdma_service_wake(service);
+	svcrdma_service_wake_locked(service);
 	return true;
 }
 
@@ -281,7 +281,7 @@ static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *ser
 						     struct rpcrdma_recv, list);
 	if (next.recv) {
 		list_del(&next.recv->list);
-		next.idle = svcrdma_request_take_idle(service);
+		next.idle = svcrdma_request_take_idle_locked(service);
 	}
 	if (list_empty(&service->resume) && list_empty(&service->received))
 		clear_bit(XPT_DATA, &service->xprt.xpt_flags);

@@ -219,7 +219,7 @@ static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 }
 
 /* xprt.c */
-void svcrdma_service_wake(struct svcrdma_service *service);
+void svcrdma_service_wake_locked(struct svcrdma_service *service);
 void svcrdma_service_close(struct svcrdma_service *service);
 bool svcrdma_service_wait(struct svcrdma_service *service, int seq);
 void svcrdma_service_returned(struct svcrdma_service *service);

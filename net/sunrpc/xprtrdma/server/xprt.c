@@ -127,7 +127,7 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 }
 
 /**
- * svcrdma_service_wake - let a thread call svcrdma_recvfrom()
+ * svcrdma_service_wake_locked - let a thread call svcrdma_recvfrom()
  * @service: a service that is not detached
  *
  * Does nothing until the connection is established, because no Reply could be sent.
@@ -135,7 +135,7 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
  * Context: holds service->lock, so that the service is not detached meanwhile and
  * the RPC server exists.
  */
-void svcrdma_service_wake(struct svcrdma_service *service)
+void svcrdma_service_wake_locked(struct svcrdma_service *service)
 {
 	lockdep_assert_held(&service->lock);
 	if (!service->ready)
@@ -177,7 +177,7 @@ static void svcrdma_service_drop_work(struct work_struct *work)
 	WRITE_ONCE(service->replied, false);
 	if (!list_empty(&service->dropped)) {
 		list_splice_tail_init(&service->dropped, &service->received);
-		svcrdma_service_wake(service);
+		svcrdma_service_wake_locked(service);
 	}
 	if (drops->lost)
 		queue_delayed_work(svcrdma_wq, &service->drop_work, drops->delay);
@@ -245,7 +245,7 @@ static void svcrdma_service_established(struct rpcrdma_conn *conn)
 	spin_lock(&service->lock);
 	service->ready = true;
 	if (!list_empty(&service->received) && !service->detached)
-		svcrdma_service_wake(service);
+		svcrdma_service_wake_locked(service);
 	spin_unlock(&service->lock);
 }
 
@@ -432,8 +432,8 @@ static void svcrdma_xprt_free(struct svc_xprt *xprt)
  * exists. So the Call is kept. Its message is enough to start again; the pages that
  * were pulled belong to the thread.
  */
-static void svcrdma_service_drop(struct svcrdma_service *service,
-				 struct svcrdma_request *request)
+static void svcrdma_service_drop_locked(struct svcrdma_service *service,
+					struct svcrdma_request *request)
 {
 	bool alone = list_empty(&service->dropped);
 	unsigned long delay;
@@ -456,7 +456,7 @@ static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 		return;
 	spin_lock(&service->lock);
 	if (!service->detached)
-		svcrdma_service_drop(service, ctxt);
+		svcrdma_service_drop_locked(service, ctxt);
 	spin_unlock(&service->lock);
 	svcrdma_request_put(ctxt);
 }

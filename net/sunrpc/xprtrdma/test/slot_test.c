@@ -60,7 +60,7 @@ static void note_reply(struct slot_fixture *wire, struct xprt_rdma_endpoint *ep,
 	};
 
 	spin_lock(&ep->awaiting_lock);
-	xprt_rdma_slots_note_unmatched(wire->client, ep, &unmatched);
+	xprt_rdma_slots_note_unmatched_locked(wire->client, ep, &unmatched);
 	spin_unlock(&ep->awaiting_lock);
 }
 
@@ -71,7 +71,7 @@ static bool is_awaited(struct slot_fixture *wire, unsigned int i)
 
 	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 	spin_lock(&wire->ep->awaiting_lock);
-	xprt_rdma_retire_find_unmatched(request);
+	xprt_rdma_retire_find_unmatched_locked(request);
 	spin_unlock(&wire->ep->awaiting_lock);
 	return test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 }

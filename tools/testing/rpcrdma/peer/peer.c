@@ -84,7 +84,7 @@ static struct rule *rules;
 
 /* Connections */
 
-static struct sockaddr_in address(char **words)
+static struct sockaddr_in parse_address(char **words)
 {
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
@@ -104,7 +104,7 @@ static void need_no_connection(void)
 
 static void do_connect(char **words)
 {
-	struct sockaddr_in addr = address(words);
+	struct sockaddr_in addr = parse_address(words);
 
 	need_no_connection();
 	connect_to(&addr);
@@ -112,7 +112,7 @@ static void do_connect(char **words)
 
 static void do_listen(char **words)
 {
-	struct sockaddr_in addr = address(words);
+	struct sockaddr_in addr = parse_address(words);
 
 	listen_at(&addr);
 	fprintf(stderr, "listening\n");
