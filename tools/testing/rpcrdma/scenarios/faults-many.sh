@@ -122,10 +122,13 @@ ended() {
 	[[ $1 =~ ^($2)$ ]] || { echo "status $1:"; cat "$3"; return 1; }
 }
 
+# For awk: the lines of mountstats that are about connections of the mounts.
+CONNECTION='$1 == "device" { here = $5 ~ "^/mnt/[0-9]" }
+	here && $1 == "xprt:"'
+
 # How many Replies each connection of the mounts has had
 replies() {
-	awk '$1 == "device" { here = $5 ~ "^/mnt/[0-9]" }
-	     here && $1 == "xprt:" { print $9 }' /proc/self/mountstats
+	awk "$CONNECTION { print \$9 }" /proc/self/mountstats
 }
 
 note_read() {
@@ -136,9 +139,8 @@ note_read() {
 # because starting one costs the guest as much as several connections do.
 all_read() {
 	awk -v connections=$CONNECTIONS '
-		FNR == NR { was[NR] = $1; next }
-		$1 == "device" { here = $5 ~ "^/mnt/[0-9]" }
-		here && $1 == "xprt:" && $9 > was[++n] { more++ }
+		FNR == NR { was[NR] = $1; next }'"
+		$CONNECTION"' && $9 > was[++n] { more++ }
 		END { exit more != connections }' /tmp/replies /proc/self/mountstats
 }
 
