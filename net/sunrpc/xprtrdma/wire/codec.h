@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Private to wire/: shared by message.c, which has what all versions of the
- * protocol have in common, and v1.c.
+ * Private to wire/: shared by message.c and chunks.c, which have what all
+ * versions of the protocol have in common, and v1.c.
  */
 #ifndef RPCRDMA_WIRE_CODEC_H
 #define RPCRDMA_WIRE_CODEC_H
@@ -64,15 +64,14 @@ rpcrdma_take_present(struct rpcrdma_reader *reader, bool *present)
 	return RPCRDMA_OK;
 }
 
-void rpcrdma_chunk_init(struct rpcrdma_chunk *chunk, u16 first);
-enum rpcrdma_reason rpcrdma_chunk_append(struct rpcrdma_message *msg,
-					 struct rpcrdma_chunk *chunk,
-					 u32 handle, u32 length, u64 offset);
+enum rpcrdma_reason rpcrdma_chunks_decode(struct rpcrdma_message *msg,
+					  const void *buf, u32 len,
+					  struct rpcrdma_reader *reader);
+u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg);
+__be32 *rpcrdma_chunks_encode(const struct rpcrdma_message *msg, __be32 *p);
 
 enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 				      const void *buf, u32 len,
 				      struct rpcrdma_reader *reader);
-u32 rpcrdma_v1_chunks_len(const struct rpcrdma_message *msg);
-__be32 *rpcrdma_v1_encode(const struct rpcrdma_message *msg, __be32 *p);
 
 #endif /* RPCRDMA_WIRE_CODEC_H */

@@ -17,48 +17,6 @@ static void message_reset(struct rpcrdma_message *msg)
 	msg->direction = RPCRDMA_DIRECTION_UNKNOWN;
 }
 
-/**
- * rpcrdma_chunk_init - initialize a chunk without segments
- * @chunk: the chunk
- * @first: index in the message of the first segment that it will get
- *
- * Context: any.
- */
-void rpcrdma_chunk_init(struct rpcrdma_chunk *chunk, u16 first)
-{
-	*chunk = (struct rpcrdma_chunk){ .first = first };
-}
-
-/**
- * rpcrdma_chunk_append - append a segment to a chunk
- * @msg: the message that has @chunk, and room for one more segment
- * @chunk: the chunk
- * @handle: steering tag
- * @length: octets
- * @offset: start of the region
- *
- * Refuses a segment that wraps, or that makes the length of the chunk wrap. So
- * users of the message need no checks for overflow.
- *
- * Context: any.
- * Return: RPCRDMA_OK, RPCRDMA_BAD_SEGMENT_RANGE or RPCRDMA_BAD_CHUNK_LENGTH.
- */
-enum rpcrdma_reason rpcrdma_chunk_append(struct rpcrdma_message *msg,
-					 struct rpcrdma_chunk *chunk,
-					 u32 handle, u32 length, u64 offset)
-{
-	if (offset > U64_MAX - length)
-		return RPCRDMA_BAD_SEGMENT_RANGE;
-	if (chunk->length > U32_MAX - length)
-		return RPCRDMA_BAD_CHUNK_LENGTH;
-
-	msg->segment[chunk->first + chunk->count++] = (struct rpcrdma_segment){
-		.handle = handle, .length = length, .offset = offset,
-	};
-	chunk->length += length;
-	return RPCRDMA_OK;
-}
-
 /* All versions share the layout of ERR_VERS, but not that of other errors. */
 static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 						struct rpcrdma_reader *reader)
@@ -222,108 +180,6 @@ void rpcrdma_wire_init_call(struct rpcrdma_message *msg, __be32 xid,
 }
 
 /**
- * rpcrdma_wire_add_read - add a Read chunk to a Call
- * @msg: a Call
- * @position: of the data item, in octets of the unreduced Payload stream
- *
- * Context: any.
- * Return: the chunk, or NULL if there are RPCRDMA_MAX_CHUNKS already or
- * @position is not above that of the last Read chunk.
- */
-struct rpcrdma_chunk *rpcrdma_wire_add_read(struct rpcrdma_message *msg,
-					    u32 position)
-{
-	struct rpcrdma_chunk *chunk = &msg->read[msg->num_reads];
-
-	if (msg->num_reads == RPCRDMA_MAX_CHUNKS ||
-	    (msg->num_reads && chunk[-1].position >= position))
-		return NULL;
-	msg->num_reads++;
-	rpcrdma_chunk_init(chunk, msg->num_segments);
-	chunk->position = position;
-	return chunk;
-}
-
-/**
- * rpcrdma_wire_add_write - add a Write chunk to a Call
- * @msg: a Call
- *
- * If the chunk gets no segments, the responder returns its data item inline
- * (RFC 8166 section 4.3.2).
- *
- * Context: any.
- * Return: the chunk, or NULL if there are RPCRDMA_MAX_CHUNKS already.
- */
-struct rpcrdma_chunk *rpcrdma_wire_add_write(struct rpcrdma_message *msg)
-{
-	struct rpcrdma_chunk *chunk = &msg->write[msg->num_writes];
-
-	if (msg->num_writes == RPCRDMA_MAX_CHUNKS)
-		return NULL;
-	msg->num_writes++;
-	rpcrdma_chunk_init(chunk, msg->num_segments);
-	return chunk;
-}
-
-/**
- * rpcrdma_wire_add_reply - add the Reply chunk to a Call
- * @msg: a Call without a Reply chunk
- *
- * Context: any.
- * Return: the chunk.
- */
-struct rpcrdma_chunk *rpcrdma_wire_add_reply(struct rpcrdma_message *msg)
-{
-	msg->has_reply_chunk = true;
-	rpcrdma_chunk_init(&msg->reply_chunk, msg->num_segments);
-	return &msg->reply_chunk;
-}
-
-/**
- * rpcrdma_wire_add_segment - add a segment to the chunk that was added last
- * @msg: a Call
- * @chunk: the chunk
- * @handle: steering tag
- * @length: octets
- * @offset: start of the region
- *
- * Context: any.
- * Return: 0, or -EMSGSIZE if @msg has RPCRDMA_MAX_SEGMENTS already, or if the
- * segment or the length of the chunk would wrap.
- */
-int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
-			     struct rpcrdma_chunk *chunk,
-			     u32 handle, u32 length, u64 offset)
-{
-	if (msg->num_segments == RPCRDMA_MAX_SEGMENTS ||
-	    rpcrdma_chunk_append(msg, chunk, handle, length, offset))
-		return -EMSGSIZE;
-	msg->num_segments++;
-	return 0;
-}
-
-/**
- * rpcrdma_wire_return_chunk - set how much of a chunk the responder wrote
- * @chunk: a Write chunk or the Reply chunk of a decoded Call
- * @octets: contiguous from the start of its first segment, without roundup
- *	padding; zero if it is returned unused
- *
- * rpcrdma_wire_encode() computes the segment lengths of the Reply from it (RFC
- * 8166 section 3.4.6). The segments in the message keep the lengths that the
- * requester offered.
- *
- * Context: any.
- * Return: 0, or -EMSGSIZE if the chunk is shorter.
- */
-int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
-{
-	if (octets > chunk->length)
-		return -EMSGSIZE;
-	chunk->written = octets;
-	return 0;
-}
-
-/**
  * rpcrdma_wire_make_reply - convert a Call into its Reply
  * @msg: a decoded Call
  * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message
@@ -377,7 +233,7 @@ void rpcrdma_wire_make_error(struct rpcrdma_message *msg,
 u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg)
 {
 	if (msg->proc != RPCRDMA_ERROR)
-		return RPCRDMA_HEADER_MIN + rpcrdma_v1_chunks_len(msg);
+		return RPCRDMA_HEADER_MIN + rpcrdma_chunks_len(msg);
 	return msg->error == RPCRDMA_ERR_VERS ? RPCRDMA_ERR_VERS_LEN :
 						RPCRDMA_ERR_CHUNK_LEN;
 }
@@ -425,6 +281,6 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 	if (msg->proc == RPCRDMA_ERROR)
 		p = message_encode_error(msg, p);
 	else
-		p = rpcrdma_v1_encode(msg, p);
+		p = rpcrdma_chunks_encode(msg, p);
 	return (p - (__be32 *)buf) * sizeof(*p);
 }
