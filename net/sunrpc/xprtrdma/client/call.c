@@ -315,7 +315,7 @@ static int xprt_rdma_call_build(struct xprt_rdma_builder *b, bool gather)
 	struct rpcrdma_message *msg = &b->ep->call;
 	int ret;
 
-	rpcrdma_wire_init_call(msg, b->request->rqst.rq_xid,
+	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, b->request->rqst.rq_xid,
 			       b->ep->conn->credits);
 	ret = xprt_rdma_call_build_call_chunk(b);
 	if (!ret)

@@ -13,23 +13,21 @@
 /**
  * xprt_rdma_backward_refuse - answer a backward Call with RDMA_ERROR
  * @conn: where the Call arrived, perhaps not established yet
- * @msg: the Call's header; this overwrites it
- * @error: what the server is told
+ * @msg: the Call's header, with the error that the server is told; this overwrites it
  *
  * If the error cannot be sent, the connection is closed: the server has to learn that
  * it gets no Reply (RFC 8166 section 4.5.4).
  *
  * Context: ->received.
  */
-void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg,
-			       enum rpcrdma_errcode error)
+void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg)
 {
 	struct rpcrdma_send *send = rpcrdma_send_get(conn);
 	int ret = -ENOBUFS;
 
 	if (!send)
 		goto close;
-	rpcrdma_wire_make_error(msg, error, XPRT_RDMA_BACKWARD_CREDITS);
+	rpcrdma_wire_make_error(msg, XPRT_RDMA_BACKWARD_CREDITS);
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto put;
@@ -296,7 +294,7 @@ static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
  * @recv: the message; this gives it back
  *
  * Drops the Call if the server exceeds its credits, or if there is no callback service.
- * Answers a Call that has chunks with ERR_CHUNK: RFC 8167 does not require support for
+ * Answers a Call that has chunks with an error: RFC 8167 does not require support for
  * chunks in this direction.
  *
  * Context: ->received.
@@ -310,7 +308,8 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
 	if (msg->proc != RPCRDMA_MSG || msg->num_segments || msg->payload_len > PAGE_SIZE) {
 		rpcrdma_recv_put(recv);
-		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
+		msg->error = RPCRDMA_ERR_BAD_XDR;
+		xprt_rdma_backward_refuse(conn, msg);
 		return;
 	}
 	backward = xprt_rdma_backward_take(ep->client);
@@ -351,7 +350,7 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	if (!send)
 		return -EAGAIN;
 
-	rpcrdma_wire_init_call(msg, rqst->rq_xid, 1);
+	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, rqst->rq_xid, 1);
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, XPRT_RDMA_BACKWARD_CREDITS);
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)

@@ -382,8 +382,7 @@ void xprt_rdma_backward_free(struct rpc_rqst *rqst);
 void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
 #endif
 void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv);
-void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg,
-			       enum rpcrdma_errcode error);
+void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg);
 int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
 
 /* sysctl.c */

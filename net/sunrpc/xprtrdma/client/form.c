@@ -7,11 +7,8 @@
 
 #include "form.h"
 
-/* Octets that chunks add to the shortest header (RFC 8166 section 4.1.2) */
-#define XPRT_RDMA_READ_SEGMENT_LEN	24
-#define XPRT_RDMA_WRITE_CHUNK_LEN	8
-#define XPRT_RDMA_REPLY_CHUNK_LEN	4
-#define XPRT_RDMA_SEGMENT_LEN		16
+/* Octets of a header without chunks */
+#define XPRT_RDMA_HEADER_MIN	rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE)
 
 /**
  * xprt_rdma_form_segments - how many segments an array of pages needs
@@ -48,12 +45,12 @@ static u64 xprt_rdma_form_round_up(u32 octets)
 
 static u64 xprt_rdma_form_write_chunk_len(const struct xprt_rdma_sizes *sizes)
 {
-	return XPRT_RDMA_WRITE_CHUNK_LEN + (u64)sizes->write_segments * XPRT_RDMA_SEGMENT_LEN;
+	return RPCRDMA_WRITE_CHUNK_LEN + (u64)sizes->write_segments * RPCRDMA_SEGMENT_LEN;
 }
 
 static u64 xprt_rdma_form_reply_chunk_len(const struct xprt_rdma_sizes *sizes)
 {
-	return XPRT_RDMA_REPLY_CHUNK_LEN + (u64)sizes->reply_segments * XPRT_RDMA_SEGMENT_LEN;
+	return RPCRDMA_REPLY_CHUNK_LEN + (u64)sizes->reply_segments * RPCRDMA_SEGMENT_LEN;
 }
 
 /*
@@ -62,7 +59,7 @@ static u64 xprt_rdma_form_reply_chunk_len(const struct xprt_rdma_sizes *sizes)
  */
 static bool xprt_rdma_form_reply_fits(const struct xprt_rdma_sizes *sizes)
 {
-	return (u64)RPCRDMA_HEADER_MIN + sizes->reply_max <= sizes->reply_threshold;
+	return (u64)XPRT_RDMA_HEADER_MIN + sizes->reply_max <= sizes->reply_threshold;
 }
 
 /* The Reply returns the Write chunk, so the chunk takes space in it as well. */
@@ -77,7 +74,7 @@ xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 		return XPRT_RDMA_REPLY_CHUNK;
 
 	beside_data = sizes->reply_max - sizes->reply_pages;
-	if (RPCRDMA_HEADER_MIN + xprt_rdma_form_write_chunk_len(sizes) +
+	if (XPRT_RDMA_HEADER_MIN + xprt_rdma_form_write_chunk_len(sizes) +
 	    beside_data <= sizes->reply_threshold)
 		return XPRT_RDMA_REPLY_WRITE_CHUNK;
 	return XPRT_RDMA_REPLY_CHUNK;
@@ -97,12 +94,12 @@ xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
 {
 	if (!xprt_rdma_form_reply_fits(sizes) ||
-	    (u64)RPCRDMA_HEADER_MIN + sizes->call_len > sizes->call_threshold)
+	    (u64)XPRT_RDMA_HEADER_MIN + sizes->call_len > sizes->call_threshold)
 		return false;
 	*form = (struct xprt_rdma_form){
 		.call = XPRT_RDMA_CALL_INLINE,
 		.reply = XPRT_RDMA_REPLY_INLINE,
-		.header_len = RPCRDMA_HEADER_MIN,
+		.header_len = XPRT_RDMA_HEADER_MIN,
 		.inline_len = sizes->call_len,
 	};
 	return true;
@@ -123,7 +120,7 @@ bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_s
  */
 int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
 {
-	u64 header = RPCRDMA_HEADER_MIN, body = sizes->call_len;
+	u64 header = XPRT_RDMA_HEADER_MIN, body = sizes->call_len;
 	u64 segments = 0;
 
 	form->reply = xprt_rdma_form_choose_reply(sizes);
@@ -137,7 +134,7 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
 
 	form->call = XPRT_RDMA_CALL_INLINE;
 	if (header + body > sizes->call_threshold && sizes->call_ddp) {
-		u64 reads = (u64)sizes->read_segments * XPRT_RDMA_READ_SEGMENT_LEN;
+		u64 reads = (u64)sizes->read_segments * RPCRDMA_READ_SEGMENT_LEN;
 		u64 rest = body - xprt_rdma_form_round_up(sizes->call_pages);
 
 		if (header + reads + rest <= sizes->call_threshold) {
@@ -150,7 +147,7 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
 	if (header + body > sizes->call_threshold) {
 		form->call = XPRT_RDMA_CALL_LONG;
 		segments += sizes->long_segments;
-		header += (u64)sizes->long_segments * XPRT_RDMA_READ_SEGMENT_LEN;
+		header += (u64)sizes->long_segments * RPCRDMA_READ_SEGMENT_LEN;
 		body = 0;
 	}
 
@@ -177,6 +174,6 @@ u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement, u32 space
 
 	if (threshold > agreement->reply_threshold)
 		threshold = agreement->reply_threshold;
-	threshold -= RPCRDMA_HEADER_MIN;
+	threshold -= XPRT_RDMA_HEADER_MIN;
 	return threshold < space ? threshold : space;
 }

@@ -158,7 +158,8 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	bool backward = conn->backward_credits;
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER, backward);
+	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER, backward,
+				      RPCRDMA_VERSION_ONE);
 	if (verdict == RPCRDMA_USE) {
 		if (msg->direction == RPCRDMA_REPLY)
 			xprt_rdma_receive_reply(ep, recv);
@@ -172,11 +173,10 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	rpcrdma_recv_put(recv);
 	if (verdict == RPCRDMA_DROP) {
 		xprt_rdma_receive_dropped(ep, backward);
-	} else if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
-		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_VERS);
-		/* In another version nothing tells whether it was a Reply. */
-		WRITE_ONCE(ep->client->reply_lost, true);
-	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
-		xprt_rdma_backward_refuse(conn, msg, RPCRDMA_ERR_CHUNK);
+		return;
 	}
+	xprt_rdma_backward_refuse(conn, msg);
+	/* In another version nothing tells whether it was a Reply. */
+	if (msg->error == RPCRDMA_ERR_VERS)
+		WRITE_ONCE(ep->client->reply_lost, true);
 }

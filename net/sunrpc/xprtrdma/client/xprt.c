@@ -268,7 +268,8 @@ static void xprt_rdma_client_init(struct xprt_rdma_client *client,
 
 	/* This flag tells NFSv4.1 and later from earlier versions. */
 	client->wants_backward = args->flags & XPRT_CREATE_INFINITE_SLOTS;
-	client->backward_payload = RPCRDMA_INLINE_MIN - RPCRDMA_HEADER_MIN;
+	client->backward_payload = RPCRDMA_INLINE_MIN -
+				   rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE);
 	spin_lock_init(&client->backward_lock);
 	INIT_LIST_HEAD(&client->backward_idle);
 	xprt_rdma_ep_init(client);

@@ -195,7 +195,7 @@ static int svcrdma_callback_fill_call(struct svcrdma_service *service, struct rp
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	int len;
 
-	rpcrdma_wire_init_call(msg, rqst->rq_xid,
+	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, rqst->rq_xid,
 			       service->conn->backward_credits);
 	len = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (len < 0)
@@ -292,7 +292,8 @@ static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_bu
 
 	if (svcrdma_callback_is_stuck(svcrdma_callback_of(rqst->rq_xprt)))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	if (rqst->rq_snd_buf.len > conn->agreement.reply_threshold - RPCRDMA_HEADER_MIN)
+	if (rqst->rq_snd_buf.len > conn->agreement.reply_threshold -
+				   rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -3,7 +3,7 @@
  * Calls whose chunks break the connection (RFC 8166 section 4.5.3): the requester
  * does not allow an RDMA operation that it has asked for. On the next connection
  * it sends this Call again, together with all its others, and so on without end.
- * So the third time such a Call is answered with ERR_CHUNK, which ends its RPC.
+ * So the third time such a Call is answered with RDMA_ERROR, which ends its RPC.
  */
 #include <linux/sunrpc/addr.h>
 

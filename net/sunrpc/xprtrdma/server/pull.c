@@ -43,7 +43,7 @@ static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
  * @rqstp: the svc_rqst of the thread, whose pages it would take
  *
  * Context: any.
- * Return: true if the Call has to be answered with ERR_CHUNK.
+ * Return: true if the Call has to be answered with RDMA_ERROR.
  */
 bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp)
 {
@@ -347,7 +347,7 @@ static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
  *
  * Context: a thread of the RPC server.
  * Return: false if the RPC message does not match the transport header. Then the
- * Call is answered with ERR_CHUNK (RFC 8166 section 4.5.2).
+ * Call is answered with RDMA_ERROR (RFC 8166 section 4.5.2).
  */
 bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {

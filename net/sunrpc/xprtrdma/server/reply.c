@@ -431,7 +431,8 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 				svcrdma_service_grant(service, request->msg.credits));
 	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results, reply.res,
 				 service->conn->agreement.reply_threshold)) {
-		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		request->msg.error = RPCRDMA_ERR_CANT_REPLY;
+		svcrdma_reply_error(request);
 		return len;
 	}
 	if (!rpcrdma_conn_enter(service->conn)) {
@@ -472,8 +473,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 	return svcrdma_reply_send(request, rqstp);
 }
 
-static int svcrdma_reply_post_error(struct svcrdma_request *request,
-				    enum rpcrdma_errcode error)
+static int svcrdma_reply_post_error(struct svcrdma_request *request)
 {
 	struct rpcrdma_conn *conn = request->service->conn;
 	struct rpcrdma_message *msg = &request->msg;
@@ -483,7 +483,7 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request,
 	send = svcrdma_service_send_get(request->service);
 	if (!send)
 		return -ENOTCONN;
-	rpcrdma_wire_make_error(msg, error, svcrdma_service_grant(request->service, 0));
+	rpcrdma_wire_make_error(msg, svcrdma_service_grant(request->service, 0));
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto out;
@@ -500,14 +500,14 @@ out:
 
 /**
  * svcrdma_reply_error - answer a Call with RDMA_ERROR
- * @request: the request; the caller must not use it afterwards
- * @error: RPCRDMA_ERR_VERS or RPCRDMA_ERR_CHUNK
+ * @request: the request, whose header has the error; the caller must not use it
+ *	afterwards
  *
  * RFC 8166 section 4.5.
  *
  * Context: a thread of the RPC server; may sleep.
  */
-void svcrdma_reply_error(struct svcrdma_request *request, enum rpcrdma_errcode error)
+void svcrdma_reply_error(struct svcrdma_request *request)
 {
 	struct svcrdma_service *service = request->service;
 	int ret = -ENOTCONN;
@@ -515,7 +515,7 @@ void svcrdma_reply_error(struct svcrdma_request *request, enum rpcrdma_errcode e
 	svcrdma_count(SVCRDMA_STAT_ERRORS);
 	svcrdma_request_put_recv(request);
 	if (rpcrdma_conn_enter(service->conn)) {
-		ret = svcrdma_reply_post_error(request, error);
+		ret = svcrdma_reply_post_error(request);
 		rpcrdma_conn_leave(service->conn);
 	}
 	svcrdma_request_put(request);

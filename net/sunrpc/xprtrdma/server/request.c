@@ -306,6 +306,13 @@ static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
 	arg->buflen = arg->len;
 }
 
+/* Answer a Call that nfsd cannot get. The caller must not use the request afterwards. */
+static void svcrdma_request_refuse(struct svcrdma_request *request)
+{
+	request->msg.error = RPCRDMA_ERR_BAD_XDR;
+	svcrdma_reply_error(request);
+}
+
 /*
  * Give nfsd what it needs besides the arguments. From now on nfsd owns the request.
  *
@@ -317,7 +324,7 @@ static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc
 	struct svc_xprt *xprt = rqstp->rq_xprt;
 
 	if (svcrdma_call_truncated(head->iov_base, head->iov_len)) {
-		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		svcrdma_request_refuse(request);
 		return 0;
 	}
 	request->again = !svcrdma_call_gss(head->iov_base, head->iov_len);
@@ -342,7 +349,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 
 	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
 	if (svcrdma_denied_before(request)) {
-		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		svcrdma_request_refuse(request);
 		return 0;
 	}
 	request->invalidate = conn->agreement.remote_inv &&
@@ -354,7 +361,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 		return svcrdma_request_hand_over(request, rqstp);
 	}
 	if (svcrdma_pull_refused(request, rqstp)) {
-		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+		svcrdma_request_refuse(request);
 		return 0;
 	}
 	if (!svcrdma_pull_needed(&request->msg)) {
@@ -376,7 +383,7 @@ static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *reque
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(msg, request->recv->data, request->recv->len,
-				      RPCRDMA_RESPONDER, backward);
+				      RPCRDMA_RESPONDER, backward, RPCRDMA_VERSION_ONE);
 	if (backward && msg->direction == RPCRDMA_DIRECTION_UNKNOWN &&
 	    svcrdma_callback_waits(request->service, msg->xid))
 		return RPCRDMA_DROP;
@@ -410,10 +417,8 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 
 	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len,
 				  request->msg.reason);
-	if (verdict == RPCRDMA_ANSWER_ERR_VERS) {
-		svcrdma_reply_error(request, RPCRDMA_ERR_VERS);
-	} else if (verdict == RPCRDMA_ANSWER_ERR_CHUNK) {
-		svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	if (verdict == RPCRDMA_ANSWER) {
+		svcrdma_reply_error(request);
 	} else {
 		svcrdma_count(SVCRDMA_STAT_DROPPED);
 		svcrdma_request_put(request);
@@ -430,7 +435,7 @@ static int svcrdma_request_take_up_resumed(struct svcrdma_request *request,
 	}
 	if (svcrdma_pull_finish(request, rqstp))
 		return svcrdma_request_hand_over(request, rqstp);
-	svcrdma_reply_error(request, RPCRDMA_ERR_CHUNK);
+	svcrdma_request_refuse(request);
 	return 0;
 }
 

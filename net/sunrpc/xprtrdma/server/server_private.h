@@ -257,7 +257,7 @@ void svcrdma_rw_chain_destroy(struct svcrdma_request *request);
 /* reply.c */
 int svcrdma_sendto(struct svc_rqst *rqstp);
 int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length);
-void svcrdma_reply_error(struct svcrdma_request *request, enum rpcrdma_errcode error);
+void svcrdma_reply_error(struct svcrdma_request *request);
 struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service);
 
 /* denied.c */

@@ -223,7 +223,7 @@ static void test_credits_discarded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 
 	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
-				      row->backward);
+				      row->backward, RPCRDMA_VERSION_ONE);
 	KUNIT_EXPECT_NE(test, verdict, RPCRDMA_USE);
 	if (verdict == RPCRDMA_DROP &&
 	    xprt_rdma_credits_freed_by(msg, row->backward))

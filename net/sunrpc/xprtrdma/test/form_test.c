@@ -254,7 +254,7 @@ static void test_form_header_len(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, msg);
 	KUNIT_ASSERT_EQ(test, choose(test, &form, &sizes), 0);
 
-	rpcrdma_wire_init_call(msg, 0, 1);
+	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, 0, 1);
 	if (form.call == XPRT_RDMA_CALL_READ_CHUNK)
 		add_segments(test, msg, rpcrdma_wire_add_read(msg, 64),
 			     sizes.read_segments);

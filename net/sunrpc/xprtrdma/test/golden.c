@@ -399,7 +399,7 @@ static const u8 golden_msgp[] = {
 	0x00, 0x00, 0x00, 0x00,
 };
 
-/* Section 4.6.2: retired, and shorter than RPCRDMA_HEADER_MIN */
+/* Section 4.6.2: retired, and shorter than RPCRDMA_MESSAGE_MIN */
 static const u8 golden_done[] = {
 	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
 	0x00, 0x00, 0x00, 0x01,	/* rdma_vers */
@@ -528,7 +528,7 @@ const struct golden rpcrdma_golden_messages[GOLDEN_COUNT] = {
 		"msgp",
 		golden_msgp, sizeof(golden_msgp),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_ANSWER_ERR_CHUNK, RPCRDMA_BAD_MSGP
+		RPCRDMA_ANSWER, RPCRDMA_BAD_MSGP
 	},
 	[GOLDEN_DONE] = {
 		"done",

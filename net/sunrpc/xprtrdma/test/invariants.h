@@ -238,8 +238,8 @@ static inline const char *broken_message(const struct rpcrdma_message *msg,
 	if ((msg->proc == RPCRDMA_ERROR || reads_are_sorted(buf)) &&
 	    memcmp(buf, copy, len))
 		return "encodes to other octets";
-	if (rpcrdma_wire_decode(again, copy, len, RPCRDMA_REQUESTER, true) !=
-	    RPCRDMA_USE)
+	if (rpcrdma_wire_decode(again, copy, len, RPCRDMA_REQUESTER, true,
+				RPCRDMA_VERSION_ONE) != RPCRDMA_USE)
 		return "what it encodes to cannot be used";
 	return same_message(msg, again) ? NULL : "decodes to another message";
 }

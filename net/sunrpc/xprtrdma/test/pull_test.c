@@ -75,7 +75,7 @@ static void deliver_reads(struct kunit *test, u32 payload,
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	rpcrdma_wire_init_call(&f->made, XID, 1);
+	rpcrdma_wire_init_call(&f->made, RPCRDMA_VERSION_ONE, XID, 1);
 	f->handles = 0;
 	if (!payload)
 		f->made.proc = RPCRDMA_NOMSG;

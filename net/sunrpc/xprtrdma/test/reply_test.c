@@ -174,7 +174,7 @@ static void deliver_call(struct kunit *test, const struct chunk_row *read,
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	rpcrdma_wire_init_call(&f->made, XID, 1);
+	rpcrdma_wire_init_call(&f->made, RPCRDMA_VERSION_ONE, XID, 1);
 	f->handles = 0;
 	if (read && read->count)
 		add_chunk(test, rpcrdma_wire_add_read(&f->made, read->position),
@@ -288,7 +288,7 @@ static void test_reply_header_too_long(struct kunit *test)
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	rpcrdma_wire_init_call(&f->made, XID, 1);
+	rpcrdma_wire_init_call(&f->made, RPCRDMA_VERSION_ONE, XID, 1);
 	for (i = 0; i < 8; i++)
 		add_chunk(test, rpcrdma_wire_add_write(&f->made), &segments);
 	add_chunk(test, rpcrdma_wire_add_reply(&f->made), &segments);

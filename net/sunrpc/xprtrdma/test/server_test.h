@@ -75,7 +75,8 @@ static inline void deliver(struct kunit *test, enum rpcrdma_role to,
 				    RPCRDMA_REPLY);
 	}
 	KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(&f->msg, f->buf, len + payload,
-						  to, false), RPCRDMA_USE);
+						  to, false, RPCRDMA_VERSION_ONE),
+			RPCRDMA_USE);
 }
 
 /*

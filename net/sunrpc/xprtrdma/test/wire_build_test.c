@@ -106,7 +106,8 @@ static void test_unsendable(struct kunit *test)
 	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 0);
 	KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, w->word, 64),
 			-EINVAL);
-	rpcrdma_wire_make_error(w->msg, RPCRDMA_ERR_CHUNK, 0);
+	w->msg->error = RPCRDMA_ERR_BAD_XDR;
+	rpcrdma_wire_make_error(w->msg, 0);
 	KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, w->word, 64),
 			-EINVAL);
 }

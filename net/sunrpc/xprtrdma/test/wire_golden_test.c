@@ -128,18 +128,22 @@ static void build_err_vers(struct rpcrdma_message *msg)
 {
 	build_call(msg);
 	msg->version = 2;
-	rpcrdma_wire_make_error(msg, RPCRDMA_ERR_VERS, CREDITS);
+	msg->error = RPCRDMA_ERR_VERS;
+	msg->version_low = 1;
+	msg->version_high = 1;
+	rpcrdma_wire_make_error(msg, CREDITS);
 }
 
 static void build_err_chunk(struct rpcrdma_message *msg)
 {
 	build_everything(msg);
-	rpcrdma_wire_make_error(msg, RPCRDMA_ERR_CHUNK, CREDITS);
+	msg->error = RPCRDMA_ERR_BAD_XDR;
+	rpcrdma_wire_make_error(msg, CREDITS);
 }
 
 static void build_backward_call(struct rpcrdma_message *msg)
 {
-	rpcrdma_wire_init_call(msg, cpu_to_be32(0x77), 2);
+	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, cpu_to_be32(0x77), 2);
 }
 
 static void build_backward_reply(struct rpcrdma_message *msg)
@@ -186,7 +190,7 @@ static void test_golden_decode(struct kunit *test)
 	const char *broken;
 
 	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->role,
-				      golden->backward);
+				      golden->backward, RPCRDMA_VERSION_ONE);
 	KUNIT_EXPECT_EQ(test, verdict, golden->verdict);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, golden->reason);
 	if (verdict != RPCRDMA_USE)
@@ -240,11 +244,12 @@ static void test_golden_truncated(struct kunit *test)
 		enum rpcrdma_verdict verdict;
 
 		verdict = rpcrdma_wire_decode(w->msg, buf, len, golden->role,
-					      golden->backward);
+					      golden->backward,
+					      RPCRDMA_VERSION_ONE);
 		KUNIT_EXPECT_NE_MSG(test, verdict, RPCRDMA_USE,
 				    "with %u octets", len);
 		KUNIT_EXPECT_NE(test, w->msg->reason, RPCRDMA_OK);
-		if (len < RPCRDMA_HEADER_MIN)
+		if (len < RPCRDMA_MESSAGE_MIN)
 			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
 		if (golden->role == RPCRDMA_REQUESTER)
 			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
@@ -265,7 +270,7 @@ static void flip_all_bits(struct wire *w, const struct golden *golden,
 	for (bit = 0; bit < golden->len * 8; bit++) {
 		buf[bit / 8] ^= 1 << bit % 8;
 		verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, role,
-					      backward);
+					      backward, RPCRDMA_VERSION_ONE);
 		KUNIT_EXPECT_EQ(w->test, verdict == RPCRDMA_USE,
 				w->msg->reason == RPCRDMA_OK);
 		if (verdict == RPCRDMA_USE) {

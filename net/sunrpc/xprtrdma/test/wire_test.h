@@ -15,6 +15,7 @@
 #define XID		0x1badcafe
 #define CREDITS		32
 #define CALL_LEN	40	/* octets of an RPC Call header with AUTH_NONE */
+#define V1_ERR_CHUNK	2	/* rdma_err, RFC 8166 section 4.5 */
 
 /* For two Read segments above the limit; each has six words. */
 #define MAX_WORDS	(6 * (RPCRDMA_MAX_SEGMENTS + 2) + 64)
@@ -137,7 +138,8 @@ static inline enum rpcrdma_verdict receive(struct wire *w,
 	void *buf = exact_copy(w->test, w->word, len);
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(w->msg, buf, len, role, backward);
+	verdict = rpcrdma_wire_decode(w->msg, buf, len, role, backward,
+				      RPCRDMA_VERSION_ONE);
 	if (verdict == RPCRDMA_USE) {
 		void *copy = exact_copy(w->test, w->word, len);
 		const char *broken;
@@ -158,17 +160,37 @@ static inline void expect_usable_call(struct wire *w)
 	KUNIT_EXPECT_EQ(w->test, w->msg->direction, RPCRDMA_CALL);
 }
 
+/* The RDMA_ERROR that answers w->msg has these words. */
+static inline void expect_answer(struct wire *w, const u32 *word, u32 words)
+{
+	__be32 answer[8];
+	u32 i;
+
+	memcpy(w->again, w->msg, sizeof(*w->msg));
+	rpcrdma_wire_make_error(w->again, CREDITS);
+	KUNIT_ASSERT_EQ(w->test,
+			rpcrdma_wire_encode(w->again, answer, sizeof(answer)),
+			(int)(words * sizeof(__be32)));
+	for (i = 0; i < words; i++)
+		KUNIT_EXPECT_EQ(w->test, wire_word(answer, i), word[i]);
+}
+
 /* A broken Call: a responder answers it, a requester drops it. */
 static inline void expect_err_chunk(struct wire *w, enum rpcrdma_reason reason)
 {
+	static const u32 err_chunk[] = {
+		XID, RPCRDMA_VERSION_ONE, CREDITS, RPCRDMA_ERROR, V1_ERR_CHUNK
+	};
+
 	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, false),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, false),
-			RPCRDMA_ANSWER_ERR_CHUNK);
+			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
 	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, true),
-			RPCRDMA_ANSWER_ERR_CHUNK);
+			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
+	expect_answer(w, err_chunk, ARRAY_SIZE(err_chunk));
 }
 
 /* A broken Reply: both ends drop it. */
@@ -194,7 +216,8 @@ static inline void add(struct rpcrdma_message *msg, struct rpcrdma_chunk *chunk,
 
 static inline void build_call(struct rpcrdma_message *msg)
 {
-	rpcrdma_wire_init_call(msg, cpu_to_be32(XID), CREDITS);
+	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, cpu_to_be32(XID),
+			       CREDITS);
 }
 
 #endif /* RPCRDMA_TEST_WIRE_TEST_H */

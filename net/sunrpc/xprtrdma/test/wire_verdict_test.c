@@ -11,7 +11,7 @@ static void test_short_is_dropped(struct kunit *test)
 	struct wire *w = test->priv;
 	u32 words;
 
-	for (words = 0; words < RPCRDMA_HEADER_MIN / 4; words++) {
+	for (words = 0; words < RPCRDMA_MESSAGE_MIN / 4; words++) {
 		put_fixed(w, RPCRDMA_MSG);
 		put_zeros(w, 3);
 		w->word[1] = cpu_to_be32(9);
@@ -27,10 +27,14 @@ static void test_unknown_version(struct kunit *test)
 {
 	static const u32 versions[] = { 0, 2, 3, 0x01000000, U32_MAX };
 	struct wire *w = test->priv;
-	__be32 answer[7];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(versions); i++) {
+		const u32 err_vers[] = {
+			XID, versions[i], CREDITS, RPCRDMA_ERROR,
+			RPCRDMA_ERR_VERS, 1, 1
+		};
+
 		put_fixed(w, 17);
 		put_zeros(w, 3);
 		w->word[1] = cpu_to_be32(versions[i]);
@@ -38,23 +42,13 @@ static void test_unknown_version(struct kunit *test)
 				RPCRDMA_DROP);
 		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_VERSION);
 		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
-				RPCRDMA_ANSWER_ERR_VERS);
+				RPCRDMA_ANSWER);
 		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
-				RPCRDMA_ANSWER_ERR_VERS);
+				RPCRDMA_ANSWER);
 		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
-				RPCRDMA_ANSWER_ERR_VERS);
+				RPCRDMA_ANSWER);
 		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_VERSION);
-
-		rpcrdma_wire_make_error(w->msg, RPCRDMA_ERR_VERS, 3);
-		KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, answer, 28),
-				28);
-		KUNIT_EXPECT_EQ(test, wire_word(answer, 0), XID);
-		KUNIT_EXPECT_EQ(test, wire_word(answer, 1), versions[i]);
-		KUNIT_EXPECT_EQ(test, wire_word(answer, 2), 3);
-		KUNIT_EXPECT_EQ(test, wire_word(answer, 3), RPCRDMA_ERROR);
-		KUNIT_EXPECT_EQ(test, wire_word(answer, 4), RPCRDMA_ERR_VERS);
-		KUNIT_EXPECT_EQ(test, wire_word(answer, 5), 1);
-		KUNIT_EXPECT_EQ(test, wire_word(answer, 6), 1);
+		expect_answer(w, err_vers, ARRAY_SIZE(err_vers));
 	}
 }
 
@@ -62,7 +56,6 @@ static void test_unknown_proc(struct kunit *test)
 {
 	static const u32 procs[] = { 5, 6, 0x100, 0x80000000, U32_MAX };
 	struct wire *w = test->priv;
-	__be32 answer[5];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(procs); i++) {
@@ -70,12 +63,6 @@ static void test_unknown_proc(struct kunit *test)
 		put_rest_of_call(w, CALL_LEN);
 		expect_err_chunk(w, RPCRDMA_BAD_PROC);
 	}
-	rpcrdma_wire_make_error(w->msg, RPCRDMA_ERR_CHUNK, 1);
-	KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, answer, 20), 20);
-	KUNIT_EXPECT_EQ(test, wire_word(answer, 0), XID);
-	KUNIT_EXPECT_EQ(test, wire_word(answer, 1), 1);
-	KUNIT_EXPECT_EQ(test, wire_word(answer, 3), RPCRDMA_ERROR);
-	KUNIT_EXPECT_EQ(test, wire_word(answer, 4), RPCRDMA_ERR_CHUNK);
 }
 
 static void test_msgp(struct kunit *test)
@@ -146,7 +133,7 @@ static void test_err_vers_is_the_same_in_all_versions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->msg->version_low, 3);
 	KUNIT_EXPECT_EQ(test, w->msg->version_high, 5);
 
-	w->word[4] = cpu_to_be32(RPCRDMA_ERR_CHUNK);
+	w->word[4] = cpu_to_be32(V1_ERR_CHUNK);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_ERROR);
@@ -189,7 +176,7 @@ static void test_direction_of_broken_messages(struct kunit *test)
 	put_read(w, 0, 1, 64);
 	put_rest_of_call(w, CALL_LEN);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
-			RPCRDMA_ANSWER_ERR_CHUNK);
+			RPCRDMA_ANSWER);
 
 	/* The list does not end, so the direction is unknown. */
 	w->words = 10;
@@ -197,7 +184,7 @@ static void test_direction_of_broken_messages(struct kunit *test)
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_DIRECTION_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
-			RPCRDMA_ANSWER_ERR_CHUNK);
+			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_DIRECTION_UNKNOWN);
 }
 
@@ -291,11 +278,11 @@ static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
 	KUNIT_EXPECT_EQ(test, w->msg->stream_len, 4096);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
-			RPCRDMA_ANSWER_ERR_CHUNK);
+			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_NO_PAYLOAD);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_CALL);
 	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
-			RPCRDMA_ANSWER_ERR_CHUNK);
+			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_NO_PAYLOAD);
 }
 

@@ -454,13 +454,14 @@ enum rpcrdma_reason rpcrdma_chunks_decode(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_chunks_len - how much longer the chunks make a header
+ * rpcrdma_chunks_len - the size of a transport header with its chunks
  * @msg: the message
+ * @header_min: octets of the header without chunks
  *
  * Context: any.
- * Return: octets more than a header without chunks has.
+ * Return: octets.
  */
-u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg)
+u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg, u32 header_min)
 {
 	unsigned int i, words = 0;
 
@@ -470,7 +471,7 @@ u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg)
 		words += 2 + msg->write[i].count * SEGMENT_WORDS;
 	if (msg->has_reply_chunk)
 		words += 1 + msg->reply_chunk.count * SEGMENT_WORDS;
-	return words * sizeof(__be32);
+	return header_min + words * sizeof(__be32);
 }
 
 static __be32 *chunks_encode_segment(const struct rpcrdma_segment *segment,

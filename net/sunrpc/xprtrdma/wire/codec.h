@@ -8,6 +8,9 @@
 
 #include "message.h"
 
+/* Octets of a whole RDMA_ERROR of version 1, other than ERR_VERS */
+#define RPCRDMA_V1_ERROR_LEN	20
+
 /**
  * struct rpcrdma_reader - a cursor over the words of a received message
  * @next: the word to be read next
@@ -67,11 +70,14 @@ rpcrdma_take_present(struct rpcrdma_reader *reader, bool *present)
 enum rpcrdma_reason rpcrdma_chunks_decode(struct rpcrdma_message *msg,
 					  const void *buf, u32 len,
 					  struct rpcrdma_reader *reader);
-u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg);
+u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg, u32 header_min);
 __be32 *rpcrdma_chunks_encode(const struct rpcrdma_message *msg, __be32 *p);
 
 enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 				      const void *buf, u32 len,
 				      struct rpcrdma_reader *reader);
+enum rpcrdma_reason rpcrdma_v1_decode_error(struct rpcrdma_message *msg,
+					    u32 error);
+__be32 *rpcrdma_v1_encode_error(__be32 *p);
 
 #endif /* RPCRDMA_WIRE_CODEC_H */

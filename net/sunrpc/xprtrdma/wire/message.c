@@ -6,14 +6,13 @@
  */
 #include "codec.h"
 
-/* Octets of a whole RDMA_ERROR */
+/* Octets of a whole RDMA_ERROR with ERR_VERS */
 #define RPCRDMA_ERR_VERS_LEN	28
-#define RPCRDMA_ERR_CHUNK_LEN	20
 
 /* Does not touch the arrays: clearing kilobytes for each message is slow. */
 static void message_reset(struct rpcrdma_message *msg)
 {
-	memset(msg, 0, offsetof(struct rpcrdma_message, reply_chunk));
+	memset(msg, 0, offsetof(struct rpcrdma_message, error));
 	msg->direction = RPCRDMA_DIRECTION_UNKNOWN;
 }
 
@@ -29,20 +28,16 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 		return RPCRDMA_BAD_ERROR;
 
 	error = be32_to_cpup(p);
-	if (error == RPCRDMA_ERR_VERS) {
-		p = rpcrdma_take(reader, 2);
-		if (!p)
-			return RPCRDMA_BAD_ERROR;
-		msg->version_low = be32_to_cpup(p++);
-		msg->version_high = be32_to_cpup(p);
-		msg->header_len = RPCRDMA_ERR_VERS_LEN;
-	} else if (error == RPCRDMA_ERR_CHUNK &&
-		   msg->version == RPCRDMA_VERSION_ONE) {
-		msg->header_len = RPCRDMA_ERR_CHUNK_LEN;
-	} else {
+	if (error != RPCRDMA_ERR_VERS)
+		return msg->version == RPCRDMA_VERSION_ONE ?
+		       rpcrdma_v1_decode_error(msg, error) : RPCRDMA_BAD_ERROR;
+	p = rpcrdma_take(reader, 2);
+	if (!p)
 		return RPCRDMA_BAD_ERROR;
-	}
-	msg->error = error;
+	msg->error = RPCRDMA_ERR_VERS;
+	msg->version_low = be32_to_cpup(p++);
+	msg->version_high = be32_to_cpup(p);
+	msg->header_len = RPCRDMA_ERR_VERS_LEN;
 	return RPCRDMA_OK;
 }
 
@@ -60,7 +55,7 @@ static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
 	message_reset(msg);
 	reader.end = reader.next + len / sizeof(__be32);
 	p = rpcrdma_take(&reader, 4);
-	if (!p || (len < RPCRDMA_HEADER_MIN &&
+	if (!p || (len < RPCRDMA_MESSAGE_MIN &&
 		   be32_to_cpup(p + 3) != RPCRDMA_ERROR))
 		return RPCRDMA_BAD_SHORT;
 
@@ -97,6 +92,20 @@ static void message_correct_direction(struct rpcrdma_message *msg,
 	msg->reason = RPCRDMA_BAD_NO_PAYLOAD;
 }
 
+/* What answers a Call with this mistake */
+static enum rpcrdma_error message_error(enum rpcrdma_reason reason)
+{
+	switch (reason) {
+	case RPCRDMA_BAD_VERSION:
+		return RPCRDMA_ERR_VERS;
+	case RPCRDMA_BAD_PROC:
+	case RPCRDMA_BAD_MSGP:
+		return RPCRDMA_ERR_INVAL_PROC;
+	default:
+		return RPCRDMA_ERR_BAD_XDR;
+	}
+}
+
 /*
  * A message of unknown direction is treated as one of the forward direction.
  * Only a Call is answered: a peer would mistake an RDMA_ERROR that answers its
@@ -123,8 +132,8 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 		return RPCRDMA_USE;
 	if (direction == RPCRDMA_REPLY)
 		return RPCRDMA_DROP;
-	return msg->reason == RPCRDMA_BAD_VERSION ? RPCRDMA_ANSWER_ERR_VERS :
-						    RPCRDMA_ANSWER_ERR_CHUNK;
+	msg->error = message_error(msg->reason);
+	return RPCRDMA_ANSWER;
 }
 
 /**
@@ -134,6 +143,8 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * @len: octets received
  * @role: what this end of the connection is in the forward direction
  * @backward: whether this end expects messages of the backward direction
+ * @version_max: the highest version that this end supports. It supports all
+ *	lower ones, too.
  *
  * Implements RFC 8166 sections 4.2, 4.3 and 4.5. By RFC 8167 the direction of
  * the message, and not @role, decides how a mistake is handled. If the verdict
@@ -145,20 +156,28 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * * RPCRDMA_USE - a Call is for the responder at this end, a Reply for the
  *   requester. An RDMA_ERROR is a Reply: it completes the RPC with @msg->xid.
  * * RPCRDMA_DROP - only repost the receive buffer
- * * RPCRDMA_ANSWER_ERR_VERS, RPCRDMA_ANSWER_ERR_CHUNK - convert @msg with
- *   rpcrdma_wire_make_error() and send it
+ * * RPCRDMA_ANSWER - convert @msg with rpcrdma_wire_make_error() and send it;
+ *   @msg->error is set
  */
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_role role, bool backward)
+		    enum rpcrdma_role role, bool backward, u32 version_max)
 {
+	enum rpcrdma_verdict verdict;
+
 	msg->reason = message_decode(msg, buf, len);
-	return message_judge(msg, role, backward);
+	verdict = message_judge(msg, role, backward);
+	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
+		msg->version_low = RPCRDMA_VERSION_ONE;
+		msg->version_high = version_max;
+	}
+	return verdict;
 }
 
 /**
  * rpcrdma_wire_init_call - initialize a Call
  * @msg: the message; its previous content does not matter
+ * @version: RPC-over-RDMA version
  * @xid: XID of the RPC message
  * @credits: credits to request, at least one
  *
@@ -168,12 +187,12 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
  *
  * Context: any.
  */
-void rpcrdma_wire_init_call(struct rpcrdma_message *msg, __be32 xid,
-			    u32 credits)
+void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version,
+			    __be32 xid, u32 credits)
 {
 	message_reset(msg);
 	msg->xid = xid;
-	msg->version = RPCRDMA_VERSION_ONE;
+	msg->version = version;
 	msg->credits = credits;
 	msg->proc = RPCRDMA_MSG;
 	msg->direction = RPCRDMA_CALL;
@@ -202,25 +221,20 @@ void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 
 /**
  * rpcrdma_wire_make_error - convert a Call into the RDMA_ERROR that answers it
- * @msg: a message with the verdict to answer it, or a Call that was found to be
- *	unusable later
- * @error: RPCRDMA_ERR_VERS or RPCRDMA_ERR_CHUNK
+ * @msg: a message with the verdict RPCRDMA_ANSWER, or a Call that was found to
+ *	be unusable later, and whose error the caller has set since
  * @credits: credits to grant, at least one
  *
  * The RDMA_ERROR has the XID and the version of the Call (RFC 8166 section
- * 4.5).
+ * 4.5), and says @msg->error.
  *
  * Context: any.
  */
-void rpcrdma_wire_make_error(struct rpcrdma_message *msg,
-			     enum rpcrdma_errcode error, u32 credits)
+void rpcrdma_wire_make_error(struct rpcrdma_message *msg, u32 credits)
 {
 	msg->proc = RPCRDMA_ERROR;
 	msg->direction = RPCRDMA_REPLY;
 	msg->credits = credits;
-	msg->error = error;
-	msg->version_low = RPCRDMA_VERSION_ONE;
-	msg->version_high = RPCRDMA_VERSION_ONE;
 }
 
 /**
@@ -233,19 +247,19 @@ void rpcrdma_wire_make_error(struct rpcrdma_message *msg,
 u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg)
 {
 	if (msg->proc != RPCRDMA_ERROR)
-		return RPCRDMA_HEADER_MIN + rpcrdma_chunks_len(msg);
+		return rpcrdma_chunks_len(msg, rpcrdma_wire_header_min(msg->version));
 	return msg->error == RPCRDMA_ERR_VERS ? RPCRDMA_ERR_VERS_LEN :
-						RPCRDMA_ERR_CHUNK_LEN;
+						RPCRDMA_V1_ERROR_LEN;
 }
 
 static __be32 *message_encode_error(const struct rpcrdma_message *msg,
 				    __be32 *p)
 {
-	*p++ = cpu_to_be32(msg->error);
-	if (msg->error == RPCRDMA_ERR_VERS) {
-		*p++ = cpu_to_be32(msg->version_low);
-		*p++ = cpu_to_be32(msg->version_high);
-	}
+	if (msg->error != RPCRDMA_ERR_VERS)
+		return rpcrdma_v1_encode_error(p);
+	*p++ = cpu_to_be32(RPCRDMA_ERR_VERS);
+	*p++ = cpu_to_be32(msg->version_low);
+	*p++ = cpu_to_be32(msg->version_high);
 	return p;
 }
 

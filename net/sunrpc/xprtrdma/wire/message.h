@@ -13,9 +13,19 @@
 #include "platform.h"
 
 #define RPCRDMA_VERSION_ONE	1
+#define RPCRDMA_VERSION_TWO	2
 
-/* Octets of a header without chunks. In a shorter one no XID is trusted. */
-#define RPCRDMA_HEADER_MIN	28
+/*
+ * Octets of a message, of whatever version. In a shorter one no XID is trusted
+ * (RFC 8166 section 4.5).
+ */
+#define RPCRDMA_MESSAGE_MIN	28
+
+/* Octets that these make a header longer */
+#define RPCRDMA_SEGMENT_LEN		16	/* of a Write or Reply chunk */
+#define RPCRDMA_READ_SEGMENT_LEN	24	/* of a Read chunk */
+#define RPCRDMA_WRITE_CHUNK_LEN		8	/* without its segments */
+#define RPCRDMA_REPLY_CHUNK_LEN		4	/* without its segments */
 
 /*
  * Segments in one message, of all chunks together: enough for 1 MiB that is
@@ -40,10 +50,12 @@ enum rpcrdma_proc {
 	RPCRDMA_ERROR = 4,
 };
 
-/* rdma_err, RFC 8166 section 4.5 */
-enum rpcrdma_errcode {
-	RPCRDMA_ERR_VERS = 1,
-	RPCRDMA_ERR_CHUNK = 2,
+/* What an RDMA_ERROR says. Version 1 has ERR_CHUNK for all but the first. */
+enum rpcrdma_error {
+	RPCRDMA_ERR_VERS = 1,		/* the version is not supported */
+	RPCRDMA_ERR_BAD_XDR = 2,	/* the Call cannot be understood */
+	RPCRDMA_ERR_CANT_REPLY = 3,	/* no chunk has space for the Reply */
+	RPCRDMA_ERR_INVAL_PROC = 4,	/* rdma_proc is unknown */
 };
 
 /*
@@ -68,14 +80,13 @@ enum rpcrdma_role {
 enum rpcrdma_verdict {
 	RPCRDMA_USE,
 	RPCRDMA_DROP,
-	RPCRDMA_ANSWER_ERR_VERS,
-	RPCRDMA_ANSWER_ERR_CHUNK,
+	RPCRDMA_ANSWER,
 };
 
 /* Every mistake that a peer can make */
 enum rpcrdma_reason {
 	RPCRDMA_OK,
-	RPCRDMA_BAD_SHORT,		/* below RPCRDMA_HEADER_MIN */
+	RPCRDMA_BAD_SHORT,		/* below RPCRDMA_MESSAGE_MIN */
 	RPCRDMA_BAD_VERSION,
 	RPCRDMA_BAD_PROC,		/* unknown rdma_proc */
 	RPCRDMA_BAD_MSGP,		/* retired, section 4.6.1 */
@@ -150,13 +161,14 @@ struct rpcrdma_chunk {
  * @stream_len: octets of the unreduced Payload stream: @payload_len or the
  *	length of the chunk that holds the RPC message, plus the length of each
  *	other Read chunk, rounded up. Write chunks do not count.
- * @error: rdma_err, RDMA_ERROR only
- * @version_low: lowest version its sender supports, RPCRDMA_ERR_VERS only
- * @version_high: highest version its sender supports, RPCRDMA_ERR_VERS only
  * @num_segments: number of valid entries of @segment
  * @num_reads: number of valid entries of @read
  * @num_writes: number of valid entries of @write
  * @has_reply_chunk: whether there is a Reply chunk, which may have no segments
+ * @error: what an RDMA_ERROR says; with the verdict RPCRDMA_ANSWER, what the
+ *	RDMA_ERROR has to say that answers the message
+ * @version_low: lowest version its sender supports, RPCRDMA_ERR_VERS only
+ * @version_high: highest version its sender supports, RPCRDMA_ERR_VERS only
  * @reply_chunk: valid if @has_reply_chunk
  * @read: Read chunks, sorted by position. No two have the same position, so a
  *	Position Zero Read chunk is the first.
@@ -164,10 +176,10 @@ struct rpcrdma_chunk {
  * @segment: segments of all chunks; those of one chunk in the order of its list
  *
  * Part of the object that receives or sends, which reuses it for each message.
- * It holds no references and needs no destruction. The arrays come last, and
- * only entries that become valid are written: a message without chunks touches
- * one or two cache lines. A received message has all of these properties only
- * if the verdict was RPCRDMA_USE.
+ * It holds no references and needs no destruction. What comes after
+ * @has_reply_chunk, and each entry of the arrays, is written only if it becomes
+ * valid: a message without chunks touches one or two cache lines. A received
+ * message has all of these properties only if the verdict was RPCRDMA_USE.
  */
 struct rpcrdma_message {
 	__be32 xid;
@@ -179,13 +191,13 @@ struct rpcrdma_message {
 	u32 header_len;
 	u32 payload_len;
 	u32 stream_len;
-	enum rpcrdma_errcode error;
-	u32 version_low;
-	u32 version_high;
 	u16 num_segments;
 	u8 num_reads;
 	u8 num_writes;
 	bool has_reply_chunk;
+	enum rpcrdma_error error;
+	u32 version_low;
+	u32 version_high;
 	struct rpcrdma_chunk reply_chunk;
 	struct rpcrdma_chunk read[RPCRDMA_MAX_CHUNKS];
 	struct rpcrdma_chunk write[RPCRDMA_MAX_CHUNKS];
@@ -221,12 +233,24 @@ rpcrdma_chunk_segments(const struct rpcrdma_message *msg,
 	return msg->segment + chunk->first;
 }
 
+/**
+ * rpcrdma_wire_header_min - the size of a transport header without chunks
+ * @version: of the message, which is an RDMA_MSG or RDMA_NOMSG
+ *
+ * Context: any.
+ * Return: octets.
+ */
+static inline u32 rpcrdma_wire_header_min(u32 version)
+{
+	return version == RPCRDMA_VERSION_TWO ? 36 : 28;
+}
+
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_role role, bool backward);
+		    enum rpcrdma_role role, bool backward, u32 version_max);
 
-void rpcrdma_wire_init_call(struct rpcrdma_message *msg, __be32 xid,
-			    u32 credits);
+void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version,
+			    __be32 xid, u32 credits);
 struct rpcrdma_chunk *rpcrdma_wire_add_read(struct rpcrdma_message *msg,
 					    u32 position);
 struct rpcrdma_chunk *rpcrdma_wire_add_write(struct rpcrdma_message *msg);
@@ -238,8 +262,7 @@ int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
 int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets);
 void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 			     enum rpcrdma_proc proc, u32 credits);
-void rpcrdma_wire_make_error(struct rpcrdma_message *msg,
-			     enum rpcrdma_errcode error, u32 credits);
+void rpcrdma_wire_make_error(struct rpcrdma_message *msg, u32 credits);
 
 u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg);
 int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf,

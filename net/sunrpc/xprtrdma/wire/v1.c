@@ -4,6 +4,9 @@
  */
 #include "codec.h"
 
+/* rdma_err, RFC 8166 section 4.5; ERR_VERS is the same in all versions */
+#define V1_ERR_CHUNK		2
+
 /**
  * rpcrdma_v1_decode - decode what follows the fixed header fields
  * @msg: has the fixed header fields; the others are filled in
@@ -31,4 +34,37 @@ enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 	default:
 		return RPCRDMA_BAD_PROC;
 	}
+}
+
+/**
+ * rpcrdma_v1_decode_error - decode an RDMA_ERROR other than ERR_VERS
+ * @msg: has the fixed header fields; the others are filled in
+ * @error: rdma_err
+ *
+ * Context: any.
+ * Return: RPCRDMA_OK or RPCRDMA_BAD_ERROR.
+ */
+enum rpcrdma_reason rpcrdma_v1_decode_error(struct rpcrdma_message *msg,
+					    u32 error)
+{
+	if (error != V1_ERR_CHUNK)
+		return RPCRDMA_BAD_ERROR;
+	msg->error = RPCRDMA_ERR_BAD_XDR;
+	msg->header_len = RPCRDMA_V1_ERROR_LEN;
+	return RPCRDMA_OK;
+}
+
+/**
+ * rpcrdma_v1_encode_error - encode an RDMA_ERROR other than ERR_VERS
+ * @p: memory after the fixed header fields
+ *
+ * Implements RFC 8166 section 4.5.2: ERR_CHUNK stands for all other errors.
+ *
+ * Context: any.
+ * Return: the word after the last one that was written.
+ */
+__be32 *rpcrdma_v1_encode_error(__be32 *p)
+{
+	*p++ = cpu_to_be32(V1_ERR_CHUNK);
+	return p;
 }

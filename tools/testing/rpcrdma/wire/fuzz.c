@@ -27,7 +27,8 @@ static void receive_message(const void *buf, u32 len, void *copy,
 	enum rpcrdma_verdict verdict;
 	bool usable, faultless;
 
-	verdict = rpcrdma_wire_decode(&message, buf, len, role, backward);
+	verdict = rpcrdma_wire_decode(&message, buf, len, role, backward,
+				      RPCRDMA_VERSION_ONE);
 	usable = verdict == RPCRDMA_USE;
 	faultless = message.reason == RPCRDMA_OK;
 	if (usable != faultless)
