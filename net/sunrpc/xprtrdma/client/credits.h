@@ -222,7 +222,8 @@ xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
  */
 static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg, bool backward)
 {
-	if (msg->reason == RPCRDMA_BAD_DIRECTION || msg->reason == RPCRDMA_BAD_DONE)
+	if (msg->reason == RPCRDMA_BAD_DIRECTION || msg->reason == RPCRDMA_BAD_DONE ||
+	    msg->reason == RPCRDMA_BAD_OPTION)
 		return false;
 	return msg->direction == RPCRDMA_REPLY || !backward;
 }

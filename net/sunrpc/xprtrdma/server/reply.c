@@ -431,7 +431,7 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 				svcrdma_service_grant(service, request->msg.credits));
 	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results, reply.res,
 				 service->conn->agreement.reply_threshold)) {
-		request->msg.error = RPCRDMA_ERR_CANT_REPLY;
+		rpcrdma_wire_cant_reply(&request->msg, NULL, 0, true);
 		svcrdma_reply_error(request);
 		return len;
 	}

@@ -300,8 +300,8 @@ static enum rpcrdma_reason chunks_decode_reply(struct rpcrdma_message *msg,
 }
 
 /*
- * Where the header does not say the direction of an RDMA_MSG, it is that of the
- * RPC message after the header.
+ * The RPC message after the header has the direction that version 2's header
+ * says (draft 5.2.2). Version 1's header does not say it.
  */
 static enum rpcrdma_reason
 chunks_decode_inline_payload(struct rpcrdma_message *msg,
@@ -315,7 +315,10 @@ chunks_decode_inline_payload(struct rpcrdma_message *msg,
 	msg_type = be32_to_cpup(p + 1);
 	if (msg_type != RPCRDMA_CALL && msg_type != RPCRDMA_REPLY)
 		return RPCRDMA_BAD_MSG_TYPE;
-	msg->direction = msg_type;
+	if (msg->direction == RPCRDMA_DIRECTION_UNKNOWN)
+		msg->direction = msg_type;
+	if (msg->direction != msg_type)
+		return RPCRDMA_BAD_MSG_DIRECTION;
 	if (*p != msg->xid)
 		return RPCRDMA_BAD_XID;
 	msg->stream_len = msg->payload_len;
@@ -323,25 +326,26 @@ chunks_decode_inline_payload(struct rpcrdma_message *msg,
 }
 
 /*
- * Where the header does not say the direction of an RDMA_NOMSG, it follows from
- * the chunks. With a Read list it is a Call, and a Position Zero Read chunk has
- * to hold the RPC message. Without one it is a Reply, and a Reply chunk has to
- * hold it.
+ * A Position Zero Read chunk has to hold the RPC message of a Call, and a Reply
+ * chunk that of a Reply. Where the header does not say the direction, a message
+ * with a Read list is a Call.
  */
 static enum rpcrdma_reason
 chunks_find_long_payload(struct rpcrdma_message *msg)
 {
-	const struct rpcrdma_chunk *payload = rpcrdma_position_zero(msg);
+	const struct rpcrdma_chunk *payload;
 
-	if (msg->num_reads)
+	if (msg->direction == RPCRDMA_DIRECTION_UNKNOWN && msg->num_reads)
 		msg->direction = RPCRDMA_CALL;
-	else if (msg->has_reply_chunk)
-		payload = &msg->reply_chunk;
+	if (msg->direction == RPCRDMA_CALL)
+		payload = rpcrdma_position_zero(msg);
+	else
+		payload = msg->has_reply_chunk ? &msg->reply_chunk : NULL;
 	if (!payload)
 		return RPCRDMA_BAD_NO_PAYLOAD;
 	if (payload->length < RPC_HEAD_LEN)
 		return RPCRDMA_BAD_PAYLOAD_SHORT;
-	if (payload == &msg->reply_chunk)
+	if (msg->direction == RPCRDMA_DIRECTION_UNKNOWN)
 		msg->direction = RPCRDMA_REPLY;
 	msg->stream_len = payload->length;
 	return RPCRDMA_OK;
@@ -422,7 +426,8 @@ static enum rpcrdma_reason chunks_decode_lists(struct rpcrdma_message *msg,
 /**
  * rpcrdma_chunks_decode - decode the chunk lists, and check the Payload stream
  * @msg: an RDMA_MSG or RDMA_NOMSG that has the fields before the lists; the
- *	others are filled in
+ *	others are filled in. Its direction is what the header says, or unknown
+ *	if the header does not say it.
  * @buf: the received message
  * @len: octets received
  * @reader: the cursor, before the lists

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Private to wire/: shared by message.c and chunks.c, which have what all
- * versions of the protocol have in common, and v1.c.
+ * versions of the protocol have in common, and v1.c and v2.c. Each of these two
+ * decodes what follows the fixed header fields, and decodes and encodes errors.
+ * message.c picks one by the version field. It does so without pointers to
+ * functions, because indirect calls are slow.
  */
 #ifndef RPCRDMA_WIRE_CODEC_H
 #define RPCRDMA_WIRE_CODEC_H
@@ -79,5 +82,15 @@ enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 enum rpcrdma_reason rpcrdma_v1_decode_error(struct rpcrdma_message *msg,
 					    u32 error);
 __be32 *rpcrdma_v1_encode_error(__be32 *p);
+
+enum rpcrdma_reason rpcrdma_v2_decode(struct rpcrdma_message *msg,
+				      const void *buf, u32 len,
+				      struct rpcrdma_reader *reader);
+__be32 *rpcrdma_v2_encode(const struct rpcrdma_message *msg, __be32 *p);
+enum rpcrdma_reason rpcrdma_v2_decode_error(struct rpcrdma_message *msg,
+					    u32 error,
+					    struct rpcrdma_reader *reader);
+u32 rpcrdma_v2_error_len(const struct rpcrdma_message *msg);
+__be32 *rpcrdma_v2_encode_error(const struct rpcrdma_message *msg, __be32 *p);
 
 #endif /* RPCRDMA_WIRE_CODEC_H */

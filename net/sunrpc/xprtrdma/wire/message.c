@@ -2,7 +2,7 @@
 /*
  * What is the same in all versions of RPC-over-RDMA (RFC 8166 sections 4.2 and
  * 7): the four fixed header fields, RDMA_ERROR with ERR_VERS, and the response
- * to a message that cannot be used.
+ * to a message that cannot be used. The rest is in v1.c and v2.c.
  */
 #include "codec.h"
 
@@ -16,9 +16,16 @@ static void message_reset(struct rpcrdma_message *msg)
 	msg->direction = RPCRDMA_DIRECTION_UNKNOWN;
 }
 
+static bool message_is_v2(const struct rpcrdma_message *msg, u32 version_max)
+{
+	return msg->version == RPCRDMA_VERSION_TWO &&
+	       version_max >= RPCRDMA_VERSION_TWO;
+}
+
 /* All versions share the layout of ERR_VERS, but not that of other errors. */
 static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
-						struct rpcrdma_reader *reader)
+						struct rpcrdma_reader *reader,
+						u32 version_max)
 {
 	const __be32 *p = rpcrdma_take(reader, 1);
 	u32 error;
@@ -28,9 +35,13 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 		return RPCRDMA_BAD_ERROR;
 
 	error = be32_to_cpup(p);
-	if (error != RPCRDMA_ERR_VERS)
-		return msg->version == RPCRDMA_VERSION_ONE ?
-		       rpcrdma_v1_decode_error(msg, error) : RPCRDMA_BAD_ERROR;
+	if (error != RPCRDMA_ERR_VERS) {
+		if (msg->version == RPCRDMA_VERSION_ONE)
+			return rpcrdma_v1_decode_error(msg, error);
+		if (message_is_v2(msg, version_max))
+			return rpcrdma_v2_decode_error(msg, error, reader);
+		return RPCRDMA_BAD_ERROR;
+	}
 	p = rpcrdma_take(reader, 2);
 	if (!p)
 		return RPCRDMA_BAD_ERROR;
@@ -43,11 +54,13 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 
 /*
  * RFC 8166 section 4.5 says to drop every message below 28 octets, but by the
- * XDR of section 4.1.2 an ERR_CHUNK has 20. So a short RDMA_ERROR is decoded:
- * otherwise no requester could receive an ERR_CHUNK.
+ * XDR of section 4.1.2 an ERR_CHUNK has 20, as do version 2's errors without
+ * arguments. So a short RDMA_ERROR is decoded: otherwise no requester could
+ * receive one.
  */
 static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
-					  const void *buf, u32 len)
+					  const void *buf, u32 len,
+					  u32 version_max)
 {
 	struct rpcrdma_reader reader = { .next = buf };
 	const __be32 *p;
@@ -65,18 +78,21 @@ static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
 	msg->proc = be32_to_cpup(p);
 
 	if (msg->proc == RPCRDMA_ERROR)
-		return message_decode_error(msg, &reader);
-	if (msg->version != RPCRDMA_VERSION_ONE)
-		return RPCRDMA_BAD_VERSION;
-	return rpcrdma_v1_decode(msg, buf, len, &reader);
+		return message_decode_error(msg, &reader, version_max);
+	if (msg->version == RPCRDMA_VERSION_ONE)
+		return rpcrdma_v1_decode(msg, buf, len, &reader);
+	if (message_is_v2(msg, version_max))
+		return rpcrdma_v2_decode(msg, buf, len, &reader);
+	return RPCRDMA_BAD_VERSION;
 }
 
 /*
- * Correct the direction by what can arrive at this end. We send Calls in
- * version 1 only, and a Reply has the version of its Call: if this end receives
- * Calls, a message of another version is a Call. A server offers no Reply chunk
- * in its backward Calls: what looks like a Long Reply to one is a Call without
- * its Position Zero Read chunk.
+ * Correct the direction by what can arrive at this end. We send no Calls in
+ * versions that we do not support, and a Reply has the version of its Call: if
+ * this end receives Calls, a message of such a version is a Call. A server
+ * offers no Reply chunk in its backward Calls. So nobody can use a Long Reply to
+ * one; in version 1, where the header does not say that it is a Reply, it is a
+ * Call without its Position Zero Read chunk.
  */
 static void message_correct_direction(struct rpcrdma_message *msg,
 				      enum rpcrdma_role role, bool backward)
@@ -88,8 +104,10 @@ static void message_correct_direction(struct rpcrdma_message *msg,
 	if (role != RPCRDMA_RESPONDER || msg->proc != RPCRDMA_NOMSG ||
 	    msg->direction != RPCRDMA_REPLY)
 		return;
-	msg->direction = RPCRDMA_CALL;
-	msg->reason = RPCRDMA_BAD_NO_PAYLOAD;
+	if (msg->reason == RPCRDMA_OK)
+		msg->reason = RPCRDMA_BAD_NO_PAYLOAD;
+	if (msg->version == RPCRDMA_VERSION_ONE)
+		msg->direction = RPCRDMA_CALL;
 }
 
 /* What answers a Call with this mistake */
@@ -101,6 +119,8 @@ static enum rpcrdma_error message_error(enum rpcrdma_reason reason)
 	case RPCRDMA_BAD_PROC:
 	case RPCRDMA_BAD_MSGP:
 		return RPCRDMA_ERR_INVAL_PROC;
+	case RPCRDMA_BAD_OPTION:
+		return RPCRDMA_ERR_INVAL_OPTION;
 	default:
 		return RPCRDMA_ERR_BAD_XDR;
 	}
@@ -109,7 +129,8 @@ static enum rpcrdma_error message_error(enum rpcrdma_reason reason)
 /*
  * A message of unknown direction is treated as one of the forward direction.
  * Only a Call is answered: a peer would mistake an RDMA_ERROR that answers its
- * Reply for the Reply to its own Call with the same XID.
+ * Reply for the Reply to its own Call with the same XID. This goes for version
+ * 2, too: an RDMA2_ERROR is always a Reply (draft 5.2.2).
  */
 static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 					  enum rpcrdma_role role, bool backward)
@@ -146,10 +167,10 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * @version_max: the highest version that this end supports. It supports all
  *	lower ones, too.
  *
- * Implements RFC 8166 sections 4.2, 4.3 and 4.5. By RFC 8167 the direction of
- * the message, and not @role, decides how a mistake is handled. If the verdict
- * is not RPCRDMA_USE, only @msg->reason, @msg->direction and the fields that
- * rpcrdma_wire_make_error() uses are valid.
+ * Implements RFC 8166 sections 4.2, 4.3 and 4.5, and draft 5.2.4. By RFC 8167
+ * the direction of the message, and not @role, decides how a mistake is handled.
+ * If the verdict is not RPCRDMA_USE, only @msg->reason, @msg->direction and the
+ * fields that rpcrdma_wire_make_error() uses are valid.
  *
  * Context: any.
  * Return:
@@ -165,7 +186,7 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 {
 	enum rpcrdma_verdict verdict;
 
-	msg->reason = message_decode(msg, buf, len);
+	msg->reason = message_decode(msg, buf, len, version_max);
 	verdict = message_judge(msg, role, backward);
 	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
 		msg->version_low = RPCRDMA_VERSION_ONE;
@@ -220,6 +241,39 @@ void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 }
 
 /**
+ * rpcrdma_wire_cant_reply - set the error of a Call whose chunks are too short
+ * @msg: a decoded Call, perhaps converted by rpcrdma_wire_make_reply()
+ * @chunk: its first Write chunk that is too short, or its Reply chunk; NULL if
+ *	it lacks the chunk
+ * @octets: octets that @chunk should have space for, more than it has
+ * @processed: the Call was executed
+ *
+ * Implements draft 5.2.4. The Reply fills all segments of a chunk but the last,
+ * so the last is the one that is too short.
+ *
+ * Context: any.
+ */
+void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
+			     const struct rpcrdma_chunk *chunk, u32 octets,
+			     bool processed)
+{
+	const struct rpcrdma_chunk *first;
+	unsigned int end;
+
+	msg->error = RPCRDMA_ERR_CANT_REPLY;
+	msg->processed = processed;
+	msg->short_segment = 0;
+	msg->length_needed = 0;
+	if (!chunk || !chunk->count)
+		return;
+	first = msg->num_writes ? &msg->write[0] : &msg->reply_chunk;
+	end = chunk->first + chunk->count;
+	msg->short_segment = end - first->first;
+	msg->length_needed = msg->segment[end - 1].length +
+			     (octets - chunk->length);
+}
+
+/**
  * rpcrdma_wire_make_error - convert a Call into the RDMA_ERROR that answers it
  * @msg: a message with the verdict RPCRDMA_ANSWER, or a Call that was found to
  *	be unusable later, and whose error the caller has set since
@@ -248,15 +302,19 @@ u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg)
 {
 	if (msg->proc != RPCRDMA_ERROR)
 		return rpcrdma_chunks_len(msg, rpcrdma_wire_header_min(msg->version));
-	return msg->error == RPCRDMA_ERR_VERS ? RPCRDMA_ERR_VERS_LEN :
-						RPCRDMA_V1_ERROR_LEN;
+	if (msg->error == RPCRDMA_ERR_VERS)
+		return RPCRDMA_ERR_VERS_LEN;
+	return msg->version == RPCRDMA_VERSION_ONE ? RPCRDMA_V1_ERROR_LEN :
+						     rpcrdma_v2_error_len(msg);
 }
 
 static __be32 *message_encode_error(const struct rpcrdma_message *msg,
 				    __be32 *p)
 {
 	if (msg->error != RPCRDMA_ERR_VERS)
-		return rpcrdma_v1_encode_error(p);
+		return msg->version == RPCRDMA_VERSION_ONE ?
+		       rpcrdma_v1_encode_error(p) :
+		       rpcrdma_v2_encode_error(msg, p);
 	*p++ = cpu_to_be32(RPCRDMA_ERR_VERS);
 	*p++ = cpu_to_be32(msg->version_low);
 	*p++ = cpu_to_be32(msg->version_high);
@@ -269,12 +327,12 @@ static __be32 *message_encode_error(const struct rpcrdma_message *msg,
  * @buf: memory for the header, aligned to four octets
  * @size: octets of @buf
  *
- * Implements RFC 8166 section 4.1.2.
+ * Implements RFC 8166 section 4.1.2 and draft 5.2.
  *
  * Context: any.
  * Return: octets written. -EMSGSIZE: @size is too small. -EINVAL: @msg must not
- * be sent, because its rdma_proc is retired, or because with credits of zero
- * the requester could never send again (section 3.3.1).
+ * be sent, because its rdma_proc is retired or RDMA2_OPTIONAL, or because with
+ * credits of zero the requester could never send again (RFC 8166 section 3.3.1).
  */
 int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 {
@@ -294,7 +352,9 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 	*p++ = cpu_to_be32(msg->proc);
 	if (msg->proc == RPCRDMA_ERROR)
 		p = message_encode_error(msg, p);
-	else
+	else if (msg->version == RPCRDMA_VERSION_ONE)
 		p = rpcrdma_chunks_encode(msg, p);
+	else
+		p = rpcrdma_v2_encode(msg, p);
 	return (p - (__be32 *)buf) * sizeof(*p);
 }

@@ -12,6 +12,10 @@
 
 #include "platform.h"
 
+/*
+ * Version 1 is RFC 8166. Version 2 is draft-cel-nfsv4-rpcrdma-version-two-02,
+ * "the draft" in comments; later drafts have the same number and other messages.
+ */
 #define RPCRDMA_VERSION_ONE	1
 #define RPCRDMA_VERSION_TWO	2
 
@@ -20,6 +24,10 @@
  * (RFC 8166 section 4.5).
  */
 #define RPCRDMA_MESSAGE_MIN	28
+
+/* Octets of a header without chunks, see rpcrdma_wire_header_min() */
+#define RPCRDMA_V1_HEADER_MIN	28
+#define RPCRDMA_V2_HEADER_MIN	36
 
 /* Octets that these make a header longer */
 #define RPCRDMA_SEGMENT_LEN		16	/* of a Write or Reply chunk */
@@ -41,21 +49,26 @@
  */
 #define RPCRDMA_MAX_CHUNKS	16
 
-/* rdma_proc, RFC 8166 section 4.2.4 */
+/* rdma_proc, RFC 8166 section 4.2.4 and draft 5.2 */
 enum rpcrdma_proc {
 	RPCRDMA_MSG = 0,
 	RPCRDMA_NOMSG = 1,
-	RPCRDMA_MSGP = 2,
-	RPCRDMA_DONE = 3,
+	RPCRDMA_MSGP = 2,		/* version 1 only */
+	RPCRDMA_DONE = 3,		/* version 1 only */
 	RPCRDMA_ERROR = 4,
+	RPCRDMA_OPTIONAL = 5,		/* version 2 only */
 };
 
-/* What an RDMA_ERROR says. Version 1 has ERR_CHUNK for all but the first. */
+/*
+ * What an RDMA_ERROR says. The values are version 2's rdma_err (draft 5.2).
+ * Version 1 has ERR_CHUNK for all but the first.
+ */
 enum rpcrdma_error {
 	RPCRDMA_ERR_VERS = 1,		/* the version is not supported */
 	RPCRDMA_ERR_BAD_XDR = 2,	/* the Call cannot be understood */
-	RPCRDMA_ERR_CANT_REPLY = 3,	/* no chunk has space for the Reply */
+	RPCRDMA_ERR_CANT_REPLY = 3,	/* a chunk has no space for the Reply */
 	RPCRDMA_ERR_INVAL_PROC = 4,	/* rdma_proc is unknown */
+	RPCRDMA_ERR_INVAL_OPTION = 5,	/* rdma_opttype is unknown */
 };
 
 /*
@@ -105,7 +118,9 @@ enum rpcrdma_reason {
 	RPCRDMA_BAD_READ_IN_REPLY,	/* a Reply with a Read list */
 	RPCRDMA_BAD_NO_PAYLOAD,		/* RDMA_NOMSG without a chunk for it */
 	RPCRDMA_BAD_PAYLOAD_SHORT,	/* ends before XID and msg_type */
-	RPCRDMA_BAD_MSG_TYPE,		/* msg_type is neither Call nor Reply */
+	RPCRDMA_BAD_MSG_TYPE,		/* a msg_type is neither Call nor Reply */
+	RPCRDMA_BAD_MSG_DIRECTION,	/* msg_type is not rdma_direction */
+	RPCRDMA_BAD_OPTION,		/* unknown rdma_opttype */
 	RPCRDMA_BAD_XID,		/* rdma_xid is not the RPC message's */
 	RPCRDMA_BAD_DIRECTION,		/* not expected at this end */
 	RPCRDMA_REASON_COUNT
@@ -161,6 +176,8 @@ struct rpcrdma_chunk {
  * @stream_len: octets of the unreduced Payload stream: @payload_len or the
  *	length of the chunk that holds the RPC message, plus the length of each
  *	other Read chunk, rounded up. Write chunks do not count.
+ * @inv_handle: version 2 only: the handle that the requester lets the Reply
+ *	invalidate, or zero. A Reply repeats it. It may be none of the Call's.
  * @num_segments: number of valid entries of @segment
  * @num_reads: number of valid entries of @read
  * @num_writes: number of valid entries of @write
@@ -169,6 +186,14 @@ struct rpcrdma_chunk {
  *	RDMA_ERROR has to say that answers the message
  * @version_low: lowest version its sender supports, RPCRDMA_ERR_VERS only
  * @version_high: highest version its sender supports, RPCRDMA_ERR_VERS only
+ * @processed: the Call was executed, RPCRDMA_ERR_CANT_REPLY only, like
+ *	@short_segment and @length_needed
+ * @short_segment: the first segment that is too short: counted from one, in the
+ *	order of the header, Write list and Reply chunk together; zero if no
+ *	segment can be named
+ * @length_needed: octets that this segment would need
+ * @opttype: rdma_opttype, RPCRDMA_BAD_OPTION only
+ * @optinfo_len: octets of rdma_optinfo, RPCRDMA_BAD_OPTION only
  * @reply_chunk: valid if @has_reply_chunk
  * @read: Read chunks, sorted by position. No two have the same position, so a
  *	Position Zero Read chunk is the first.
@@ -191,13 +216,27 @@ struct rpcrdma_message {
 	u32 header_len;
 	u32 payload_len;
 	u32 stream_len;
+	u32 inv_handle;
 	u16 num_segments;
 	u8 num_reads;
 	u8 num_writes;
 	bool has_reply_chunk;
 	enum rpcrdma_error error;
-	u32 version_low;
-	u32 version_high;
+	union {
+		struct {
+			u32 version_low;
+			u32 version_high;
+		};
+		struct {
+			bool processed;
+			u32 short_segment;
+			u32 length_needed;
+		};
+		struct {
+			u32 opttype;
+			u32 optinfo_len;
+		};
+	};
 	struct rpcrdma_chunk reply_chunk;
 	struct rpcrdma_chunk read[RPCRDMA_MAX_CHUNKS];
 	struct rpcrdma_chunk write[RPCRDMA_MAX_CHUNKS];
@@ -242,7 +281,8 @@ rpcrdma_chunk_segments(const struct rpcrdma_message *msg,
  */
 static inline u32 rpcrdma_wire_header_min(u32 version)
 {
-	return version == RPCRDMA_VERSION_TWO ? 36 : 28;
+	return version == RPCRDMA_VERSION_TWO ? RPCRDMA_V2_HEADER_MIN :
+						RPCRDMA_V1_HEADER_MIN;
 }
 
 enum rpcrdma_verdict
@@ -262,6 +302,9 @@ int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
 int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets);
 void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 			     enum rpcrdma_proc proc, u32 credits);
+void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
+			     const struct rpcrdma_chunk *chunk, u32 octets,
+			     bool processed);
 void rpcrdma_wire_make_error(struct rpcrdma_message *msg, u32 credits);
 
 u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg);
