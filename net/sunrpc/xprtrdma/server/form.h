@@ -74,8 +74,6 @@ bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args a
 int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args, u32 from,
 		      svcrdma_visit_fn visit, void *data);
 
-bool svcrdma_choose_handle(const struct rpcrdma_message *msg, u32 *handle);
-
 /**
  * struct svcrdma_result - a data item of a Reply that may go to a Write chunk
  * @offset: offset in octets into rq_res

@@ -352,8 +352,9 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 		svcrdma_request_refuse(request);
 		return 0;
 	}
-	request->invalidate = conn->agreement.remote_inv &&
-			      svcrdma_choose_handle(&request->msg, &request->handle);
+	request->invalidate = rpcrdma_wire_choose_handle(&request->msg,
+							 conn->agreement.remote_inv,
+							 &request->handle);
 	request->args = svcrdma_choose_args(&request->msg,
 					    request->recv->data + request->msg.header_len);
 	if (request->args == SVCRDMA_ARGS_INLINE) {

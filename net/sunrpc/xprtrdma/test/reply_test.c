@@ -357,7 +357,7 @@ static void test_handle(struct kunit *test)
 
 	deliver_call(test, &row->read, row->write, row->num_writes,
 		     &row->reply);
-	KUNIT_EXPECT_EQ(test, svcrdma_choose_handle(&f->msg, &handle),
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_choose_handle(&f->msg, true, &handle),
 			row->handle != 0);
 	KUNIT_EXPECT_EQ(test, handle, row->handle);
 }

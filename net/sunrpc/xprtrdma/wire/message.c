@@ -220,6 +220,27 @@ void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version,
 }
 
 /**
+ * rpcrdma_wire_choose_handle - choose the handle that the Reply invalidates
+ * @msg: a decoded Call
+ * @agreed: both ends have agreed on remote invalidation by RFC 8797. Version 2
+ *	does not need it: there each Call says which handle may be invalidated.
+ * @handle: set to the handle
+ *
+ * Implements RFC 8797 section 4.1 and draft 5.2.3.
+ *
+ * Context: any.
+ * Return: true if the Reply may invalidate @handle, and false if it must not
+ * invalidate any.
+ */
+bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed,
+				u32 *handle)
+{
+	if (msg->version != RPCRDMA_VERSION_ONE)
+		return rpcrdma_v2_choose_handle(msg, handle);
+	return agreed && rpcrdma_v1_choose_handle(msg, handle);
+}
+
+/**
  * rpcrdma_wire_make_reply - convert a Call into its Reply
  * @msg: a decoded Call
  * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message

@@ -14,7 +14,7 @@
 
 /*
  * Version 1 is RFC 8166. Version 2 is draft-cel-nfsv4-rpcrdma-version-two-02,
- * "the draft" in comments; later drafts have the same number and other messages.
+ * "draft" in comments. Later drafts have the same number, but other messages.
  */
 #define RPCRDMA_VERSION_ONE	1
 #define RPCRDMA_VERSION_TWO	2
@@ -299,6 +299,8 @@ int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
 			     struct rpcrdma_chunk *chunk,
 			     u32 handle, u32 length, u64 offset);
 
+bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed,
+				u32 *handle);
 int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets);
 void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 			     enum rpcrdma_proc proc, u32 credits);
