@@ -2,7 +2,8 @@
 /*
  * Messages as they are on the wire, one word on each line. They were written by
  * hand from the XDR of RFC 8166 section 4.1.2 and the illustrations of section
- * 4.7, and not made by the encoder that they test.
+ * 4.7, and for version 2 from the XDR of draft 5.2. They were not made by the
+ * encoder that they test.
  *
  * Sections are those of RFC 8166 unless another RFC is named.
  */
@@ -445,108 +446,542 @@ static const u8 golden_backward_reply[] = {
 	0x00, 0x00, 0x00, 0x00,	/* accept_stat: SUCCESS */
 };
 
+/* Draft 5.2, 6: a Call that may be the first message of a connection */
+static const u8 golden_v2_inline_call[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_proc: RDMA2_MSG */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_direction: CALL */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_inv_handle: none */
+	0x00, 0x00, 0x00, 0x00,	/* no Read list */
+	0x00, 0x00, 0x00, 0x00,	/* no Write list */
+	0x00, 0x00, 0x00, 0x00,	/* no Reply chunk */
+	0x1b, 0xad, 0xca, 0xfe,	/* XID of the RPC message */
+	0x00, 0x00, 0x00, 0x00,	/* msg_type: CALL */
+	0x00, 0x00, 0x00, 0x02,	/* rpcvers */
+	0x00, 0x01, 0x86, 0xa3,	/* prog */
+	0x00, 0x00, 0x00, 0x04,	/* vers */
+	0x00, 0x00, 0x00, 0x01,	/* proc */
+	0x00, 0x00, 0x00, 0x00,	/* cred: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* verf: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+};
+
+/* Draft 5.2: its Reply */
+static const u8 golden_v2_inline_reply[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x40,	/* rdma_credit: 64 */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_proc: RDMA2_MSG */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_direction: REPLY */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_inv_handle: none */
+	0x00, 0x00, 0x00, 0x00,	/* no Read list */
+	0x00, 0x00, 0x00, 0x00,	/* no Write list */
+	0x00, 0x00, 0x00, 0x00,	/* no Reply chunk */
+	0x1b, 0xad, 0xca, 0xfe,	/* XID of the RPC message */
+	0x00, 0x00, 0x00, 0x01,	/* msg_type: REPLY */
+	0x00, 0x00, 0x00, 0x00,	/* reply_stat: MSG_ACCEPTED */
+	0x00, 0x00, 0x00, 0x00,	/* verf: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* accept_stat: SUCCESS */
+};
+
+/* Draft 5.2, 5.2.3: all three lists, and a handle that may be invalidated */
+static const u8 golden_v2_everything[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_proc: RDMA2_MSG */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_direction: CALL */
+	0x0b, 0x00, 0x00, 0x02,	/* rdma_inv_handle */
+	0x00, 0x00, 0x00, 0x01,	/* a read segment follows */
+	0x00, 0x00, 0x00, 0x2c,	/* position: 44 */
+	0x0a, 0x00, 0x00, 0x01,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x11, 0x11, 0x20, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* end of the Read list */
+	0x00, 0x00, 0x00, 0x01,	/* a Write chunk follows */
+	0x00, 0x00, 0x00, 0x01,	/* segments: 1 */
+	0x0b, 0x00, 0x00, 0x01,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x22, 0x22, 0x20, 0x00,
+	0x00, 0x00, 0x00, 0x01,	/* a Write chunk follows */
+	0x00, 0x00, 0x00, 0x02,	/* segments: 2 */
+	0x0b, 0x00, 0x00, 0x02,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x22, 0x22, 0x50, 0x00,
+	0x0b, 0x00, 0x00, 0x03,	/* handle */
+	0x00, 0x00, 0x02, 0x00,	/* length: 512 */
+	0x00, 0x00, 0x00, 0x00,	/* offset */
+	0x00, 0x00, 0x00, 0x10,
+	0x00, 0x00, 0x00, 0x00,	/* end of the Write list */
+	0x00, 0x00, 0x00, 0x01,	/* a Reply chunk follows */
+	0x00, 0x00, 0x00, 0x01,	/* segments: 1 */
+	0x0c, 0x00, 0x00, 0x01,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x33, 0x33, 0x30, 0x00,
+	0x1b, 0xad, 0xca, 0xfe,	/* XID of the RPC message */
+	0x00, 0x00, 0x00, 0x00,	/* msg_type: CALL */
+	0x00, 0x00, 0x00, 0x02,	/* rpcvers */
+	0x00, 0x01, 0x86, 0xa3,	/* prog */
+	0x00, 0x00, 0x00, 0x04,	/* vers */
+	0x00, 0x00, 0x00, 0x01,	/* proc */
+	0x00, 0x00, 0x00, 0x00,	/* cred: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* verf: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x10, 0x00,	/* opaque length: 4096 */
+};
+
+/* Draft 5.2.3: a Reply that repeats the handle which it invalidates */
+static const u8 golden_v2_reply_write_list[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_proc: RDMA2_MSG */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_direction: REPLY */
+	0x0b, 0x00, 0x00, 0x01,	/* rdma_inv_handle */
+	0x00, 0x00, 0x00, 0x00,	/* no Read list */
+	0x00, 0x00, 0x00, 0x01,	/* a Write chunk follows */
+	0x00, 0x00, 0x00, 0x02,	/* segments: 2 */
+	0x0b, 0x00, 0x00, 0x01,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x22, 0x22, 0x20, 0x00,
+	0x0b, 0x00, 0x00, 0x02,	/* handle */
+	0x00, 0x00, 0x00, 0x64,	/* length: 100 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x22, 0x22, 0x50, 0x00,
+	0x00, 0x00, 0x00, 0x01,	/* a Write chunk follows */
+	0x00, 0x00, 0x00, 0x01,	/* segments: 1 */
+	0x0b, 0x00, 0x00, 0x03,	/* handle */
+	0x00, 0x00, 0x00, 0x00,	/* length: 0 */
+	0x00, 0x00, 0x00, 0x00,	/* offset */
+	0x00, 0x00, 0x00, 0x10,
+	0x00, 0x00, 0x00, 0x01,	/* a Write chunk follows */
+	0x00, 0x00, 0x00, 0x00,	/* segments: 0 */
+	0x00, 0x00, 0x00, 0x00,	/* end of the Write list */
+	0x00, 0x00, 0x00, 0x00,	/* no Reply chunk */
+	0x1b, 0xad, 0xca, 0xfe,	/* XID of the RPC message */
+	0x00, 0x00, 0x00, 0x01,	/* msg_type: REPLY */
+	0x00, 0x00, 0x00, 0x00,	/* reply_stat: MSG_ACCEPTED */
+	0x00, 0x00, 0x00, 0x00,	/* verf: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* accept_stat: SUCCESS */
+};
+
+/* Draft 5.2: a Long Call whose Payload stream has been reduced */
+static const u8 golden_v2_long_call[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_proc: RDMA2_NOMSG */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_direction: CALL */
+	0x0a, 0x00, 0x00, 0x01,	/* rdma_inv_handle */
+	0x00, 0x00, 0x00, 0x01,	/* a read segment follows */
+	0x00, 0x00, 0x00, 0x00,	/* position: 0 */
+	0x0a, 0x00, 0x00, 0x01,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x11, 0x11, 0x20, 0x00,
+	0x00, 0x00, 0x00, 0x01,	/* a read segment follows */
+	0x00, 0x00, 0x08, 0x00,	/* position: 2048 */
+	0x0a, 0x00, 0x00, 0x02,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x11, 0x11, 0x50, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* end of the Read list */
+	0x00, 0x00, 0x00, 0x00,	/* end of the Write list */
+	0x00, 0x00, 0x00, 0x00,	/* no Reply chunk */
+};
+
+/* Draft 5.2: a Long Reply of 5000 octets, with an unused Write chunk */
+static const u8 golden_v2_long_reply[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_proc: RDMA2_NOMSG */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_direction: REPLY */
+	0x0c, 0x00, 0x00, 0x01,	/* rdma_inv_handle */
+	0x00, 0x00, 0x00, 0x00,	/* no Read list */
+	0x00, 0x00, 0x00, 0x01,	/* a Write chunk follows */
+	0x00, 0x00, 0x00, 0x01,	/* segments: 1 */
+	0x0b, 0x00, 0x00, 0x01,	/* handle */
+	0x00, 0x00, 0x00, 0x00,	/* length: 0 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x22, 0x22, 0x20, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* end of the Write list */
+	0x00, 0x00, 0x00, 0x01,	/* a Reply chunk follows */
+	0x00, 0x00, 0x00, 0x02,	/* segments: 2 */
+	0x0c, 0x00, 0x00, 0x01,	/* handle */
+	0x00, 0x00, 0x10, 0x00,	/* length: 4096 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x33, 0x33, 0x30, 0x00,
+	0x0c, 0x00, 0x00, 0x02,	/* handle */
+	0x00, 0x00, 0x03, 0x88,	/* length: 904 */
+	0xff, 0xff, 0x88, 0x80,	/* offset */
+	0x33, 0x33, 0x60, 0x00,
+};
+
+/* Draft 5.2.4: the answer to version 3 */
+static const u8 golden_v2_err_vers[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x03,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x04,	/* rdma_proc: RDMA2_ERROR */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_err: RDMA2_ERR_VERS */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_vers_low */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers_high */
+};
+
+/* Draft 5.2.4: the answer to a header that cannot be parsed */
+static const u8 golden_v2_err_bad_xdr[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x04,	/* rdma_proc: RDMA2_ERROR */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_err: RDMA2_ERR_BAD_XDR */
+};
+
+/*
+ * Draft 5.2.4: the answer to golden_v2_everything, whose second Write chunk has
+ * space for 4608 octets of 5000: its last segment, of 512 octets, needs 904.
+ */
+static const u8 golden_v2_err_cant_reply[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x04,	/* rdma_proc: RDMA2_ERROR */
+	0x00, 0x00, 0x00, 0x03,	/* rdma_err: RDMA2_ERR_CANT_REPLY */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_processed: TRUE */
+	0x00, 0x00, 0x00, 0x03,	/* rdma_segment_index: 3 */
+	0x00, 0x00, 0x03, 0x88,	/* rdma_length_needed: 904 */
+};
+
+/* Draft 5.2.4: the answer to an unknown rdma_proc */
+static const u8 golden_v2_err_inval_proc[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x04,	/* rdma_proc: RDMA2_ERROR */
+	0x00, 0x00, 0x00, 0x04,	/* rdma_err: RDMA2_ERR_INVAL_PROC */
+};
+
+/* Draft 4.1, 5.2.4: the answer to an unknown rdma_opttype */
+static const u8 golden_v2_err_inval_option[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x04,	/* rdma_proc: RDMA2_ERROR */
+	0x00, 0x00, 0x00, 0x05,	/* rdma_err: RDMA2_ERR_INVAL_OPTION */
+};
+
+/* Draft 4.1, 5.2.1: an option with a Payload stream */
+static const u8 golden_v2_optional_call[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x05,	/* rdma_proc: RDMA2_OPTIONAL */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_optdir: CALL */
+	0x00, 0x00, 0x00, 0x2a,	/* rdma_opttype: 42 */
+	0x00, 0x00, 0x00, 0x05,	/* rdma_optinfo: 5 octets */
+	0x01, 0x02, 0x03, 0x04,
+	0x05, 0x00, 0x00, 0x00,
+	0x1b, 0xad, 0xca, 0xfe,	/* XID of the RPC message */
+	0x00, 0x00, 0x00, 0x00,	/* msg_type: CALL */
+	0x00, 0x00, 0x00, 0x02,	/* rpcvers */
+	0x00, 0x01, 0x86, 0xa3,	/* prog */
+	0x00, 0x00, 0x00, 0x04,	/* vers */
+	0x00, 0x00, 0x00, 0x01,	/* proc */
+	0x00, 0x00, 0x00, 0x00,	/* cred: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* verf: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+};
+
+/* Draft 4.2, 5.2.2: an option without a Payload stream */
+static const u8 golden_v2_optional_reply[] = {
+	0x1b, 0xad, 0xca, 0xfe,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x20,	/* rdma_credit: 32 */
+	0x00, 0x00, 0x00, 0x05,	/* rdma_proc: RDMA2_OPTIONAL */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_optdir: REPLY */
+	0x00, 0x00, 0x00, 0x2a,	/* rdma_opttype: 42 */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_optinfo: none */
+};
+
+/* RFC 8167 and draft 5.2.2: a backward Call, which a client receives */
+static const u8 golden_v2_backward_call[] = {
+	0x00, 0x00, 0x00, 0x77,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_credit: 2 */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_proc: RDMA2_MSG */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_direction: CALL */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_inv_handle: none */
+	0x00, 0x00, 0x00, 0x00,	/* no Read list */
+	0x00, 0x00, 0x00, 0x00,	/* no Write list */
+	0x00, 0x00, 0x00, 0x00,	/* no Reply chunk */
+	0x00, 0x00, 0x00, 0x77,	/* XID of the RPC message */
+	0x00, 0x00, 0x00, 0x00,	/* msg_type: CALL */
+	0x00, 0x00, 0x00, 0x02,	/* rpcvers */
+	0x40, 0x00, 0x00, 0x00,	/* prog */
+	0x00, 0x00, 0x00, 0x01,	/* vers */
+	0x00, 0x00, 0x00, 0x01,	/* proc */
+	0x00, 0x00, 0x00, 0x00,	/* cred: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* verf: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+};
+
+/* RFC 8167 and draft 5.2.2: its Reply, which a server receives */
+static const u8 golden_v2_backward_reply[] = {
+	0x00, 0x00, 0x00, 0x77,	/* rdma_xid */
+	0x00, 0x00, 0x00, 0x02,	/* rdma_vers */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_credit: 1 */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_proc: RDMA2_MSG */
+	0x00, 0x00, 0x00, 0x01,	/* rdma_direction: REPLY */
+	0x00, 0x00, 0x00, 0x00,	/* rdma_inv_handle: none */
+	0x00, 0x00, 0x00, 0x00,	/* no Read list */
+	0x00, 0x00, 0x00, 0x00,	/* no Write list */
+	0x00, 0x00, 0x00, 0x00,	/* no Reply chunk */
+	0x00, 0x00, 0x00, 0x77,	/* XID of the RPC message */
+	0x00, 0x00, 0x00, 0x01,	/* msg_type: REPLY */
+	0x00, 0x00, 0x00, 0x00,	/* reply_stat: MSG_ACCEPTED */
+	0x00, 0x00, 0x00, 0x00,	/* verf: AUTH_NONE */
+	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,	/* accept_stat: SUCCESS */
+};
+
 const struct golden rpcrdma_golden_messages[GOLDEN_COUNT] = {
 	[GOLDEN_INLINE_CALL] = {
 		"inline_call",
 		golden_inline_call, sizeof(golden_inline_call),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_INLINE_REPLY] = {
 		"inline_reply",
 		golden_inline_reply, sizeof(golden_inline_reply),
 		RPCRDMA_REQUESTER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_READ_CHUNK] = {
 		"read_chunk",
 		golden_read_chunk, sizeof(golden_read_chunk),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_TWO_READ_CHUNKS] = {
 		"two_read_chunks",
 		golden_two_read_chunks, sizeof(golden_two_read_chunks),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_LONG_CALL] = {
 		"long_call",
 		golden_long_call, sizeof(golden_long_call),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_LONG_CALL_READ_CHUNK] = {
 		"long_call_read_chunk",
 		golden_long_call_read_chunk, sizeof(golden_long_call_read_chunk),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_WRITE_LIST] = {
 		"write_list",
 		golden_write_list, sizeof(golden_write_list),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_REPLY_CHUNK] = {
 		"reply_chunk",
 		golden_reply_chunk, sizeof(golden_reply_chunk),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_EVERYTHING] = {
 		"everything",
 		golden_everything, sizeof(golden_everything),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_REPLY_WRITE_LIST] = {
 		"reply_write_list",
 		golden_reply_write_list, sizeof(golden_reply_write_list),
 		RPCRDMA_REQUESTER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_LONG_REPLY] = {
 		"long_reply",
 		golden_long_reply, sizeof(golden_long_reply),
 		RPCRDMA_REQUESTER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_ERR_VERS] = {
 		"err_vers",
 		golden_err_vers, sizeof(golden_err_vers),
 		RPCRDMA_REQUESTER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_ERR_CHUNK] = {
 		"err_chunk",
 		golden_err_chunk, sizeof(golden_err_chunk),
 		RPCRDMA_REQUESTER, false,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_MSGP] = {
 		"msgp",
 		golden_msgp, sizeof(golden_msgp),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_ANSWER, RPCRDMA_BAD_MSGP
+		RPCRDMA_ANSWER, RPCRDMA_BAD_MSGP,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_DONE] = {
 		"done",
 		golden_done, sizeof(golden_done),
 		RPCRDMA_RESPONDER, false,
-		RPCRDMA_DROP, RPCRDMA_BAD_SHORT
+		RPCRDMA_DROP, RPCRDMA_BAD_SHORT,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_BACKWARD_CALL] = {
 		"backward_call",
 		golden_backward_call, sizeof(golden_backward_call),
 		RPCRDMA_REQUESTER, true,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_BACKWARD_REPLY] = {
 		"backward_reply",
 		golden_backward_reply, sizeof(golden_backward_reply),
 		RPCRDMA_RESPONDER, true,
-		RPCRDMA_USE, RPCRDMA_OK
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
+	},
+	[GOLDEN_V2_INLINE_CALL] = {
+		"v2_inline_call",
+		golden_v2_inline_call, sizeof(golden_v2_inline_call),
+		RPCRDMA_RESPONDER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_INLINE_REPLY] = {
+		"v2_inline_reply",
+		golden_v2_inline_reply, sizeof(golden_v2_inline_reply),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_EVERYTHING] = {
+		"v2_everything",
+		golden_v2_everything, sizeof(golden_v2_everything),
+		RPCRDMA_RESPONDER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_REPLY_WRITE_LIST] = {
+		"v2_reply_write_list",
+		golden_v2_reply_write_list, sizeof(golden_v2_reply_write_list),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_LONG_CALL] = {
+		"v2_long_call",
+		golden_v2_long_call, sizeof(golden_v2_long_call),
+		RPCRDMA_RESPONDER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_LONG_REPLY] = {
+		"v2_long_reply",
+		golden_v2_long_reply, sizeof(golden_v2_long_reply),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_ERR_VERS] = {
+		"v2_err_vers",
+		golden_v2_err_vers, sizeof(golden_v2_err_vers),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_ONE
+	},
+	[GOLDEN_V2_ERR_BAD_XDR] = {
+		"v2_err_bad_xdr",
+		golden_v2_err_bad_xdr, sizeof(golden_v2_err_bad_xdr),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_ERR_CANT_REPLY] = {
+		"v2_err_cant_reply",
+		golden_v2_err_cant_reply, sizeof(golden_v2_err_cant_reply),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_ERR_INVAL_PROC] = {
+		"v2_err_inval_proc",
+		golden_v2_err_inval_proc, sizeof(golden_v2_err_inval_proc),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_ERR_INVAL_OPTION] = {
+		"v2_err_inval_option",
+		golden_v2_err_inval_option, sizeof(golden_v2_err_inval_option),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_OPTIONAL_CALL] = {
+		"v2_optional_call",
+		golden_v2_optional_call, sizeof(golden_v2_optional_call),
+		RPCRDMA_RESPONDER, false,
+		RPCRDMA_ANSWER, RPCRDMA_BAD_OPTION,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_OPTIONAL_REPLY] = {
+		"v2_optional_reply",
+		golden_v2_optional_reply, sizeof(golden_v2_optional_reply),
+		RPCRDMA_REQUESTER, false,
+		RPCRDMA_DROP, RPCRDMA_BAD_OPTION,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_BACKWARD_CALL] = {
+		"v2_backward_call",
+		golden_v2_backward_call, sizeof(golden_v2_backward_call),
+		RPCRDMA_REQUESTER, true,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
+	},
+	[GOLDEN_V2_BACKWARD_REPLY] = {
+		"v2_backward_reply",
+		golden_v2_backward_reply, sizeof(golden_v2_backward_reply),
+		RPCRDMA_RESPONDER, true,
+		RPCRDMA_USE, RPCRDMA_OK,
+		RPCRDMA_VERSION_TWO
 	},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Golden messages: octets that the decoder must understand and the encoder must
- * produce.
+ * produce. Those of version 2 have V2 in their names.
  */
 #ifndef RPCRDMA_TEST_GOLDEN_H
 #define RPCRDMA_TEST_GOLDEN_H
@@ -26,6 +26,21 @@ enum golden_id {
 	GOLDEN_DONE,
 	GOLDEN_BACKWARD_CALL,
 	GOLDEN_BACKWARD_REPLY,
+	GOLDEN_V2_INLINE_CALL,
+	GOLDEN_V2_INLINE_REPLY,
+	GOLDEN_V2_EVERYTHING,
+	GOLDEN_V2_REPLY_WRITE_LIST,
+	GOLDEN_V2_LONG_CALL,
+	GOLDEN_V2_LONG_REPLY,
+	GOLDEN_V2_ERR_VERS,
+	GOLDEN_V2_ERR_BAD_XDR,
+	GOLDEN_V2_ERR_CANT_REPLY,
+	GOLDEN_V2_ERR_INVAL_PROC,
+	GOLDEN_V2_ERR_INVAL_OPTION,
+	GOLDEN_V2_OPTIONAL_CALL,
+	GOLDEN_V2_OPTIONAL_REPLY,
+	GOLDEN_V2_BACKWARD_CALL,
+	GOLDEN_V2_BACKWARD_REPLY,
 	GOLDEN_COUNT
 };
 
@@ -38,6 +53,7 @@ enum golden_id {
  * @backward: whether that end expects messages of the backward direction
  * @verdict: expected verdict
  * @reason: expected reason
+ * @version_max: the lowest version_max with which that end expects these two
  *
  * Constant, and exists as long as the module.
  */
@@ -49,6 +65,7 @@ struct golden {
 	bool backward;
 	enum rpcrdma_verdict verdict;
 	enum rpcrdma_reason reason;
+	u32 version_max;
 };
 
 extern const struct golden rpcrdma_golden_messages[GOLDEN_COUNT];

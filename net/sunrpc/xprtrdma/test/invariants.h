@@ -62,21 +62,29 @@ static inline bool same_chunks(const struct rpcrdma_message *a,
 	       same_chunk(a, &a->reply_chunk, b, &b->reply_chunk);
 }
 
+static inline bool same_error(const struct rpcrdma_message *a,
+			      const struct rpcrdma_message *b)
+{
+	if (a->error != b->error)
+		return false;
+	if (a->error == RPCRDMA_ERR_VERS)
+		return a->version_low == b->version_low &&
+		       a->version_high == b->version_high;
+	return a->error != RPCRDMA_ERR_CANT_REPLY ||
+	       (a->processed == b->processed &&
+		a->short_segment == b->short_segment &&
+		a->length_needed == b->length_needed);
+}
+
 /* Whether two messages are the same on the wire */
 static inline bool same_message(const struct rpcrdma_message *a,
 				const struct rpcrdma_message *b)
 {
 	if (a->xid != b->xid || a->version != b->version ||
 	    a->credits != b->credits || a->proc != b->proc ||
-	    a->direction != b->direction)
+	    a->direction != b->direction || a->inv_handle != b->inv_handle)
 		return false;
-	if (a->proc != RPCRDMA_ERROR)
-		return same_chunks(a, b);
-	if (a->error != b->error)
-		return false;
-	return a->error != RPCRDMA_ERR_VERS ||
-	       (a->version_low == b->version_low &&
-		a->version_high == b->version_high);
+	return a->proc == RPCRDMA_ERROR ? same_error(a, b) : same_chunks(a, b);
 }
 
 static inline const char *broken_chunk(const struct rpcrdma_message *msg,
@@ -174,9 +182,10 @@ static inline u32 wire_word(const void *buf, u32 index)
  */
 static inline bool reads_are_sorted(const void *buf)
 {
-	u32 index, previous = 0;
+	u32 index = wire_word(buf, 1) == RPCRDMA_VERSION_TWO ? 6 : 4;
+	u32 previous = 0;
 
-	for (index = 4; wire_word(buf, index); index += 6) {
+	for (; wire_word(buf, index); index += 6) {
 		if (wire_word(buf, index + 1) < previous)
 			return false;
 		previous = wire_word(buf, index + 1);
@@ -191,6 +200,9 @@ static inline const char *broken_payload(const struct rpcrdma_message *msg,
 
 	if (msg->header_len % 4 || msg->header_len > len)
 		return "header length outside of the message";
+	if (msg->version == RPCRDMA_VERSION_TWO && msg->proc != RPCRDMA_ERROR &&
+	    wire_word(buf, 4) != msg->direction)
+		return "not the direction of the header";
 	if (msg->proc != RPCRDMA_MSG)
 		return msg->payload_len ? "an inline payload" : NULL;
 	if (msg->payload_len < 8 || msg->header_len + msg->payload_len != len)
@@ -239,9 +251,38 @@ static inline const char *broken_message(const struct rpcrdma_message *msg,
 	    memcmp(buf, copy, len))
 		return "encodes to other octets";
 	if (rpcrdma_wire_decode(again, copy, len, RPCRDMA_REQUESTER, true,
-				RPCRDMA_VERSION_ONE) != RPCRDMA_USE)
+				RPCRDMA_VERSION_TWO) != RPCRDMA_USE)
 		return "what it encodes to cannot be used";
 	return same_message(msg, again) ? NULL : "decodes to another message";
+}
+
+/**
+ * broken_answer - check that a requester understands the answer to its Call
+ * @msg: with the verdict RPCRDMA_ANSWER; this converts it to the answer
+ * @again: scratch message, for decoding the answer
+ *
+ * Return: what is not as it should be, or NULL.
+ */
+static inline const char *broken_answer(struct rpcrdma_message *msg,
+					struct rpcrdma_message *again)
+{
+	enum rpcrdma_error error = msg->error;
+	__be32 octets[8];
+	int len;
+
+	if (msg->version == RPCRDMA_VERSION_ONE && error != RPCRDMA_ERR_VERS)
+		error = RPCRDMA_ERR_BAD_XDR;
+	rpcrdma_wire_make_error(msg, 1);
+	len = rpcrdma_wire_encode(msg, octets, sizeof(octets));
+	if (len < 0 || (u32)len != rpcrdma_wire_header_len(msg))
+		return "the answer does not encode";
+	if (rpcrdma_wire_decode(again, octets, len, RPCRDMA_REQUESTER, false,
+				RPCRDMA_VERSION_TWO) != RPCRDMA_USE)
+		return "the answer cannot be used";
+	if (again->xid != msg->xid || again->version != msg->version ||
+	    again->proc != RPCRDMA_ERROR || again->error != error)
+		return "the answer decodes to another message";
+	return NULL;
 }
 
 #endif /* RPCRDMA_TEST_INVARIANTS_H */

@@ -152,6 +152,102 @@ static void build_backward_reply(struct rpcrdma_message *msg)
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 1);
 }
 
+/* Version 2: the same messages, with a direction and a handle */
+
+static void as_v2(struct rpcrdma_message *msg, u32 inv_handle)
+{
+	msg->version = RPCRDMA_VERSION_TWO;
+	msg->inv_handle = inv_handle;
+}
+
+static void build_v2_inline_call(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	as_v2(msg, 0);
+}
+
+static void build_v2_inline_reply(struct rpcrdma_message *msg)
+{
+	build_inline_reply(msg);
+	as_v2(msg, 0);
+}
+
+static void build_v2_everything(struct rpcrdma_message *msg)
+{
+	build_everything(msg);
+	as_v2(msg, 0x0b000002);
+}
+
+static void build_v2_reply_write_list(struct rpcrdma_message *msg)
+{
+	build_reply_write_list(msg);
+	as_v2(msg, 0x0b000001);
+}
+
+static void build_v2_long_call(struct rpcrdma_message *msg)
+{
+	build_long_call_read_chunk(msg);
+	as_v2(msg, 0x0a000001);
+}
+
+static void build_v2_long_reply(struct rpcrdma_message *msg)
+{
+	build_long_reply(msg);
+	as_v2(msg, 0x0c000001);
+}
+
+static void build_v2_err_vers(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	msg->version = 3;
+	msg->error = RPCRDMA_ERR_VERS;
+	msg->version_low = 1;
+	msg->version_high = 2;
+	rpcrdma_wire_make_error(msg, CREDITS);
+}
+
+static void build_v2_error(struct rpcrdma_message *msg, enum rpcrdma_error error)
+{
+	build_v2_inline_call(msg);
+	msg->error = error;
+	rpcrdma_wire_make_error(msg, CREDITS);
+}
+
+static void build_v2_err_bad_xdr(struct rpcrdma_message *msg)
+{
+	build_v2_error(msg, RPCRDMA_ERR_BAD_XDR);
+}
+
+static void build_v2_err_cant_reply(struct rpcrdma_message *msg)
+{
+	build_v2_everything(msg);
+	msg->inv_handle = 0;
+	rpcrdma_wire_cant_reply(msg, &msg->write[1], 5000, true);
+	rpcrdma_wire_make_error(msg, CREDITS);
+}
+
+static void build_v2_err_inval_proc(struct rpcrdma_message *msg)
+{
+	build_v2_error(msg, RPCRDMA_ERR_INVAL_PROC);
+}
+
+static void build_v2_err_inval_option(struct rpcrdma_message *msg)
+{
+	build_v2_error(msg, RPCRDMA_ERR_INVAL_OPTION);
+}
+
+static void build_v2_backward_call(struct rpcrdma_message *msg)
+{
+	build_backward_call(msg);
+	as_v2(msg, 0);
+}
+
+static void build_v2_backward_reply(struct rpcrdma_message *msg)
+{
+	build_backward_reply(msg);
+	as_v2(msg, 0);
+}
+
 static void (*const golden_builders[GOLDEN_COUNT])(struct rpcrdma_message *) = {
 	[GOLDEN_INLINE_CALL] = build_call,
 	[GOLDEN_INLINE_REPLY] = build_inline_reply,
@@ -168,6 +264,19 @@ static void (*const golden_builders[GOLDEN_COUNT])(struct rpcrdma_message *) = {
 	[GOLDEN_ERR_CHUNK] = build_err_chunk,
 	[GOLDEN_BACKWARD_CALL] = build_backward_call,
 	[GOLDEN_BACKWARD_REPLY] = build_backward_reply,
+	[GOLDEN_V2_INLINE_CALL] = build_v2_inline_call,
+	[GOLDEN_V2_INLINE_REPLY] = build_v2_inline_reply,
+	[GOLDEN_V2_EVERYTHING] = build_v2_everything,
+	[GOLDEN_V2_REPLY_WRITE_LIST] = build_v2_reply_write_list,
+	[GOLDEN_V2_LONG_CALL] = build_v2_long_call,
+	[GOLDEN_V2_LONG_REPLY] = build_v2_long_reply,
+	[GOLDEN_V2_ERR_VERS] = build_v2_err_vers,
+	[GOLDEN_V2_ERR_BAD_XDR] = build_v2_err_bad_xdr,
+	[GOLDEN_V2_ERR_CANT_REPLY] = build_v2_err_cant_reply,
+	[GOLDEN_V2_ERR_INVAL_PROC] = build_v2_err_inval_proc,
+	[GOLDEN_V2_ERR_INVAL_OPTION] = build_v2_err_inval_option,
+	[GOLDEN_V2_BACKWARD_CALL] = build_v2_backward_call,
+	[GOLDEN_V2_BACKWARD_REPLY] = build_v2_backward_reply,
 };
 
 KUNIT_ARRAY_PARAM_DESC(golden, rpcrdma_golden_messages, name);
@@ -181,16 +290,16 @@ static bool build_golden(struct rpcrdma_message *msg,
 	return true;
 }
 
-static void test_golden_decode(struct kunit *test)
+static void decode_golden(struct wire *w, const struct golden *golden,
+			  u32 version_max)
 {
-	const struct golden *golden = test->param_value;
-	struct wire *w = test->priv;
+	struct kunit *test = w->test;
 	void *buf = exact_copy(test, golden->octets, golden->len);
 	enum rpcrdma_verdict verdict;
 	const char *broken;
 
 	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->role,
-				      golden->backward, RPCRDMA_VERSION_ONE);
+				      golden->backward, version_max);
 	KUNIT_EXPECT_EQ(test, verdict, golden->verdict);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, golden->reason);
 	if (verdict != RPCRDMA_USE)
@@ -201,6 +310,41 @@ static void test_golden_decode(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, !broken, "%s", broken);
 	build_golden(w->again, golden);
 	KUNIT_EXPECT_TRUE(test, same_message(w->msg, w->again));
+}
+
+/* Version 1 does not depend on whether version 2 is allowed. */
+static void test_golden_decode(struct kunit *test)
+{
+	const struct golden *golden = test->param_value;
+	u32 version_max;
+
+	for (version_max = golden->version_max;
+	     version_max <= RPCRDMA_VERSION_TWO; version_max++)
+		decode_golden(test->priv, golden, version_max);
+}
+
+/* Where version 2 is not allowed, it is as unknown as any other. */
+static void test_golden_not_allowed(struct kunit *test)
+{
+	const struct golden *golden = test->param_value;
+	bool error = wire_word(golden->octets, 3) == RPCRDMA_ERROR;
+	bool calls = golden->role == RPCRDMA_RESPONDER || golden->backward;
+	void *buf = exact_copy(test, golden->octets, golden->len);
+	struct wire *w = test->priv;
+	enum rpcrdma_verdict verdict;
+
+	if (golden->version_max < RPCRDMA_VERSION_TWO)
+		kunit_skip(test, "allowed");
+	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->role,
+				      golden->backward, RPCRDMA_VERSION_ONE);
+	KUNIT_EXPECT_EQ(test, verdict, calls ? RPCRDMA_ANSWER : RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(test, w->msg->reason,
+			error ? RPCRDMA_BAD_ERROR : RPCRDMA_BAD_VERSION);
+	if (!calls)
+		return;
+	KUNIT_EXPECT_EQ(test, w->msg->error, RPCRDMA_ERR_VERS);
+	KUNIT_EXPECT_EQ(test, w->msg->version_low, 1);
+	KUNIT_EXPECT_EQ(test, w->msg->version_high, 1);
 }
 
 /* Encoding needs exactly as much memory as the header has. With less it writes nothing. */
@@ -245,13 +389,14 @@ static void test_golden_truncated(struct kunit *test)
 
 		verdict = rpcrdma_wire_decode(w->msg, buf, len, golden->role,
 					      golden->backward,
-					      RPCRDMA_VERSION_ONE);
+					      RPCRDMA_VERSION_TWO);
 		KUNIT_EXPECT_NE_MSG(test, verdict, RPCRDMA_USE,
 				    "with %u octets", len);
 		KUNIT_EXPECT_NE(test, w->msg->reason, RPCRDMA_OK);
 		if (len < RPCRDMA_MESSAGE_MIN)
 			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
-		if (golden->role == RPCRDMA_REQUESTER)
+		if (golden->role == RPCRDMA_REQUESTER &&
+		    w->msg->direction != RPCRDMA_CALL)
 			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
 		kunit_kfree(test, buf);
 	}
@@ -259,7 +404,7 @@ static void test_golden_truncated(struct kunit *test)
 
 /* With any one bit flipped, a message is unusable or keeps all invariants. */
 static void flip_all_bits(struct wire *w, const struct golden *golden,
-			  enum rpcrdma_role role, bool backward)
+			  enum rpcrdma_role role, bool backward, u32 version_max)
 {
 	u8 *buf = exact_copy(w->test, golden->octets, golden->len);
 	void *copy = exact_copy(w->test, golden->octets, golden->len);
@@ -270,12 +415,16 @@ static void flip_all_bits(struct wire *w, const struct golden *golden,
 	for (bit = 0; bit < golden->len * 8; bit++) {
 		buf[bit / 8] ^= 1 << bit % 8;
 		verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, role,
-					      backward, RPCRDMA_VERSION_ONE);
+					      backward, version_max);
 		KUNIT_EXPECT_EQ(w->test, verdict == RPCRDMA_USE,
 				w->msg->reason == RPCRDMA_OK);
 		if (verdict == RPCRDMA_USE) {
 			broken = broken_message(w->msg, buf, golden->len, copy,
 						w->again);
+			KUNIT_EXPECT_TRUE_MSG(w->test, !broken, "bit %u: %s",
+					      bit, broken);
+		} else if (verdict == RPCRDMA_ANSWER) {
+			broken = broken_answer(w->msg, w->again);
 			KUNIT_EXPECT_TRUE_MSG(w->test, !broken, "bit %u: %s",
 					      bit, broken);
 		}
@@ -286,15 +435,20 @@ static void flip_all_bits(struct wire *w, const struct golden *golden,
 static void test_golden_bit_flipped(struct kunit *test)
 {
 	const struct golden *golden = test->param_value;
+	struct wire *w = test->priv;
+	u32 max;
 
-	flip_all_bits(test->priv, golden, RPCRDMA_REQUESTER, false);
-	flip_all_bits(test->priv, golden, RPCRDMA_REQUESTER, true);
-	flip_all_bits(test->priv, golden, RPCRDMA_RESPONDER, false);
-	flip_all_bits(test->priv, golden, RPCRDMA_RESPONDER, true);
+	for (max = RPCRDMA_VERSION_ONE; max <= RPCRDMA_VERSION_TWO; max++) {
+		flip_all_bits(w, golden, RPCRDMA_REQUESTER, false, max);
+		flip_all_bits(w, golden, RPCRDMA_REQUESTER, true, max);
+		flip_all_bits(w, golden, RPCRDMA_RESPONDER, false, max);
+		flip_all_bits(w, golden, RPCRDMA_RESPONDER, true, max);
+	}
 }
 
 static struct kunit_case wire_golden_cases[] = {
 	KUNIT_CASE_PARAM(test_golden_decode, golden_gen_params),
+	KUNIT_CASE_PARAM(test_golden_not_allowed, golden_gen_params),
 	KUNIT_CASE_PARAM(test_golden_encode, golden_gen_params),
 	KUNIT_CASE_PARAM(test_golden_truncated, golden_gen_params),
 	KUNIT_CASE_PARAM(test_golden_bit_flipped, golden_gen_params),

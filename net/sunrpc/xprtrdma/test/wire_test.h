@@ -25,6 +25,7 @@ struct wire {
 	struct kunit *test;
 	struct rpcrdma_message *msg;
 	struct rpcrdma_message *again;
+	u32 version_max;	/* of the end that receives */
 	u32 words;
 	__be32 word[MAX_WORDS];
 };
@@ -36,6 +37,7 @@ static inline int wire_init(struct kunit *test)
 	if (!w)
 		return -ENOMEM;
 	w->test = test;
+	w->version_max = RPCRDMA_VERSION_ONE;
 	w->msg = kunit_kzalloc(test, sizeof(*w->msg), GFP_KERNEL);
 	w->again = kunit_kzalloc(test, sizeof(*w->again), GFP_KERNEL);
 	if (!w->msg || !w->again)
@@ -139,7 +141,7 @@ static inline enum rpcrdma_verdict receive(struct wire *w,
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(w->msg, buf, len, role, backward,
-				      RPCRDMA_VERSION_ONE);
+				      w->version_max);
 	if (verdict == RPCRDMA_USE) {
 		void *copy = exact_copy(w->test, w->word, len);
 		const char *broken;

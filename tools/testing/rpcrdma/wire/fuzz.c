@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * libFuzzer target: decode the input as a message at both ends, and as private
- * data. Usable messages must pass broken_message() of invariants.h.
+ * libFuzzer target: decode the input as a message at both ends, with version 2
+ * allowed and not, and as private data. Usable messages must pass
+ * broken_message() of invariants.h, and answers broken_answer().
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,14 @@ static void check(const char *broken)
 }
 
 static void receive_message(const void *buf, u32 len, void *copy,
-			    enum rpcrdma_role role, bool backward)
+			    enum rpcrdma_role role, bool backward,
+			    u32 version_max)
 {
 	enum rpcrdma_verdict verdict;
 	bool usable, faultless;
 
 	verdict = rpcrdma_wire_decode(&message, buf, len, role, backward,
-				      RPCRDMA_VERSION_ONE);
+				      version_max);
 	usable = verdict == RPCRDMA_USE;
 	faultless = message.reason == RPCRDMA_OK;
 	if (usable != faultless)
@@ -37,8 +39,22 @@ static void receive_message(const void *buf, u32 len, void *copy,
 		check("the reason is unknown");
 	if (usable)
 		check(broken_message(&message, buf, len, copy, &again));
-	else if (verdict != RPCRDMA_DROP && message.proc == RPCRDMA_ERROR)
+	if (verdict != RPCRDMA_ANSWER)
+		return;
+	if (message.proc == RPCRDMA_ERROR)
 		check("an error is answered");
+	if (message.direction == RPCRDMA_REPLY)
+		check("a Reply is answered");
+	check(broken_answer(&message, &again));
+}
+
+static void receive_at_both_ends(const void *buf, u32 len, void *copy,
+				 u32 version_max)
+{
+	receive_message(buf, len, copy, RPCRDMA_REQUESTER, false, version_max);
+	receive_message(buf, len, copy, RPCRDMA_REQUESTER, true, version_max);
+	receive_message(buf, len, copy, RPCRDMA_RESPONDER, false, version_max);
+	receive_message(buf, len, copy, RPCRDMA_RESPONDER, true, version_max);
 }
 
 static void receive_private(const void *buf, size_t len)
@@ -64,10 +80,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (!buf || !copy)
 		abort();
 	memcpy(buf, data, size);
-	receive_message(buf, size, copy, RPCRDMA_REQUESTER, false);
-	receive_message(buf, size, copy, RPCRDMA_REQUESTER, true);
-	receive_message(buf, size, copy, RPCRDMA_RESPONDER, false);
-	receive_message(buf, size, copy, RPCRDMA_RESPONDER, true);
+	receive_at_both_ends(buf, size, copy, RPCRDMA_VERSION_ONE);
+	receive_at_both_ends(buf, size, copy, RPCRDMA_VERSION_TWO);
 	receive_private(buf, size);
 	free(buf);
 	free(copy);
