@@ -3,10 +3,20 @@
 # Library for scenarios that use the scripted peer, ../peer/peer.c: RPC-over-RDMA messages
 # in its language. Each function prints the fields in its name, in the order of RFC 8166
 # section 4.1.2. A segment is "@NAME" or "HANDLE LENGTH OFFSET-HIGH OFFSET-LOW".
+#
+# Functions without a version in their names, and whose messages have no chunks, print
+# them in the version that use_version chose last; at first that is 1.
 
 # rdma_proc, section 4.2.4; rdma_err, section 4.5
 RDMA_MSG=0 RDMA_NOMSG=1 RDMA_MSGP=2 RDMA_DONE=3 RDMA_ERROR=4
 ERR_VERS=1 ERR_CHUNK=2
+
+# The same of version 2, draft-cel-nfsv4-rpcrdma-version-two-02
+RDMA2_MSG=0 RDMA2_NOMSG=1 RDMA2_ERROR=4 RDMA2_OPTIONAL=5
+RDMA2_ERR_VERS=1 RDMA2_ERR_BAD_XDR=2 RDMA2_ERR_CANT_REPLY=3 RDMA2_ERR_INVAL_PROC=4
+RDMA2_ERR_INVAL_OPTION=5
+# Version 2 has RPC's msg_type in its header, as rdma_direction or rdma_optdir.
+MSG_CALL=0 MSG_REPLY=1
 
 # Read list, Write list and Reply chunk, all of them empty
 NO_CHUNKS="0 0 0"
@@ -95,6 +105,93 @@ reply_chunk() {
 	echo "1 $(chunk "$@")"
 }
 
+# Headers of version 2. In a pattern, each of the arguments may be a dot.
+
+# rdma2_msg XID CREDITS DIRECTION INV_HANDLE LISTS [RPC-MESSAGE]
+rdma2_msg() {
+	echo "$1 2 $2 $RDMA2_MSG ${*:3}"
+}
+
+# rdma2_nomsg XID CREDITS DIRECTION INV_HANDLE LISTS
+rdma2_nomsg() {
+	echo "$1 2 $2 $RDMA2_NOMSG ${*:3}"
+}
+
+# rdma2_error XID CREDITS ERROR [MORE]
+rdma2_error() {
+	echo "$1 2 $2 $RDMA2_ERROR ${*:3}"
+}
+
+# rdma2_error_vers XID CREDITS LOW HIGH
+rdma2_error_vers() {
+	rdma2_error "$1" "$2" $RDMA2_ERR_VERS "$3" "$4"
+}
+
+# rdma2_error_bad_xdr XID CREDITS
+rdma2_error_bad_xdr() {
+	rdma2_error "$1" "$2" $RDMA2_ERR_BAD_XDR
+}
+
+# rdma2_error_cant_reply XID CREDITS PROCESSED SEGMENT LENGTH: SEGMENT counts from one.
+rdma2_error_cant_reply() {
+	rdma2_error "$1" "$2" $RDMA2_ERR_CANT_REPLY "$3" "$4" "$5"
+}
+
+# rdma2_error_inval_proc XID CREDITS
+rdma2_error_inval_proc() {
+	rdma2_error "$1" "$2" $RDMA2_ERR_INVAL_PROC
+}
+
+# rdma2_error_inval_option XID CREDITS
+rdma2_error_inval_option() {
+	rdma2_error "$1" "$2" $RDMA2_ERR_INVAL_OPTION
+}
+
+# rdma2_optional XID CREDITS DIRECTION TYPE OPTINFO [RPC-MESSAGE]: OPTINFO is an XDR
+# opaque: "/abcd", "3 :01020300", or 0 for none.
+rdma2_optional() {
+	echo "$1 2 $2 $RDMA2_OPTIONAL ${*:3}"
+}
+
+# use_version 1|2: the version of the messages without chunks that the functions below
+# print. HEADER_WORDS is the length of their header.
+use_version() {
+	RPCRDMA_VERSION=$1
+	HEADER_WORDS=7
+	[ "$1" = 1 ] || HEADER_WORDS=9
+	# After found() was expected: the file handle in it
+	FOUND=$(received 7+)
+	# The sessionid, after the answer to a CREATE_SESSION or SEQUENCE was received
+	SESSION=$(received 11-14)
+}
+
+# received N|N-M|N+: words of the RPC message in the last message, which had no chunks:
+# word N, words N to M, or the opaque whose length is word N. The first one is word 0.
+received() {
+	local from=${1%%[-+]*} rest=${1#"${1%%[-+]*}"}
+	[[ $rest != -* ]] || rest=-$((HEADER_WORDS + ${rest#-}))
+	echo "<$((HEADER_WORDS + from))$rest"
+}
+
+# plain_call XID: the header of an inline Call
+plain_call() {
+	if [ "$RPCRDMA_VERSION" = 2 ]; then
+		rdma2_msg "$1" 32 $MSG_CALL 0 "$NO_CHUNKS"
+	else
+		echo "$(start "$1" $RDMA_MSG) $NO_CHUNKS"
+	fi
+}
+
+# plain_reply XID CREDITS: the header of an inline Reply. In version 2 the Call named no
+# handle.
+plain_reply() {
+	if [ "$RPCRDMA_VERSION" = 2 ]; then
+		rdma2_msg "$1" "$2" $MSG_REPLY 0 "$NO_CHUNKS"
+	else
+		echo "$1 1 $2 $RDMA_MSG $NO_CHUNKS"
+	fi
+}
+
 # RPC, RFC 5531 section 9
 
 # null_call XID: xid, CALL, rpcvers 2, prog NFS, vers 3, NULL, AUTH_NONE twice
@@ -121,12 +218,12 @@ garbage_args() {
 # Whole messages
 
 null_message() {
-	echo "$(start "$1" $RDMA_MSG) $NO_CHUNKS $(null_call "$1")"
+	echo "$(plain_call "$1") $(null_call "$1")"
 }
 
 # null_reply XID: the answer to null_message, with any credits
 null_reply() {
-	echo "$1 1 . $RDMA_MSG $NO_CHUNKS $(accepted "$1")"
+	echo "$(plain_reply "$1" .) $(accepted "$1")"
 }
 
 # err_chunk XID: rdma_xid, rdma_vers, rdma_credit, RDMA_ERROR, ERR_CHUNK
@@ -140,15 +237,14 @@ ROOT="8 :0100010011000000"
 
 # lookup XID NAME: LOOKUP of a file in the export's root
 lookup() {
-	echo "$(start "$1" $RDMA_MSG) $NO_CHUNKS $(nfs_call "$1" 3 $LOOKUP) $ROOT /$2"
+	echo "$(plain_call "$1") $(nfs_call "$1" 3 $LOOKUP) $ROOT /$2"
 }
 
 # found XID: the answer: NFS3_OK and the file handle. $FOUND is that handle, until the
 # next message is received.
 found() {
-	echo "$1 1 . $RDMA_MSG $NO_CHUNKS $(accepted "$1") 0 ..."
+	echo "$(plain_reply "$1" .) $(accepted "$1") 0 ..."
 }
-FOUND="<14+"
 
 # NFSv4.0. No COMPOUND has a tag.
 
@@ -189,16 +285,13 @@ compound_in() {
 
 # send_compound MINOR XID COUNT OPERATION...: a script line that sends it
 send_compound() {
-	echo "send $(start "$2" $RDMA_MSG) $NO_CHUNKS $(compound_in "$@")"
+	echo "send $(plain_call "$2") $(compound_in "$@")"
 }
 
 # expect_compound XID COUNT RESULT...: a script line that expects the answer
 expect_compound() {
-	echo "expect $1 1 . $RDMA_MSG $NO_CHUNKS $(compounded "$@")"
+	echo "expect $(plain_reply "$1" .) $(compounded "$@")"
 }
-
-# The sessionid, after the answer to a CREATE_SESSION or SEQUENCE was received
-SESSION="<18-21"
 
 # sequence NUMBER: SEQUENCE of the COMPOUND with this number in the first slot
 sequence() {
@@ -220,7 +313,7 @@ session() {
 	send_compound "$1" "$2" 1 $OP_EXCHANGE_ID 0 "$2" "/scripted.$3" 0 0 0
 	expect_compound "$2" 1 $OP_EXCHANGE_ID 0 ...
 	# Client id and sequence number from the answer
-	send_compound "$1" "$2" 1 $OP_CREATE_SESSION "<18-20" "$4" "$fore" "$back" $CB_PROGRAM 1 0
+	send_compound "$1" "$2" 1 $OP_CREATE_SESSION "$(received 11-13)" "$4" "$fore" "$back" $CB_PROGRAM 1 0
 	expect_compound "$2" 1 $OP_CREATE_SESSION 0 . . . . . "$4" ...
 	send_compound "$1" "$2" 2 "$(sequence 1)" $OP_RECLAIM_COMPLETE 0
 	expect_compound "$2" 2 "$(sequence_done 1)" $OP_RECLAIM_COMPLETE 0
@@ -254,3 +347,5 @@ size() {
 	done
 	echo $octets
 }
+
+use_version 1

@@ -30,8 +30,10 @@
  *	answer PATTERN = MESSAGE [; MESSAGE...]	add a rule for serve: answer a
  *				message that matches with each MESSAGE, which is
  *				as for send. +SECONDS before a MESSAGE: wait so
- *				long first, and answer nobody meanwhile. A later
- *				rule is tried before an earlier one.
+ *				long first, and answer nobody meanwhile.
+ *				disconnect instead of a MESSAGE, as the last one:
+ *				end the connection. A later rule is tried before
+ *				an earlier one.
  *	serve			accept connections and answer by the rules until
  *				SIGTERM
  *
@@ -297,7 +299,10 @@ static void send_messages(const struct rule *rule)
 		message = words;
 		if (*message && **message == '+')
 			pause_for(*message++ + 1);
-		send_times(1, message);
+		if (*message && !strcmp(*message, "disconnect"))
+			do_disconnect(message);
+		else
+			send_times(1, message);
 		while (*words++)
 			;
 	}
