@@ -173,23 +173,23 @@ received() {
 	echo "<$((HEADER_WORDS + from))$rest"
 }
 
-# plain_call XID: the header of an inline Call
-plain_call() {
+# plain_header XID CREDITS DIRECTION: the header of a message without chunks
+plain_header() {
 	if [ "$RPCRDMA_VERSION" = 2 ]; then
-		rdma2_msg "$1" 32 $MSG_CALL 0 "$NO_CHUNKS"
-	else
-		echo "$(start "$1" $RDMA_MSG) $NO_CHUNKS"
-	fi
-}
-
-# plain_reply XID CREDITS: the header of an inline Reply. In version 2 the Call named no
-# handle.
-plain_reply() {
-	if [ "$RPCRDMA_VERSION" = 2 ]; then
-		rdma2_msg "$1" "$2" $MSG_REPLY 0 "$NO_CHUNKS"
+		rdma2_msg "$1" "$2" "$3" 0 "$NO_CHUNKS"
 	else
 		echo "$1 1 $2 $RDMA_MSG $NO_CHUNKS"
 	fi
+}
+
+# plain_call XID
+plain_call() {
+	plain_header "$1" 32 $MSG_CALL
+}
+
+# plain_reply XID CREDITS
+plain_reply() {
+	plain_header "$1" "$2" $MSG_REPLY
 }
 
 # RPC, RFC 5531 section 9
