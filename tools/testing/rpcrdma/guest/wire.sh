@@ -22,37 +22,57 @@ capture() {
 	check "tcpdump lost nothing" grep -q '^0 packets dropped by kernel' "$log"
 }
 
-# On the host. NAME is the name of a capture.
+# On the host. NAME is the name of a capture. tshark itself knows version 1 of
+# RPC-over-RDMA as "rpcordma"; the script adds version 2 as "rpcordma2".
+
+DISSECTOR=${BASH_SOURCE%/*}/../dissector/rpcordma2.lua
 
 # dissected NAME OPTIONS: run tshark. False if tshark fails, for instance because of a
 # wrong filter.
 dissected() {
-	tshark -r "$OUT2/$1.pcap" "${@:2}" >"$OUT2/$1.txt" 2>"$OUT2/$1.tshark"
+	tshark -X "lua_script:$DISSECTOR" -r "$OUT2/$1.pcap" "${@:2}" \
+		>"$OUT2/$1.txt" 2>"$OUT2/$1.tshark"
 }
 
 # packets NAME: write a line for each RPC-over-RDMA message and each RDMA operation. The
 # opcodes of RDMA operations on a reliable connection: Writes are 6 to 11, Read requests
 # are 12.
 packets() {
-	dissected "$1" -Y 'rpcordma || infiniband.bth.opcode in {6..12}' \
-		-T fields -E occurrence=f -e infiniband.bth.opcode -e ip.dst \
-		-e rpcordma.msg_type -e rpcordma.flow_control -e rpcordma.reads_count \
-		-e rpcordma.writes_count -e rpcordma.reply_count -e rpcordma.position &&
+	local version name columns=()
+	for version in rpcordma rpcordma2; do
+		for name in msg_type flow_control reads_count writes_count reply_count position \
+			errcode; do
+			columns+=(-e $version.$name)
+		done
+	done
+	dissected "$1" -Y 'rpcordma || rpcordma2.xid || infiniband.bth.opcode in {6..12}' \
+		-T fields -E occurrence=f -e infiniband.bth.opcode -e ip.dst "${columns[@]}" \
+		-e rpcordma2.direction -e rpcordma2.inv_handle -e rpcordma2.message_length &&
 		mv "$OUT2/$1.txt" "$OUT2/$1.packets" && grep -q . "$OUT2/$1.packets"
 }
 
-# count_of NAME CONDITION: how many of these lines meet an awk condition. A field that a
-# packet does not have is empty.
-count_of() {
+# of_packets NAME PROGRAM: run an awk program over these lines. A field that a packet does
+# not have is empty; direction, names_handle and octets are only of version 2.
+of_packets() {
 	awk -F '\t' -v server=$SERVER4 '{
-		op = $1; type = $3; credits = $4; reads = $5; writes = $6; reply = $7; position = $8
+		op = $1
+		version = $3 != "" ? 1 : $10 != "" ? 2 : ""
+		at = version == 2 ? 10 : 3
+		type = $at; credits = $(at + 1); reads = $(at + 2); writes = $(at + 3)
+		reply = $(at + 4); position = $(at + 5); error = $(at + 6)
+		direction = $17; names_handle = $18 ~ /[1-9a-f]/; octets = $19
 		message = type != ""
 		nomsg = type == 1
 		call = message && $2 == server
 		rdma_write = op >= 6 && op <= 11
 		rdma_read = op == 12
 		invalidate = op == 22 || op == 23
-	} '"$2"' { n++ } END { print n + 0 }' "$OUT2/$1.packets"
+	} '"$2" "$OUT2/$1.packets"
+}
+
+# count_of NAME CONDITION: how many of these lines meet an awk condition.
+count_of() {
+	of_packets "$1" "$2"' { n++ } END { print n + 0 }'
 }
 
 # seen NAME CONDITION: whether there is such a line.
@@ -70,17 +90,18 @@ check_capture() {
 	check "$1: tshark finds no error in the rpcordma layer" no_expert_info "$@"
 }
 
-# tshark does not mark a Send as RPC-over-RDMA if it cannot decode the header. The opcodes
-# are the last or only packet of a Send, without and with Invalidate.
+# tshark does not mark a Send as RPC-over-RDMA if it cannot decode a header of version 1,
+# or if its version is neither 1 nor 2. The opcodes are the last or only packet of a Send,
+# without and with Invalidate.
 all_recognised() {
-	dissected "$1" -Y 'infiniband.bth.opcode in {2, 4, 22, 23} && !rpcordma' &&
+	dissected "$1" -Y 'infiniband.bth.opcode in {2, 4, 22, 23} && !rpcordma && !rpcordma2' &&
 		not grep . "$OUT2/$1.txt"
 }
 
 # tshark's expert information belongs to the layer above it in the output. Only that of
 # RPC-over-RDMA counts: tshark marks NFS as malformed with the kernel's own module as well.
 no_expert_info() {
-	dissected "$1" "${@:2}" -V -Y 'rpcordma && _ws.expert' &&
+	dissected "$1" "${@:2}" -V -Y '(rpcordma || rpcordma2) && _ws.expert' &&
 		awk '/^[^ ]/ { layer = $0 }
 		     /Expert Info|Malformed/ && layer ~ /RPC over RDMA|Packet: RPCoRDMA/ { print; bad = 1 }
 		     END { exit bad }' "$OUT2/$1.txt"

@@ -8,8 +8,8 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from . import (builds, cache, coverage, emulator, host, kernels, ktap, module, packages, results,
-               root, scenario, selftest, session, style, tasks, wire)
+from . import (builds, cache, coverage, dissector, emulator, host, kernels, ktap, module, packages,
+               results, root, scenario, selftest, session, style, tasks, wire)
 from .host import LabError
 from .ktap import Report, Reporter, Test
 from .results import Results
@@ -46,6 +46,7 @@ PARTS = {
        for part, name in STOCK_BUILDS.items()},
     "build [in-tree]": Part(builds.build_in_tree, 60, ("um",)),
     "wire": Part(wire.wire, 60),
+    "dissector": Part(dissector.dissector, 5),
     "runner": Part(selftest.run, 60, ("um",)),
 }
 
@@ -78,7 +79,7 @@ def part_ran_with(name: str) -> str:
     """What a result of a part is valid for."""
     versions = [kernels.source_version(), root.version(),
                 *(kernels.version(kernel) for kernel in PARTS[name].kernels)]
-    tools = [packages.package_version(tool) for tool in ("gcc-12", "clang", "mypy")]
+    tools = [packages.package_version(tool) for tool in ("gcc-12", "clang", "mypy", "tshark")]
     return " ".join([*versions, *tools])
 
 

@@ -46,7 +46,7 @@ dissect() {
 	local chunks
 	check_capture wire
 	say "messages by type: $(count_of wire '!nomsg && message') RDMA_MSG, $(count_of wire nomsg) RDMA_NOMSG"
-	say "credit values: $(cut -f4 "$OUT2/wire.packets" | sort -nu | xargs)"
+	say "credit values: $(of_packets wire 'message { print credits }' | sort -nu | xargs)"
 	for chunks in reads writes reply; do
 		check "messages with a chunk in $chunks: $(count_of wire $chunks)" seen wire $chunks
 	done
