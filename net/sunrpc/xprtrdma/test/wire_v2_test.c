@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * What version 2 has more than version 1: the verdict on its messages, errors
- * with arguments, and the handle that a Reply invalidates. Draft 4 and 5.
+ * with arguments, the handle that a Reply invalidates, and negotiation. Draft 4 to 6.
  */
 #include "wire_test.h"
 
@@ -498,6 +498,58 @@ static void test_v2_handle_is_repeated(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wire_word(w->word, AT_INV_HANDLE), 0xdeadbeef);
 }
 
+/* Negotiation, draft sections 2.3 and 6 */
+
+static void expect_lower(struct wire *w, u32 low, u32 high, u32 refused,
+			 u32 version)
+{
+	w->msg->version_low = low;
+	w->msg->version_high = high;
+	KUNIT_EXPECT_EQ(w->test, rpcrdma_wire_lower_version(w->msg, refused),
+			version);
+}
+
+static void test_lower_version(struct kunit *test)
+{
+	struct wire *w = test->priv;
+
+	expect_lower(w, 1, 1, 2, 1);
+	expect_lower(w, 0, 1, 2, 1);
+	expect_lower(w, 1, U32_MAX, 2, 1);
+	expect_lower(w, 1, 2, 2, 1);
+	expect_lower(w, 2, 2, 2, 0);
+	expect_lower(w, 3, 5, 2, 0);
+	expect_lower(w, 0, 0, 2, 0);
+	expect_lower(w, 5, 0, 2, 0);
+	expect_lower(w, 2, 1, 2, 0);
+	expect_lower(w, 1, 1, 1, 0);
+}
+
+static void test_thresholds(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_threshold(1, 1024), 1024);
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_threshold(1, 65536), 65536);
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_threshold(2, 1024), 4096);
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_threshold(2, 4096), 4096);
+	KUNIT_EXPECT_EQ(test, rpcrdma_wire_threshold(2, 65536), 65536);
+}
+
+/* An error of version 1 grants credits like any other Reply. */
+static void test_grants(struct kunit *test)
+{
+	struct wire *w = test->priv;
+	u32 version;
+
+	for (version = 1; version <= RPCRDMA_VERSION_MAX; version++) {
+		rpcrdma_wire_init_call(w->msg, version, cpu_to_be32(1), 32);
+		rpcrdma_wire_make_reply(w->msg, RPCRDMA_NOMSG, 32);
+		KUNIT_EXPECT_TRUE(test, rpcrdma_wire_grants(w->msg));
+		w->msg->error = RPCRDMA_ERR_BAD_XDR;
+		rpcrdma_wire_make_error(w->msg, 32);
+		KUNIT_EXPECT_EQ(test, rpcrdma_wire_grants(w->msg), version == 1);
+	}
+}
+
 static struct kunit_case wire_v2_cases[] = {
 	KUNIT_CASE(test_v2_unknown_version),
 	KUNIT_CASE(test_v2_short),
@@ -517,6 +569,9 @@ static struct kunit_case wire_v2_cases[] = {
 	KUNIT_CASE(test_v2_handle),
 	KUNIT_CASE(test_v2_handle_zero),
 	KUNIT_CASE(test_v2_handle_is_repeated),
+	KUNIT_CASE(test_lower_version),
+	KUNIT_CASE(test_thresholds),
+	KUNIT_CASE(test_grants),
 	{}
 };
 

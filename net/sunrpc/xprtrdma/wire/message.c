@@ -196,6 +196,43 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 }
 
 /**
+ * rpcrdma_wire_grants - whether a Reply grants credits
+ * @msg: a decoded Reply
+ *
+ * What an error of version 2 grants does not count (draft 6). Nor does that of a
+ * server that refuses the version.
+ *
+ * Context: any.
+ * Return: true if @msg->credits is a grant.
+ */
+bool rpcrdma_wire_grants(const struct rpcrdma_message *msg)
+{
+	return msg->proc != RPCRDMA_ERROR || msg->version == RPCRDMA_VERSION_ONE;
+}
+
+/**
+ * rpcrdma_wire_lower_version - choose another version after ERR_VERS
+ * @msg: a decoded ERR_VERS
+ * @refused: the version of the Call that it answers
+ *
+ * Implements draft 6.2. The version is lower than @refused even if the peer claims
+ * to support @refused. So there is an end to refusals.
+ *
+ * Context: any.
+ * Return: the highest version that both ends support, or zero if there is none.
+ */
+u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused)
+{
+	u32 version = refused - 1;
+
+	if (version > msg->version_high)
+		version = msg->version_high;
+	if (version < RPCRDMA_VERSION_ONE || version < msg->version_low)
+		return 0;
+	return version;
+}
+
+/**
  * rpcrdma_wire_init_call - initialize a Call
  * @msg: the message; its previous content does not matter
  * @version: RPC-over-RDMA version

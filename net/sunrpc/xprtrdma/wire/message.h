@@ -18,6 +18,7 @@
  */
 #define RPCRDMA_VERSION_ONE	1
 #define RPCRDMA_VERSION_TWO	2
+#define RPCRDMA_VERSION_MAX	RPCRDMA_VERSION_TWO
 
 /*
  * Octets of a message, of whatever version. In a shorter one no XID is trusted
@@ -28,6 +29,9 @@
 /* Octets of a header without chunks, see rpcrdma_wire_header_min() */
 #define RPCRDMA_V1_HEADER_MIN	28
 #define RPCRDMA_V2_HEADER_MIN	36
+
+/* Octets that version 2 can receive inline without an agreement (draft 2.3) */
+#define RPCRDMA_V2_INLINE_MIN	4096
 
 /* Octets that these make a header longer */
 #define RPCRDMA_SEGMENT_LEN		16	/* of a Write or Reply chunk */
@@ -285,9 +289,29 @@ static inline u32 rpcrdma_wire_header_min(u32 version)
 						RPCRDMA_V1_HEADER_MIN;
 }
 
+/**
+ * rpcrdma_wire_threshold - an inline threshold
+ * @version: of the message, or the highest version that a buffer is for
+ * @agreed: octets that both ends have agreed on by RFC 8797
+ *
+ * Implements draft 2.3. A Receive is posted before the version of the message is
+ * known. So what the agreement says of Receives is true for version 2 as well.
+ *
+ * Context: any.
+ * Return: octets of the transport header and the inline Payload stream.
+ */
+static inline u32 rpcrdma_wire_threshold(u32 version, u32 agreed)
+{
+	if (version == RPCRDMA_VERSION_TWO && agreed < RPCRDMA_V2_INLINE_MIN)
+		return RPCRDMA_V2_INLINE_MIN;
+	return agreed;
+}
+
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		    enum rpcrdma_role role, bool backward, u32 version_max);
+bool rpcrdma_wire_grants(const struct rpcrdma_message *msg);
+u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused);
 
 void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version,
 			    __be32 xid, u32 credits);

@@ -41,6 +41,8 @@ enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
  * @msg: has the fixed header fields; the others are filled in
  * @error: rdma_err
  *
+ * Implements RFC 8166 section 4.5.
+ *
  * Context: any.
  * Return: RPCRDMA_OK or RPCRDMA_BAD_ERROR.
  */
@@ -74,8 +76,9 @@ __be32 *rpcrdma_v1_encode_error(__be32 *p)
  * @msg: a decoded Call
  * @handle: set to the handle
  *
- * Any handle of the Call may be chosen. Most requesters use one handle per Call.
- * If there are more, this prefers a chunk for the Reply to a Read chunk.
+ * Implements RFC 8797 section 4.1. Any handle of the Call may be chosen. Most
+ * requesters use one handle per Call. If there are more, this prefers a chunk for
+ * the Reply to a Read chunk.
  *
  * Context: any.
  * Return: true if the Call has a handle.

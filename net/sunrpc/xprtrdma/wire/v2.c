@@ -114,6 +114,8 @@ __be32 *rpcrdma_v2_encode(const struct rpcrdma_message *msg, __be32 *p)
  * @error: rdma_err
  * @reader: the cursor, after rdma_err
  *
+ * Implements draft 5.2.
+ *
  * Context: any.
  * Return: RPCRDMA_OK or RPCRDMA_BAD_ERROR.
  */
