@@ -168,6 +168,7 @@ TRACE_EVENT(rpcrdma_conn_agreed,
 		__field(bool, server_inv)
 		__field(unsigned int, credits)
 		__field(unsigned int, reads)
+		__field(u32, version_max)
 	),
 	TP_fast_assign(
 		__entry->id = conn->id;
@@ -178,11 +179,34 @@ TRACE_EVENT(rpcrdma_conn_agreed,
 		__entry->server_inv = conn->agreement.server_inv;
 		__entry->credits = conn->credits;
 		__entry->reads = conn->read_depth;
+		__entry->version_max = conn->config.version_max;
 	),
-	TP_printk("conn=%u peer=%s inline=%u/%u remote_inv=%d/%d credits=%u reads=%u",
+	TP_printk("conn=%u peer=%s inline=%u/%u remote_inv=%d/%d credits=%u reads=%u version_max=%u",
 		  __entry->id, __entry->peer, __entry->call_threshold,
 		  __entry->reply_threshold, __entry->client_inv,
-		  __entry->server_inv, __entry->credits, __entry->reads)
+		  __entry->server_inv, __entry->credits, __entry->reads,
+		  __entry->version_max)
+);
+
+/* A connection that could use several versions of the protocol uses this one. */
+TRACE_EVENT(rpcrdma_conn_version,
+	TP_PROTO(const struct rpcrdma_conn *conn, u32 version),
+	TP_ARGS(conn, version),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__field(u32, version)
+		__field(u32, call_threshold)
+		__field(u32, reply_threshold)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		__entry->version = version;
+		__entry->call_threshold = rpcrdma_conn_call_threshold(conn, version);
+		__entry->reply_threshold = rpcrdma_conn_reply_threshold(conn, version);
+	),
+	TP_printk("conn=%u version=%u inline=%u/%u", __entry->id,
+		  __entry->version, __entry->call_threshold,
+		  __entry->reply_threshold)
 );
 
 /* The queues */

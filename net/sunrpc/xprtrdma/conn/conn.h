@@ -128,6 +128,8 @@ struct rpcrdma_conn_ops {
  * @params: what this end tells the other in its private data (RFC 8797)
  * @omit_private_data: send no private data; then the defaults hold for both ends,
  *	whatever @params says
+ * @version_max: the highest version of the protocol that this end uses on the
+ *	connection. Buffers are as long as this version and all lower ones need.
  * @credits: forward messages in flight, at most
  * @backward_credits: backward messages in flight, at most
  * @send_pages: pages of payload that one Send should be able to gather after the
@@ -147,6 +149,7 @@ struct rpcrdma_conn_config {
 	void *role;
 	struct rpcrdma_params params;
 	bool omit_private_data;
+	u32 version_max;
 	unsigned int credits;
 	unsigned int backward_credits;
 	unsigned int send_pages;
@@ -435,8 +438,9 @@ enum rpcrdma_admission {
  * @credits: forward messages in flight, at most: what the role asked for, or less
  *	on a small device. Valid from CONNECTING or ACCEPTING on.
  * @backward_credits: backward messages in flight, at most. Valid as @credits.
- * @agreement: thresholds and remote invalidation. Valid from ->established on; on a
- *	server from rpcrdma_conn_accept() on.
+ * @agreement: thresholds of version 1, and remote invalidation. Valid from
+ *	->established on; on a server from rpcrdma_conn_accept() on. See
+ *	rpcrdma_conn_call_threshold().
  * @device: the device. Valid from CONNECTING or ACCEPTING on.
  * @cm_id: the connection identifier. Valid until ->closed has returned; see
  *	rpcrdma_conn_enter().
@@ -485,6 +489,7 @@ struct rpcrdma_conn {
 	u32 id;				/* for traces */
 	bool server;
 	bool was_established;		/* ->established has been called */
+	bool version_logged;		/* the first version, of several possible ones */
 	bool undrained;			/* the queue pair could not be drained */
 	int status;			/* why it closes; post_lock */
 	struct rpcrdma_params peer_params;
@@ -551,6 +556,33 @@ struct rpcrdma_conn {
 	spinlock_t resource_lock;
 };
 
+/**
+ * rpcrdma_conn_call_threshold - octets that the client may send inline
+ * @conn: a connection whose agreement is valid
+ * @version: of the message
+ *
+ * Context: any.
+ * Return: octets, never more than the buffers of both ends have if @version is not
+ * above the connection's version_max.
+ */
+static inline u32 rpcrdma_conn_call_threshold(const struct rpcrdma_conn *conn, u32 version)
+{
+	return rpcrdma_wire_threshold(version, conn->agreement.call_threshold);
+}
+
+/**
+ * rpcrdma_conn_reply_threshold - octets that the server may send inline
+ * @conn: a connection whose agreement is valid
+ * @version: of the message
+ *
+ * Context: any.
+ * Return: as rpcrdma_conn_call_threshold().
+ */
+static inline u32 rpcrdma_conn_reply_threshold(const struct rpcrdma_conn *conn, u32 version)
+{
+	return rpcrdma_wire_threshold(version, conn->agreement.reply_threshold);
+}
+
 /* Of a client */
 struct rpcrdma_conn *
 rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
@@ -571,6 +603,7 @@ int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_con
 /* Of both */
 void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status);
 bool rpcrdma_conn_established(const struct rpcrdma_conn *conn);
+void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version);
 bool rpcrdma_conn_enter(struct rpcrdma_conn *conn);
 void rpcrdma_conn_leave(struct rpcrdma_conn *conn);
 void rpcrdma_conn_get(struct rpcrdma_conn *conn);

@@ -48,20 +48,43 @@ static void conn_start_timer(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&conn->post_lock);
 }
 
+static bool conn_has_versions(const struct rpcrdma_conn *conn)
+{
+	return conn->config.version_max > RPCRDMA_VERSION_ONE;
+}
+
+static void conn_log(const struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_agreement *agreement = &conn->agreement;
+
+	trace_rpcrdma_conn_agreed(conn);
+	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s/%s, reads %u, version %s\n",
+			    conn->peer,
+			    conn->server ? "accepted" : "connected",
+			    conn->device->ib->name, conn->port,
+			    agreement->call_threshold,
+			    agreement->reply_threshold, conn->credits,
+			    agreement->client_inv ? "on" : "off",
+			    agreement->server_inv ? "on" : "off",
+			    conn->read_depth,
+			    conn_has_versions(conn) ? "1 or 2" : "1");
+}
+
 /* Runs when both ends agree. On a client it makes Sends, and then the transition. */
 static void conn_established_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
 						 established_work);
-	const struct rpcrdma_agreement *agreement = &conn->agreement;
 	unsigned int flags;
+	u32 size;
 	int err;
 
 	if (!conn->server) {
 		rpcrdma_wire_agree(&conn->config.params, &conn->peer_params,
 				   &conn->agreement);
+		size = rpcrdma_conn_call_threshold(conn, conn->config.version_max);
 		flags = rpcrdma_memalloc_save(conn);
-		err = rpcrdma_send_create(conn, agreement->call_threshold);
+		err = rpcrdma_send_create(conn, size);
 		rpcrdma_memalloc_restore(flags);
 		if (err)
 			rpcrdma_conn_close(conn, err);
@@ -71,16 +94,7 @@ static void conn_established_work(struct work_struct *work)
 	if (!rpcrdma_conn_established(conn))
 		return;
 	cancel_delayed_work(&conn->timer);
-	trace_rpcrdma_conn_agreed(conn);
-	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s/%s, reads %u\n",
-			    conn->peer,
-			    conn->server ? "accepted" : "connected",
-			    conn->device->ib->name, conn->port,
-			    agreement->call_threshold,
-			    agreement->reply_threshold, conn->credits,
-			    agreement->client_inv ? "on" : "off",
-			    agreement->server_inv ? "on" : "off",
-			    conn->read_depth);
+	conn_log(conn);
 	conn->was_established = true;
 	conn->ops->established(conn);
 	rpcrdma_keepalive_start(conn);
@@ -134,19 +148,21 @@ static void conn_set_private(const struct rpcrdma_conn *conn,
 
 static int conn_send_request(struct rpcrdma_conn *conn)
 {
-	const struct rpcrdma_params *params = &conn->config.params;
+	const struct rpcrdma_conn_config *config = &conn->config;
 	struct rdma_conn_param param = {
 		.retry_count = RETRY_COUNT,
 		.rnr_retry_count = RNR_RETRY_COUNT,
 	};
 	u8 private[RPCRDMA_PRIVATE_LEN];
+	u32 recv_size;
 	int err;
 
 	if (READ_ONCE(conn->state) != RPCRDMA_CONN_RESOLVING)
 		return -ECONNABORTED;
-	err = conn_make_resources(conn, clamp_t(u32, params->recv_size,
-						RPCRDMA_INLINE_MIN,
-						RPCRDMA_INLINE_MAX));
+	recv_size = clamp_t(u32, config->params.recv_size, RPCRDMA_INLINE_MIN,
+			    RPCRDMA_INLINE_MAX);
+	err = conn_make_resources(conn, rpcrdma_wire_threshold(config->version_max,
+							       recv_size));
 	if (err)
 		return err;
 	conn_set_private(conn, &param, private);
@@ -263,6 +279,30 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	}
 	/* Zero: the teardown destroys the identifier, also when the device is removed. */
 	return 0;
+}
+
+/**
+ * rpcrdma_conn_log_version - log which version a connection uses from now on
+ * @conn: an established connection
+ * @version: the version
+ *
+ * Each change is traced, and only the first is logged: a requester may change the version
+ * with each Call. On a connection that can use version 1 alone neither is done, because
+ * the line about its establishment has the version.
+ *
+ * Context: any.
+ */
+void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version)
+{
+	if (!conn_has_versions(conn))
+		return;
+	trace_rpcrdma_conn_version(conn, version);
+	if (READ_ONCE(conn->version_logged))
+		return;
+	WRITE_ONCE(conn->version_logged, true);
+	pr_info_ratelimited("%s: version %u: inline %u/%u\n", conn->peer, version,
+			    rpcrdma_conn_call_threshold(conn, version),
+			    rpcrdma_conn_reply_threshold(conn, version));
 }
 
 /**
@@ -430,17 +470,18 @@ static int conn_send_answer(struct rpcrdma_conn *conn)
 
 static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config)
 {
-	struct rpcrdma_agreement *agreement = &conn->agreement;
+	u32 version = config->version_max;
 	int err;
 
 	if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING)
 		return -ECONNABORTED;
 	conn_set_config(conn, config);
-	rpcrdma_wire_agree(&conn->peer_params, &conn->config.params, agreement);
-	err = conn_make_resources(conn, agreement->call_threshold);
+	rpcrdma_wire_agree(&conn->peer_params, &conn->config.params,
+			   &conn->agreement);
+	err = conn_make_resources(conn, rpcrdma_conn_call_threshold(conn, version));
 	if (err)
 		return err;
-	err = rpcrdma_send_create(conn, agreement->reply_threshold);
+	err = rpcrdma_send_create(conn, rpcrdma_conn_reply_threshold(conn, version));
 	if (err)
 		return err;
 	conn->read_depth = conn_read_depth(conn);

@@ -313,6 +313,7 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 		.params.recv_size	= size,
 		.params.remote_inv	= READ_ONCE(svcrdma_remote_invalidation),
 		.omit_private_data	= !READ_ONCE(svcrdma_private_data),
+		.version_max		= RPCRDMA_VERSION_ONE,
 		.credits		= READ_ONCE(svcrdma_max_requests),
 		.backward_credits	= READ_ONCE(svcrdma_max_bc_requests),
 		.send_pages		= SVCRDMA_SEND_PAGES(size),
