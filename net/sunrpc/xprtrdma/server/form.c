@@ -406,6 +406,15 @@ static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at, u32 e
 	form->num_parts++;
 }
 
+/* Return: -EMSGSIZE, for the caller to return. */
+static int svcrdma_form_too_short(struct svcrdma_reply_form *form,
+				  const struct rpcrdma_chunk *chunk, u32 octets)
+{
+	form->short_chunk = chunk;
+	form->needed = octets;
+	return -EMSGSIZE;
+}
+
 /*
  * Results take the Write chunks in the order in which these were offered. An empty
  * Write chunk leaves its result inline (RFC 8166 section 4.3.2). The padding of a
@@ -428,7 +437,7 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form, struct rpcrdma_m
 		if (!chunk->length)
 			continue;
 		if (rpcrdma_wire_return_chunk(chunk, result->length))
-			return -EMSGSIZE;
+			return svcrdma_form_too_short(form, chunk, result->length);
 		result->chunk = chunk;
 		form->written += result->length;
 		svcrdma_form_add_part(form, end, result->offset);
@@ -445,14 +454,14 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form, struct rpcrdma_m
  *	RDMA_NOMSG if the Reply chunk is needed
  * @results: the data items; each gets its Write chunk
  * @res: the RPC message
- * @threshold: the Reply threshold in octets
+ * @threshold: the Reply threshold in octets, for the version of the Call
  *
  * What does not go to Write chunks goes inline if it fits, otherwise to the Reply
  * chunk.
  *
  * Context: any.
  * Return: 0, or -EMSGSIZE if it fits into neither, or a result does not fit into
- * its Write chunk.
+ * its Write chunk. Then only @form->short_chunk and @form->needed are valid.
  */
 int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
 			 struct svcrdma_results *results, const struct xdr_buf *res,
@@ -463,13 +472,17 @@ int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message
 	form->num_parts = 0;
 	form->len = 0;
 	form->written = 0;
-	if (svcrdma_form_divide(form, msg, results, res) || header_len > threshold)
+	if (svcrdma_form_divide(form, msg, results, res))
 		return -EMSGSIZE;
+	if (header_len > threshold)
+		return svcrdma_form_too_short(form, NULL, 0);
 	if (form->len <= threshold - header_len)
 		return 0;
 
-	if (!msg->has_reply_chunk || rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
-		return -EMSGSIZE;
+	if (!msg->has_reply_chunk)
+		return svcrdma_form_too_short(form, NULL, 0);
+	if (rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
+		return svcrdma_form_too_short(form, &msg->reply_chunk, form->len);
 	msg->proc = RPCRDMA_NOMSG;
 	form->written += form->len;
 	return 0;

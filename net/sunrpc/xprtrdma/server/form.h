@@ -121,14 +121,19 @@ struct svcrdma_part {
  * @part: what does not go to Write chunks
  * @len: octets in all parts
  * @written: octets that go to Write chunks and the Reply chunk
+ * @short_chunk: if there is no form, the first chunk that is too short; NULL if that
+ *	is not the cause, or the Call has no such chunk
+ * @needed: octets that @short_chunk should have space for
  *
- * Part of a struct svcrdma_reply.
+ * Part of a struct svcrdma_reply. @short_chunk belongs to the message.
  */
 struct svcrdma_reply_form {
 	unsigned int num_parts;
 	struct svcrdma_part part[SVCRDMA_MAX_PARTS];
 	u32 len;
 	u32 written;
+	const struct rpcrdma_chunk *short_chunk;
+	u32 needed;
 };
 
 int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,

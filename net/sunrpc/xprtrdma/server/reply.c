@@ -424,14 +424,16 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 		.request = request,
 		.res = &rqstp->rq_res,
 	};
+	struct rpcrdma_message *msg = &request->msg;
 	int len = rqstp->rq_res.len;
 	int ret;
 
-	rpcrdma_wire_make_reply(&request->msg, RPCRDMA_MSG,
-				svcrdma_service_grant(service, request->msg.credits));
-	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results, reply.res,
-				 service->conn->agreement.reply_threshold)) {
-		rpcrdma_wire_cant_reply(&request->msg, NULL, 0, true);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG,
+				svcrdma_service_grant(service, msg->credits));
+	if (svcrdma_reply_choose(&reply.form, msg, &request->results, reply.res,
+				 rpcrdma_conn_reply_threshold(service->conn, msg->version))) {
+		/* Nothing shows that a chunk is too short before the Call is executed. */
+		rpcrdma_wire_cant_reply(msg, reply.form.short_chunk, reply.form.needed, true);
 		svcrdma_reply_error(request);
 		return len;
 	}

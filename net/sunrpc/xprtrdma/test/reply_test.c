@@ -4,8 +4,11 @@
  */
 #include "server_test.h"
 
+/* Of a peer that has announced no sizes */
 #define THRESHOLD	1024
 #define HEADER		28
+#define V2_THRESHOLD	4096
+#define V2_HEADER	36
 
 struct result_row {
 	u32 offset;
@@ -15,6 +18,7 @@ struct result_row {
 
 struct reply_row {
 	const char *name;
+	u32 version;			/* zero: version 1 */
 	u32 len;			/* of the RPC message */
 	struct chunk_row write[CHUNKS];
 	unsigned int num_writes;
@@ -22,6 +26,8 @@ struct reply_row {
 	unsigned int num_results;
 	struct result_row result[CHUNKS];
 	int ret;
+	u32 short_segment;		/* the first that is too short, if @ret */
+	u32 length_needed;		/* octets that it would need, if @ret */
 	enum rpcrdma_proc proc;
 	u32 left;			/* octets that go to no Write chunk */
 	const char *pieces;
@@ -53,10 +59,14 @@ static const struct reply_row reply_rows[] = {
 		.pieces = "h1+0@0:1000 "
 	}, {
 		"a Reply chunk too small", .len = 1001, .reply = CHUNK(1000),
-		.ret = -EMSGSIZE
+		.ret = -EMSGSIZE, .short_segment = 1, .length_needed = 1001
+	}, {
+		"a Reply chunk of segments too small", .len = 1001,
+		.reply = CHUNK(300, 300, 300),
+		.ret = -EMSGSIZE, .short_segment = 3, .length_needed = 401
 	}, {
 		"a Reply chunk of no octets", .len = 1000, .reply = CHUNK(0),
-		.ret = -EMSGSIZE
+		.ret = -EMSGSIZE, .short_segment = 1, .length_needed = 1000
 	}, {
 		"a READ", .len = 100 + 4096, .write = { CHUNK(3000, 2000) },
 		.num_writes = 1, .num_results = 1, .result = { { 100, 4096 } },
@@ -92,7 +102,23 @@ static const struct reply_row reply_rows[] = {
 	}, {
 		"a Write chunk too small", .len = 400, .write = { CHUNK(63) },
 		.num_writes = 1, .num_results = 1, .result = { { 100, 64 } },
-		.ret = -EMSGSIZE
+		.ret = -EMSGSIZE, .short_segment = 1, .length_needed = 64
+	}, {
+		"a second Write chunk too small", .len = 400,
+		.write = { CHUNK(64), CHUNK(32, 32, 20) }, .num_writes = 2,
+		.num_results = 2, .result = { { 100, 64 }, { 200, 100 } },
+		.ret = -EMSGSIZE, .short_segment = 4, .length_needed = 36
+	}, {
+		"two Write chunks too small, and no Reply chunk",
+		.len = 2000, .write = { CHUNK(32, 31), CHUNK(10) },
+		.num_writes = 2, .num_results = 2,
+		.result = { { 100, 64 }, { 200, 100 } },
+		.ret = -EMSGSIZE, .short_segment = 2, .length_needed = 32
+	}, {
+		"a Write chunk too small after an empty one", .len = 400,
+		.write = { EMPTY, CHUNK(59) }, .num_writes = 2,
+		.num_results = 2, .result = { { 100, 64 }, { 200, 60 } },
+		.ret = -EMSGSIZE, .short_segment = 1, .length_needed = 60
 	}, {
 		"a Write chunk, and the rest in the Reply chunk",
 		.len = 2000 + 4096 + 500, .write = { CHUNK(4096) },
@@ -112,6 +138,17 @@ static const struct reply_row reply_rows[] = {
 		.len = 2000 + 4096, .write = { CHUNK(4096) },
 		.num_writes = 1, .reply = CHUNK(1999),
 		.num_results = 1, .result = { { 2000, 4096 } },
+		.ret = -EMSGSIZE, .short_segment = 2, .length_needed = 2000
+	}, {
+		"a Reply chunk too small after two Write chunks",
+		.len = 3200, .write = { CHUNK(64), CHUNK(32, 32) },
+		.num_writes = 2, .reply = CHUNK(1000, 1000), .num_results = 2,
+		.result = { { 2000, 64 }, { 3064, 64 } },
+		.ret = -EMSGSIZE, .short_segment = 5, .length_needed = 2072
+	}, {
+		"no Reply chunk for what a Write chunk leaves",
+		.len = 2000 + 4096, .write = { CHUNK(4096) },
+		.num_writes = 1, .num_results = 1, .result = { { 2000, 4096 } },
 		.ret = -EMSGSIZE
 	}, {
 		"chunks take room in the header", .len = 404,
@@ -162,19 +199,57 @@ static const struct reply_row reply_rows[] = {
 		"a result at the very start", .len = 400,
 		.write = { CHUNK(64) }, .num_writes = 1, .num_results = 1,
 		.result = { { 0, 64, 300 } }, .left = 400, .pieces = ""
+	}, {
+		"version 2: a Reply that just fits", RPCRDMA_VERSION_TWO,
+		.len = V2_THRESHOLD - V2_HEADER,
+		.left = V2_THRESHOLD - V2_HEADER, .pieces = ""
+	}, {
+		"version 2: a Reply that just does not fit",
+		RPCRDMA_VERSION_TWO, .len = V2_THRESHOLD - V2_HEADER + 4,
+		.ret = -EMSGSIZE
+	}, {
+		"version 2: a Reply chunk", RPCRDMA_VERSION_TWO,
+		.len = V2_THRESHOLD, .reply = CHUNK(8192),
+		.proc = RPCRDMA_NOMSG, .left = V2_THRESHOLD,
+		.pieces = "h1+0@0:4096 "
+	}, {
+		"version 2: a Reply chunk too small", RPCRDMA_VERSION_TWO,
+		.len = V2_THRESHOLD, .reply = CHUNK(2048, 2047),
+		.ret = -EMSGSIZE, .short_segment = 2, .length_needed = 2048
+	}, {
+		"version 2: a READ, and as much around it as fits",
+		RPCRDMA_VERSION_TWO,
+		.len = V2_THRESHOLD - V2_HEADER - 8 - 16 + 4096,
+		.write = { CHUNK(4096) }, .num_writes = 1,
+		.num_results = 1, .result = { { 100, 4096 } },
+		.left = V2_THRESHOLD - V2_HEADER - 8 - 16,
+		.pieces = "h1+0@100:4096 "
+	}, {
+		"version 2: a READ, and more around it than fits",
+		RPCRDMA_VERSION_TWO,
+		.len = V2_THRESHOLD - V2_HEADER - 8 - 16 + 4 + 4096,
+		.write = { CHUNK(4096) }, .num_writes = 1,
+		.num_results = 1, .result = { { 100, 4096 } },
+		.ret = -EMSGSIZE
 	},
 };
 
 KUNIT_ARRAY_PARAM_DESC(reply, reply_rows, name);
 
-static void deliver_call(struct kunit *test, const struct chunk_row *read,
+static u32 reply_version(const struct reply_row *row)
+{
+	return row->version ?: RPCRDMA_VERSION_ONE;
+}
+
+static void deliver_call(struct kunit *test, u32 version,
+			 const struct chunk_row *read,
 			 const struct chunk_row *write, unsigned int num_writes,
 			 const struct chunk_row *reply)
 {
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	rpcrdma_wire_init_call(&f->made, RPCRDMA_VERSION_ONE, XID, 1);
+	rpcrdma_wire_init_call(&f->made, version, XID, 1);
 	f->handles = 0;
 	if (read && read->count)
 		add_chunk(test, rpcrdma_wire_add_read(&f->made, read->position),
@@ -208,17 +283,34 @@ static void make_results(struct kunit *test, const struct reply_row *row)
 	}
 }
 
+/* Choose the form of the Reply to a Call of @version. */
+static int choose(struct kunit *test, const struct reply_row *row, u32 version,
+		  u32 threshold)
+{
+	struct fixture *f = test->priv;
+
+	deliver_call(test, version, NULL, row->write, row->num_writes,
+		     &row->reply);
+	make_results(test, row);
+	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
+	return svcrdma_reply_choose(&f->form, &f->msg, &f->results, &f->res,
+				    threshold);
+}
+
+static int choose_by_version(struct kunit *test, const struct reply_row *row)
+{
+	u32 version = reply_version(row);
+
+	return choose(test, row, version,
+		      rpcrdma_wire_threshold(version, THRESHOLD));
+}
+
 static void test_reply(struct kunit *test)
 {
 	const struct reply_row *row = test->param_value;
 	struct fixture *f = test->priv;
 
-	deliver_call(test, NULL, row->write, row->num_writes, &row->reply);
-	make_results(test, row);
-	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
-	KUNIT_ASSERT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
-						   &f->results, &f->res,
-						   THRESHOLD), row->ret);
+	KUNIT_ASSERT_EQ(test, choose_by_version(test, row), row->ret);
 	if (row->ret)
 		return;
 	KUNIT_EXPECT_EQ(test, f->msg.proc, row->proc);
@@ -250,22 +342,19 @@ static void test_reply_returns_chunks(struct kunit *test)
 
 	if (row->ret)
 		return;
-	deliver_call(test, NULL, row->write, row->num_writes, &row->reply);
-	make_results(test, row);
-	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
-	KUNIT_ASSERT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
-						   &f->results, &f->res,
-						   THRESHOLD), 0);
+	KUNIT_ASSERT_EQ(test, choose_by_version(test, row), 0);
 	svcrdma_reply_walk(&f->form, &f->msg, &f->results, add_octets, &octets);
 	KUNIT_EXPECT_EQ(test, octets, f->form.written);
 	header = rpcrdma_wire_header_len(&f->msg);
 	if (f->msg.proc == RPCRDMA_MSG)
 		header += f->form.len;
-	KUNIT_EXPECT_TRUE(test, header <= THRESHOLD);
+	KUNIT_EXPECT_TRUE(test, header <= rpcrdma_wire_threshold(f->msg.version,
+								 THRESHOLD));
 
 	f->made = f->msg;
 	deliver(test, RPCRDMA_REQUESTER, row->proc == RPCRDMA_MSG ? 40 : 0);
 	KUNIT_ASSERT_EQ(test, f->msg.num_writes, row->num_writes);
+	KUNIT_EXPECT_EQ(test, f->msg.version, reply_version(row));
 	KUNIT_EXPECT_EQ(test, f->msg.has_reply_chunk, row->reply.count != 0);
 	for (i = 0; i < row->num_writes; i++) {
 		KUNIT_EXPECT_EQ(test, f->msg.write[i].count,
@@ -280,7 +369,47 @@ static void test_reply_returns_chunks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, returned, octets);
 }
 
-/* The header alone is longer than the threshold. */
+static void expect_error(struct kunit *test, const u32 *words, size_t count)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	rpcrdma_wire_cant_reply(&f->msg, f->form.short_chunk, f->form.needed,
+				true);
+	rpcrdma_wire_make_error(&f->msg, 1);
+	KUNIT_ASSERT_EQ(test, rpcrdma_wire_encode(&f->msg, f->buf, BUF_LEN),
+			(int)(count * sizeof(*words)));
+	for (i = 0; i < count; i++)
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(f->buf[i]), words[i]);
+}
+
+/*
+ * Version 2 says which segment is too short. Version 1 does not, with the same
+ * chunks. With the threshold of version 1, all rows fail in both versions.
+ */
+static void test_cant_reply(struct kunit *test)
+{
+	const struct reply_row *row = test->param_value;
+	const u32 v1[] = {
+		be32_to_cpu(XID), RPCRDMA_VERSION_ONE, 1, RPCRDMA_ERROR, 2
+	};
+	const u32 v2[] = {
+		be32_to_cpu(XID), RPCRDMA_VERSION_TWO, 1, RPCRDMA_ERROR,
+		RPCRDMA_ERR_CANT_REPLY, true, row->short_segment,
+		row->length_needed
+	};
+
+	if (!row->ret)
+		return;
+	KUNIT_ASSERT_EQ(test, choose(test, row, RPCRDMA_VERSION_ONE, THRESHOLD),
+			row->ret);
+	expect_error(test, v1, ARRAY_SIZE(v1));
+	KUNIT_ASSERT_EQ(test, choose(test, row, RPCRDMA_VERSION_TWO, THRESHOLD),
+			row->ret);
+	expect_error(test, v2, ARRAY_SIZE(v2));
+}
+
+/* The header alone is longer than the threshold: no chunk is too short. */
 static void test_reply_header_too_long(struct kunit *test)
 {
 	static const struct chunk_row segments =
@@ -297,17 +426,20 @@ static void test_reply_header_too_long(struct kunit *test)
 	f->res.head[0].iov_len = 100;
 	f->res.len = 100;
 	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
+	f->form.short_chunk = &f->msg.reply_chunk;
 	KUNIT_EXPECT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
 						   &f->results, &f->res,
 						   THRESHOLD), -EMSGSIZE);
+	KUNIT_EXPECT_NULL(test, f->form.short_chunk);
 	KUNIT_EXPECT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
-						   &f->results, &f->res, 4096),
-			0);
+						   &f->results, &f->res,
+						   V2_THRESHOLD), 0);
 }
 
 static struct kunit_case reply_cases[] = {
 	KUNIT_CASE_PARAM(test_reply, reply_gen_params),
 	KUNIT_CASE_PARAM(test_reply_returns_chunks, reply_gen_params),
+	KUNIT_CASE_PARAM(test_cant_reply, reply_gen_params),
 	KUNIT_CASE(test_reply_header_too_long),
 	{}
 };
@@ -355,8 +487,8 @@ static void test_handle(struct kunit *test)
 	struct fixture *f = test->priv;
 	u32 handle = 0;
 
-	deliver_call(test, &row->read, row->write, row->num_writes,
-		     &row->reply);
+	deliver_call(test, RPCRDMA_VERSION_ONE, &row->read, row->write,
+		     row->num_writes, &row->reply);
 	KUNIT_EXPECT_EQ(test, rpcrdma_wire_choose_handle(&f->msg, true, &handle),
 			row->handle != 0);
 	KUNIT_EXPECT_EQ(test, handle, row->handle);

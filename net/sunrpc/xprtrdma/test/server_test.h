@@ -75,7 +75,7 @@ static inline void deliver(struct kunit *test, enum rpcrdma_role to,
 				    RPCRDMA_REPLY);
 	}
 	KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(&f->msg, f->buf, len + payload,
-						  to, false, RPCRDMA_VERSION_ONE),
+						  to, false, RPCRDMA_VERSION_MAX),
 			RPCRDMA_USE);
 }
 
