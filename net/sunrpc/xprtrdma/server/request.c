@@ -341,20 +341,43 @@ static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc
 	return rqstp->rq_arg.len;
 }
 
+/* Threads that take up Calls of different versions may log the same change twice. */
+static void svcrdma_request_note_version(const struct svcrdma_request *request)
+{
+	struct svcrdma_service *service = request->service;
+	u32 version = request->msg.version;
+
+	if (READ_ONCE(service->version) == version)
+		return;
+	WRITE_ONCE(service->version, version);
+	rpcrdma_conn_log_version(service->conn, version);
+}
+
+/*
+ * Version 2 needs no agreement on remote invalidation, but the administrator can
+ * forbid it in both versions.
+ */
+static void svcrdma_request_choose_handle(struct svcrdma_request *request)
+{
+	const struct svcrdma_service *service = request->service;
+
+	request->invalidate = service->may_invalidate &&
+		rpcrdma_wire_choose_handle(&request->msg,
+					   service->conn->agreement.remote_inv,
+					   &request->handle);
+}
+
 static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 					struct svc_rqst *rqstp)
 {
-	struct svcrdma_service *service = request->service;
-	struct rpcrdma_conn *conn = service->conn;
-
-	trace_rpcrdma_call_form(conn, &request->msg, request->recv->len, false);
+	trace_rpcrdma_call_form(request->service->conn, &request->msg, request->recv->len,
+				false);
+	svcrdma_request_note_version(request);
 	if (svcrdma_denied_before(request)) {
 		svcrdma_request_refuse(request);
 		return 0;
 	}
-	request->invalidate = rpcrdma_wire_choose_handle(&request->msg,
-							 conn->agreement.remote_inv,
-							 &request->handle);
+	svcrdma_request_choose_handle(request);
 	request->args = svcrdma_choose_args(&request->msg,
 					    request->recv->data + request->msg.header_len);
 	if (request->args == SVCRDMA_ARGS_INLINE) {
@@ -380,11 +403,12 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *request)
 {
 	bool backward = READ_ONCE(request->service->xprt.xpt_bc_xprt);
+	u32 version_max = request->service->conn->config.version_max;
 	struct rpcrdma_message *msg = &request->msg;
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(msg, request->recv->data, request->recv->len,
-				      RPCRDMA_RESPONDER, backward, RPCRDMA_VERSION_ONE);
+				      RPCRDMA_RESPONDER, backward, version_max);
 	if (backward && msg->direction == RPCRDMA_DIRECTION_UNKNOWN &&
 	    svcrdma_callback_waits(request->service, msg->xid))
 		return RPCRDMA_DROP;

@@ -66,6 +66,9 @@
  * @free_work: frees the service where sleeping is allowed
  * @calls_held: messages that arrived and whose receive buffer is not given back
  * @replied: a Reply was sent since @drop_work ran last
+ * @may_invalidate: Replies may invalidate a handle that the requester offers for it
+ * @version: version of the last Call that could be used; zero before the first.
+ *	Threads read and write it without a lock.
  * @lock: protects the members up to @num_idle, and XPT_DATA
  * @ready: the connection is established, so Replies can be sent
  * @detached: ->xpo_detach was called; the RPC server may not exist any more
@@ -96,6 +99,8 @@ struct svcrdma_service {
 	struct work_struct free_work;
 	atomic_t calls_held;
 	bool replied;
+	bool may_invalidate;
+	u32 version;
 
 	spinlock_t lock;	/* protects the members up to num_idle */
 	bool ready;
@@ -277,6 +282,7 @@ extern unsigned int svcrdma_max_req_size;
 extern unsigned int svcrdma_max_reads;
 extern unsigned int svcrdma_private_data;
 extern unsigned int svcrdma_remote_invalidation;
+extern unsigned int svcrdma_version;
 
 /* What happened since the module was loaded; shown by sysctl.c */
 enum svcrdma_counter {

@@ -306,6 +306,8 @@ static void svcrdma_service_set_addresses(struct svc_xprt *xprt,
 static int svcrdma_service_accept(struct svcrdma_service *service)
 {
 	unsigned int size = READ_ONCE(svcrdma_max_req_size);
+	u32 version_max = READ_ONCE(svcrdma_version_max);
+	u32 longest = rpcrdma_wire_threshold(version_max, size);
 	struct rpcrdma_conn_config config = {
 		.ops			= &svcrdma_service_ops,
 		.role			= service,
@@ -313,10 +315,10 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 		.params.recv_size	= size,
 		.params.remote_inv	= READ_ONCE(svcrdma_remote_invalidation),
 		.omit_private_data	= !READ_ONCE(svcrdma_private_data),
-		.version_max		= RPCRDMA_VERSION_ONE,
+		.version_max		= version_max,
 		.credits		= READ_ONCE(svcrdma_max_requests),
 		.backward_credits	= READ_ONCE(svcrdma_max_bc_requests),
-		.send_pages		= SVCRDMA_SEND_PAGES(size),
+		.send_pages		= SVCRDMA_SEND_PAGES(longest),
 		.read_depth		= READ_ONCE(svcrdma_max_reads),
 		.sq_full		= &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= SVCRDMA_ESTABLISH_TIMEOUT_MS,
@@ -324,6 +326,7 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 
 	config.rw_contexts = config.credits;
 	service->max_idle = config.credits + config.backward_credits;
+	service->may_invalidate = config.params.remote_inv;
 	set_bit(XPT_CONG_CTRL, &service->xprt.xpt_flags);
 	set_bit(XPT_CACHE_AUTH, &service->xprt.xpt_flags);
 	svcrdma_service_set_addresses(&service->xprt, service->conn);
