@@ -15,42 +15,12 @@
 #include "../address.h"
 #include "../trace.h"
 
-/**
- * struct svcrdma_callback - the backward direction of a connection
- * @xprt: the rpc_xprt; the first member, because the core frees it
- * @in_flight: backward Calls without a Reply
- * @granted: backward Calls that the client allows in flight; one until its first
- *	Reply
- * @last_call: when the last backward Call was sent, in jiffies
- * @strings: address strings of @xprt
- *
- * Allocated by svcrdma_callback_setup() and reference-counted by sunrpc. The
- * svc_xprt holds a reference to it until it is freed. This holds none to the
- * svc_xprt; the thread that sends holds one. xprt.transport_lock protects
- * @in_flight, @granted and @last_call.
- *
- * A Call without a Reply keeps its credit as long as the connection lasts, even if
- * nfsd has given up the Call: only a Reply tells that the client has a Receive for
- * another Call (RFC 8166 section 3.3.1, which holds for both directions). Without
- * credits the callback channel is dead, and nobody else notices: nfsd reports a
- * fault, and the client makes a new session, but on the same connection and with
- * the same rpc_xprt. So the connection is closed (svcrdma_callback_is_stuck()). On
- * the next connection nfsd makes the client bind a new channel.
- */
-struct svcrdma_callback {
-	struct rpc_xprt xprt;
-	unsigned int in_flight;
-	unsigned int granted;
-	unsigned long last_call;
-	struct rpcrdma_address_strings strings;
-};
-
 static struct svcrdma_callback *svcrdma_callback_of(struct rpc_xprt *xprt)
 {
 	return container_of(xprt, struct svcrdma_callback, xprt);
 }
 
-/* Return: false if the core has to wait for svcrdma_callback_answered(). */
+/* Return: false if the core has to wait for svcrdma_callback_put_credit(). */
 static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
@@ -99,15 +69,17 @@ static void svcrdma_callback_put_credit(struct svcrdma_callback *callback)
 	xprt_write_space(xprt);
 }
 
-/* Each Reply gives a credit back and grants a number of credits. */
+/* Each Reply gives a credit back, and most grant a number of credits. */
 static void svcrdma_callback_answered(struct svcrdma_callback *callback,
-				      u32 granted, u32 requested)
+				      const struct rpcrdma_message *msg, u32 requested)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 
-	spin_lock(&xprt->transport_lock);
-	callback->granted = clamp_t(u32, granted, 1, requested);
-	spin_unlock(&xprt->transport_lock);
+	if (rpcrdma_wire_grants(msg)) {
+		spin_lock(&xprt->transport_lock);
+		callback->granted = clamp_t(u32, msg->credits, 1, requested);
+		spin_unlock(&xprt->transport_lock);
+	}
 	svcrdma_callback_put_credit(callback);
 }
 
@@ -133,7 +105,8 @@ static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
  * @request: a request with the message; the caller puts it afterwards
  *
  * The receive buffer is given back before the credit. Then there is a Receive for
- * the next Reply when the next Call is sent.
+ * the next Reply when the next Call is sent. A Reply of another version than its Call
+ * is accepted: a credit that is not given back would close the connection in the end.
  *
  * RFC 8167.
  *
@@ -162,7 +135,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 	if (!rqst)
 		trace_rpcrdma_dropped_message(service->conn, msg->xid, request->recv->len);
 	svcrdma_request_put_recv(request);
-	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg->credits,
+	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg,
 				  service->conn->backward_credits);
 }
 
@@ -189,18 +162,34 @@ bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 	return found;
 }
 
-static int svcrdma_callback_fill_call(struct svcrdma_service *service, struct rpc_rqst *rqst,
-				      struct rpcrdma_message *msg, struct rpcrdma_send *send)
+/**
+ * svcrdma_callback_fill_call - write a backward Call into a Send
+ * @service: the service of the connection, which has had a forward Call
+ * @rqst: the Call
+ * @msg: memory for the transport header
+ * @send: filled in
+ *
+ * The Call has the version of the last forward Call, which the client knows.
+ *
+ * RFC 8167.
+ *
+ * Context: any.
+ * Return: 0, or -EMSGSIZE if the Call is longer than the threshold of its version.
+ */
+int svcrdma_callback_fill_call(const struct svcrdma_service *service,
+			       const struct rpc_rqst *rqst, struct rpcrdma_message *msg,
+			       struct rpcrdma_send *send)
 {
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
+	u32 version = READ_ONCE(service->version);
+	u32 threshold = rpcrdma_conn_reply_threshold(service->conn, version);
 	int len;
 
-	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, rqst->rq_xid,
-			       service->conn->backward_credits);
-	len = rpcrdma_wire_encode(msg, send->data, send->size);
+	rpcrdma_wire_init_call(msg, version, rqst->rq_xid, service->conn->backward_credits);
+	len = rpcrdma_wire_encode(msg, send->data, threshold);
 	if (len < 0)
 		return len;
-	if (buf->len > send->size - len)
+	if (buf->len > threshold - len)
 		return -EMSGSIZE;
 	send->len = len + buf->len;
 	return read_bytes_from_xdr_buf(buf, 0, send->data + len, buf->len);
@@ -287,13 +276,14 @@ out_lost:
  */
 static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
-	struct svc_xprt *svc_xprt = rqst->rq_xprt->bc_xprt;
-	struct rpcrdma_conn *conn = svcrdma_service_of(svc_xprt)->conn;
+	struct svcrdma_service *service = svcrdma_service_of(rqst->rq_xprt->bc_xprt);
+	u32 version = READ_ONCE(service->version);
+	struct rpcrdma_conn *conn = service->conn;
 
 	if (svcrdma_callback_is_stuck(svcrdma_callback_of(rqst->rq_xprt)))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	if (rqst->rq_snd_buf.len > conn->agreement.reply_threshold -
-				   rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE))
+	if (rqst->rq_snd_buf.len > rpcrdma_conn_reply_threshold(conn, version) -
+				   rpcrdma_wire_header_min(version))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -373,8 +363,8 @@ static struct xprt_class svcrdma_callback_class = {
 
 static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 {
-	struct rpcrdma_conn *conn = svcrdma_service_of(args->bc_xprt)->conn;
-	unsigned int credits = conn->backward_credits;
+	struct svcrdma_service *service = svcrdma_service_of(args->bc_xprt);
+	unsigned int credits = service->conn->backward_credits;
 	struct svcrdma_callback *callback;
 	struct rpc_xprt *xprt;
 
@@ -387,7 +377,8 @@ static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 	xprt->ops = &svcrdma_callback_ops;
 	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
 	xprt->timeout = &svcrdma_callback_timeout;
-	xprt->max_payload = conn->agreement.reply_threshold;
+	xprt->max_payload = rpcrdma_conn_reply_threshold(service->conn,
+							 READ_ONCE(service->version));
 	xprt->bc_xprt = args->bc_xprt;
 	xprt_set_bound(xprt);
 	/* The connection exists already; this transport never makes one. */

@@ -41,9 +41,11 @@
 
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
+#include <linux/sunrpc/xprt.h>
 #include <linux/workqueue.h>
 #include <rdma/rw.h>
 
+#include "../address.h"
 #include "../conn/conn.h"
 #include "drops.h"
 #include "form.h"
@@ -67,8 +69,10 @@
  * @calls_held: messages that arrived and whose receive buffer is not given back
  * @replied: a Reply was sent since @drop_work ran last
  * @may_invalidate: Replies may invalidate a handle that the requester offers for it
- * @version: version of the last Call that could be used; zero before the first.
- *	Threads read and write it without a lock.
+ * @version: version of the last Call that could be used, and of backward Calls; zero
+ *	before the first Call. No session, and so no backward Call, exists before.
+ *	Threads read and write it without a lock: the client has used every
+ *	version that this has been.
  * @lock: protects the members up to @num_idle, and XPT_DATA
  * @ready: the connection is established, so Replies can be sent
  * @detached: ->xpo_detach was called; the RPC server may not exist any more
@@ -218,6 +222,36 @@ struct svcrdma_request {
 	struct rpcrdma_message msg;
 };
 
+/**
+ * struct svcrdma_callback - the backward direction of a connection
+ * @xprt: the rpc_xprt; the first member, because the core frees it
+ * @in_flight: backward Calls without a Reply
+ * @granted: backward Calls that the client allows in flight; one until its first
+ *	Reply that grants credits
+ * @last_call: when the last backward Call was sent, in jiffies
+ * @strings: address strings of @xprt
+ *
+ * Allocated by svcrdma_callback_setup() and reference-counted by sunrpc. The
+ * svc_xprt holds a reference to it until it is freed. This holds none to the
+ * svc_xprt; the thread that sends holds one. xprt.transport_lock protects
+ * @in_flight, @granted and @last_call.
+ *
+ * A Call without a Reply keeps its credit as long as the connection lasts, even if
+ * nfsd has given up the Call: only a Reply tells that the client has a Receive for
+ * another Call (RFC 8166 section 3.3.1, which holds for both directions). Without
+ * credits the callback channel is dead, and nobody else notices: nfsd reports a
+ * fault, and the client makes a new session, but on the same connection and with
+ * the same rpc_xprt. So the connection is closed (svcrdma_callback_is_stuck()). On
+ * the next connection nfsd makes the client bind a new channel.
+ */
+struct svcrdma_callback {
+	struct rpc_xprt xprt;
+	unsigned int in_flight;
+	unsigned int granted;
+	unsigned long last_call;
+	struct rpcrdma_address_strings strings;
+};
+
 static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct svcrdma_service, xprt);
@@ -273,6 +307,9 @@ bool svcrdma_denied_before(const struct svcrdma_request *request);
 int svcrdma_callback_init(void);
 void svcrdma_callback_exit(void);
 void svcrdma_callback_reply(struct svcrdma_request *request);
+int svcrdma_callback_fill_call(const struct svcrdma_service *service,
+			       const struct rpc_rqst *rqst, struct rpcrdma_message *msg,
+			       struct rpcrdma_send *send);
 bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid);
 
 /* sysctl.c */
@@ -282,7 +319,7 @@ extern unsigned int svcrdma_max_req_size;
 extern unsigned int svcrdma_max_reads;
 extern unsigned int svcrdma_private_data;
 extern unsigned int svcrdma_remote_invalidation;
-extern unsigned int svcrdma_version;
+extern unsigned int svcrdma_version_max;
 
 /* What happened since the module was loaded; shown by sysctl.c */
 enum svcrdma_counter {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of server/: a backward Reply gives back its Receive before its credit.
+ * KUnit suite of server/: a backward Reply gives back its Receive before its credit,
+ * which Replies grant credits, and the version of a backward Call.
  */
 #include <kunit/test.h>
 #include <linux/sunrpc/xprt.h>
@@ -8,6 +9,10 @@
 
 #include "../conn/conn_private.h"
 #include "../server/server_private.h"
+
+#define XID	cpu_to_be32(0x1badcafe)
+#define CREDITS	8
+#define BUF_LEN	16384
 
 /* A connection with one backward Reply, which matches no Call */
 struct backward {
@@ -50,7 +55,7 @@ static void backward_connect(struct kunit *test, struct backward *backward)
 	backward->device.ib = &backward->ib;
 	conn->device = &backward->device;
 	conn->qp = &backward->qp;
-	conn->backward_credits = 8;
+	conn->backward_credits = CREDITS;
 	conn->recv_batch = 1;
 	conn->recv_open = true;
 	backward->conn = conn;
@@ -70,17 +75,17 @@ static void backward_end(struct backward *backward)
 	xprt_free(backward->xprt);
 }
 
-static void test_receive_before_credit(struct kunit *test)
+/* The test ends here if a message cannot be posted. */
+static struct backward *backward_begin(struct kunit *test)
 {
 	struct backward *backward = kunit_kzalloc(test, sizeof(*backward),
 						  GFP_KERNEL);
-	struct svcrdma_request *request;
 
 	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
 		kunit_skip(test, "a device without a bus cannot map memory");
 	KUNIT_ASSERT_NOT_NULL(test, backward);
-	/* Large enough for struct svcrdma_callback, which begins with an rpc_xprt */
-	backward->xprt = xprt_alloc(&init_net, 2 * sizeof(struct rpc_xprt), 1, 1);
+	backward->xprt = xprt_alloc(&init_net, sizeof(struct svcrdma_callback),
+				    1, 1);
 	KUNIT_ASSERT_NOT_NULL(test, backward->xprt);
 	backward_connect(test, backward);
 
@@ -88,22 +93,150 @@ static void test_receive_before_credit(struct kunit *test)
 	backward->service.xprt.xpt_bc_xprt = backward->xprt;
 	atomic_set(&backward->service.calls_held, 1);
 	backward->recv.conn = backward->conn;
-	request = &backward->request;
-	request->service = &backward->service;
-	request->recv = &backward->recv;
-	request->msg.xid = cpu_to_be32(17);
-	request->msg.credits = 8;
-
+	backward->request.service = &backward->service;
+	backward->request.recv = &backward->recv;
 	set_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
-	svcrdma_callback_reply(request);
+	return backward;
+}
+
+static void test_receive_before_credit(struct kunit *test)
+{
+	struct backward *backward = backward_begin(test);
+	struct rpcrdma_message *msg = &backward->request.msg;
+
+	msg->xid = XID;
+	msg->version = RPCRDMA_VERSION_ONE;
+	msg->credits = CREDITS;
+	svcrdma_callback_reply(&backward->request);
 	KUNIT_EXPECT_EQ(test, backward->receives, 1);
 	KUNIT_EXPECT_FALSE(test, backward->credit_first);
 	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));
 	backward_end(backward);
 }
 
+struct grant_row {
+	const char *name;
+	u32 version;
+	enum rpcrdma_proc proc;
+	u32 credits;
+	unsigned int granted;	/* afterwards; 2 before */
+};
+
+static const struct grant_row grant_rows[] = {
+	{ "a Reply", RPCRDMA_VERSION_ONE, RPCRDMA_MSG, 5, 5 },
+	{ "zero", RPCRDMA_VERSION_ONE, RPCRDMA_MSG, 0, 1 },
+	{ "more than was asked for", RPCRDMA_VERSION_ONE, RPCRDMA_MSG,
+	  CREDITS + 1, CREDITS },
+	{ "an error", RPCRDMA_VERSION_ONE, RPCRDMA_ERROR, 5, 5 },
+	{ "version 2: a Reply", RPCRDMA_VERSION_TWO, RPCRDMA_MSG, 5, 5 },
+	{ "version 2: an error", RPCRDMA_VERSION_TWO, RPCRDMA_ERROR, 5, 2 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(grant, grant_rows, name);
+
+/* All give the credit of the Call back. */
+static void test_granted(struct kunit *test)
+{
+	const struct grant_row *row = test->param_value;
+	struct backward *backward = backward_begin(test);
+	struct rpcrdma_message *msg = &backward->request.msg;
+	struct svcrdma_callback *callback =
+		container_of(backward->xprt, struct svcrdma_callback, xprt);
+
+	callback->granted = 2;
+	callback->in_flight = 2;
+	msg->xid = XID;
+	msg->version = row->version;
+	msg->proc = row->proc;
+	msg->error = RPCRDMA_ERR_BAD_XDR;
+	msg->credits = row->credits;
+	svcrdma_callback_reply(&backward->request);
+	KUNIT_EXPECT_EQ(test, callback->granted, row->granted);
+	KUNIT_EXPECT_EQ(test, callback->in_flight, 1);
+	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));
+	backward_end(backward);
+}
+
+struct call_row {
+	const char *name;
+	u32 version;		/* of the last forward Call */
+	u32 agreed;		/* threshold */
+	u32 len;		/* of the RPC message */
+	int ret;
+};
+
+static const struct call_row call_rows[] = {
+	{ "as long as fits", RPCRDMA_VERSION_ONE, 1024, 996 },
+	{ "too long", RPCRDMA_VERSION_ONE, 1024, 1000, -EMSGSIZE },
+	{ "a larger threshold", RPCRDMA_VERSION_ONE, 4096, 4068 },
+	{ "too long for it", RPCRDMA_VERSION_ONE, 4096, 4072, -EMSGSIZE },
+	{ "version 2: as long as fits", RPCRDMA_VERSION_TWO, 1024, 4060 },
+	{ "version 2: too long", RPCRDMA_VERSION_TWO, 1024, 4064, -EMSGSIZE },
+	{ "version 2: a larger threshold", RPCRDMA_VERSION_TWO, 8192, 8156 },
+	{ "version 2: too long for it", RPCRDMA_VERSION_TWO, 8192, 8160,
+	  -EMSGSIZE },
+};
+
+KUNIT_ARRAY_PARAM_DESC(call, call_rows, name);
+
+/* A Call that has not been sent; allocated for the test */
+struct call {
+	struct rpcrdma_conn conn;
+	struct svcrdma_service service;
+	struct rpc_rqst rqst;
+	struct rpcrdma_message msg;
+	__be32 rpc[BUF_LEN / sizeof(__be32)];
+	__be32 sent[BUF_LEN / sizeof(__be32)];
+};
+
+/* The buffer has room for more than the threshold. */
+static void test_call(struct kunit *test)
+{
+	const struct call_row *row = test->param_value;
+	struct call *call = kunit_kzalloc(test, sizeof(*call), GFP_KERNEL);
+	struct rpcrdma_send *send = kunit_kzalloc(test, sizeof(*send),
+						  GFP_KERNEL);
+	struct rpcrdma_message *msg;
+	struct xdr_buf *buf;
+
+	KUNIT_ASSERT_NOT_NULL(test, call);
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	msg = &call->msg;
+	call->conn.agreement.reply_threshold = row->agreed;
+	call->conn.backward_credits = CREDITS;
+	call->service.conn = &call->conn;
+	call->service.version = row->version;
+	call->rpc[0] = XID;
+	call->rpc[1] = cpu_to_be32(RPCRDMA_CALL);
+	call->rqst.rq_xid = XID;
+	buf = &call->rqst.rq_snd_buf;
+	buf->head[0].iov_base = call->rpc;
+	buf->head[0].iov_len = row->len;
+	buf->len = row->len;
+	send->data = call->sent;
+	send->size = BUF_LEN;
+	KUNIT_ASSERT_EQ(test, svcrdma_callback_fill_call(&call->service,
+							 &call->rqst, msg, send),
+			row->ret);
+	if (row->ret)
+		return;
+
+	KUNIT_EXPECT_LE(test, send->len,
+			rpcrdma_wire_threshold(row->version, row->agreed));
+	KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(msg, call->sent, send->len,
+						  RPCRDMA_REQUESTER, true,
+						  row->version), RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, msg->version, row->version);
+	KUNIT_EXPECT_EQ(test, msg->direction, RPCRDMA_CALL);
+	KUNIT_EXPECT_EQ(test, msg->credits, CREDITS);
+	KUNIT_EXPECT_EQ(test, msg->inv_handle, 0);
+	KUNIT_EXPECT_EQ(test, msg->payload_len, row->len);
+}
+
 static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_receive_before_credit),
+	KUNIT_CASE_PARAM(test_granted, grant_gen_params),
+	KUNIT_CASE_PARAM(test_call, call_gen_params),
 	{}
 };
 
