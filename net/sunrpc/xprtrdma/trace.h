@@ -69,6 +69,13 @@ rpcrdma_form_of_reply(const struct rpcrdma_message *msg)
 	EM(RPCRDMA_OPTIONAL, "RDMA2_OPTIONAL")				\
 	EM_END(RPCRDMA_ERROR, "RDMA_ERROR")
 
+#define RPCRDMA_ERR(name) EM(RPCRDMA_ERR_##name, #name)
+
+#define RPCRDMA_ERRORS							\
+	RPCRDMA_ERR(VERS) RPCRDMA_ERR(BAD_XDR) RPCRDMA_ERR(CANT_REPLY)	\
+	RPCRDMA_ERR(INVAL_PROC)						\
+	EM_END(RPCRDMA_ERR_INVAL_OPTION, "INVAL_OPTION")
+
 #define RPCRDMA_STATES							\
 	EM(RPCRDMA_CONN_RESOLVING, "RESOLVING")				\
 	EM(RPCRDMA_CONN_CONNECTING, "CONNECTING")			\
@@ -98,7 +105,7 @@ rpcrdma_form_of_reply(const struct rpcrdma_message *msg)
 #undef EM_END
 #define EM(value, name) TRACE_DEFINE_ENUM(value);
 #define EM_END(value, name) TRACE_DEFINE_ENUM(value);
-RPCRDMA_FORMS RPCRDMA_PROCS RPCRDMA_STATES RPCRDMA_REASONS
+RPCRDMA_FORMS RPCRDMA_PROCS RPCRDMA_ERRORS RPCRDMA_STATES RPCRDMA_REASONS
 
 #undef EM
 #undef EM_END
@@ -108,6 +115,8 @@ RPCRDMA_FORMS RPCRDMA_PROCS RPCRDMA_STATES RPCRDMA_REASONS
 #define rpcrdma_show_form(form)						\
 	((form) ? __print_flags(form, "+", RPCRDMA_FORMS) : "inline")
 #define rpcrdma_show_proc(proc) __print_symbolic(proc, RPCRDMA_PROCS)
+#define rpcrdma_show_error(error)					\
+	((error) ? __print_symbolic(error, RPCRDMA_ERRORS) : "none")
 #define rpcrdma_show_state(state) __print_symbolic(state, RPCRDMA_STATES)
 #define rpcrdma_show_reason(reason) __print_symbolic(reason, RPCRDMA_REASONS)
 
@@ -207,6 +216,28 @@ TRACE_EVENT(rpcrdma_conn_version,
 	TP_printk("conn=%u version=%u inline=%u/%u", __entry->id,
 		  __entry->version, __entry->call_threshold,
 		  __entry->reply_threshold)
+);
+
+/*
+ * The server did not answer the first Call in a version above 1: the client
+ * takes it for a server of version 1 for an hour. @status: why the connection
+ * ends
+ */
+TRACE_EVENT(rpcrdma_version_lost,
+	TP_PROTO(const struct rpcrdma_conn *conn, int status),
+	TP_ARGS(conn, status),
+	TP_STRUCT__entry(
+		__field(u32, id)
+		__array(char, peer, RPCRDMA_PEER_LEN)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->id = conn->id;
+		memcpy(__entry->peer, conn->peer, RPCRDMA_PEER_LEN);
+		__entry->status = status;
+	),
+	TP_printk("conn=%u peer=%s status=%d",
+		  __entry->id, __entry->peer, __entry->status)
 );
 
 /* The queues */
@@ -379,7 +410,8 @@ TRACE_EVENT(rpcrdma_mr_pool,
 
 /*
  * Messages. Both the sender and the receiver trace each message, in the forward
- * and in the backward direction. @len: octets of the Send
+ * and in the backward direction. @len: octets of the Send. @msg->error is valid
+ * in an RDMA_ERROR alone.
  */
 
 DECLARE_EVENT_CLASS(rpcrdma_form_class,
@@ -396,6 +428,8 @@ DECLARE_EVENT_CLASS(rpcrdma_form_class,
 		__field(unsigned int, writes)
 		__field(unsigned int, segments)
 		__field(u32, len)
+		__field(u32, version)
+		__field(unsigned int, error)
 		__field(bool, sent)
 	),
 	TP_fast_assign(
@@ -410,15 +444,18 @@ DECLARE_EVENT_CLASS(rpcrdma_form_class,
 		__entry->writes = msg->num_writes;
 		__entry->segments = msg->num_segments;
 		__entry->len = len;
+		__entry->version = msg->version;
+		__entry->error = msg->proc == RPCRDMA_ERROR ? msg->error : 0;
 		__entry->sent = sent;
 	),
-	TP_printk("conn=%u xid=0x%08x %s %s form=%s len=%u credits=%u reads=%u writes=%u segments=%u",
+	TP_printk("conn=%u xid=0x%08x %s %s form=%s len=%u credits=%u reads=%u writes=%u segments=%u version=%u error=%s",
 		  __entry->id, __entry->xid,
 		  __entry->sent ? "sent" : "received",
 		  rpcrdma_show_proc(__entry->proc),
 		  rpcrdma_show_form(__entry->form), __entry->len,
 		  __entry->credits, __entry->reads, __entry->writes,
-		  __entry->segments)
+		  __entry->segments, __entry->version,
+		  rpcrdma_show_error(__entry->error))
 );
 
 #undef rpcrdma_form_event

@@ -103,7 +103,7 @@ unconsumed() {
 
 # seen call|reply: what the server's tracepoints print about each Call or Reply
 seen() {
-	sed -n "s/.*rpcrdma_$1_form: .* xid=$XID \(.*\) len=.* \(reads=.*\)/\1 \2/p" /tmp/trace
+	sed -n "s/.*rpcrdma_$1_form: .* xid=$XID \(.*\) len=.* \(reads=.*\) version=.*/\1 \2/p" /tmp/trace
 }
 
 replies_that_wrote() {
