@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   what a module costs; rpcrdma_lab/bench.py compares both
+# shows:   what a module costs; rpcrdma_lab/bench.py compares modules and versions
 # guests:  um debian-6.12
 # steps:   up job traced_job counted_job memory down
 #
-# Figures are printed as lines of NAME=NUMBER. These variables describe a job:
+# Figures are printed as lines of NAME=NUMBER. VERSION is the highest version of the protocol
+# that both ends may use, if the module is ours. These variables describe a job:
 #
 #   RW       read or write
 #   KB       the size of one I/O
@@ -26,13 +27,24 @@ module_up() {
 
 up() {
 	server
+	[ "$MODULE" = inbox ] || need "allow version $VERSION" allow_version
 	need "make files" make_files
 	need "mount" nfs_mount 3 rdma /mnt
 	need "v3 over rdma is what is mounted" mounted_as /mnt 3 rdma
+	[ "$MODULE" = inbox ] || need "version $VERSION is used" uses_version
 	grep ' /mnt nfs ' /proc/mounts | grep -o '[rw]size=[0-9]*'
 	# The size in /proc/modules is not that of the code only.
 	awk '/\[rpcrdma\]/ && $2 ~ /[tT]/ { print $1 }' /proc/kallsyms | sort |
 		sed -n '1s/^/text=0x/p; $s/^/last_symbol=0x/p'
+}
+
+allow_version() {
+	tune rdma_version "$VERSION" && tune svc_rdma/version "$VERSION"
+}
+
+# The version is the 28th number of a connection in mountstats.
+uses_version() {
+	is "$VERSION" "$(awk '$1 == "xprt:" && $2 == "rdma" { print $30 }' /proc/self/mountstats)"
 }
 
 # 64 MiB for one process, or 8 MiB for each of eight

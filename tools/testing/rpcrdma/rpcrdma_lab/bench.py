@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""`make bench`: measure what the kernel's own module and ours cost, and compare them."""
+"""
+`make bench`: measure what the kernel's own module and ours cost, ours with both versions of
+the protocol, and compare them.
+"""
 
 import collections
 import contextlib
@@ -9,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from . import figures, kernels, perf, scenario
 from .console import GuestFailure
-from .figures import (COUNTED, INSTRUCTIONS, JOBS, MODULES, TIMED, Comparison, Job, Sample,
-                      difference, markdown, pair_text)
+from .figures import (ARROWS, COUNTED, INBOX, INSTRUCTIONS, JOBS, PAIRS, TIMED, VARIANTS,
+                      Comparison, Job, Sample, Variant, difference, markdown)
 from .guest import Guest
 from .host import BUILD, LabError, say
 from .instructions import PAGE, CountingGuest
@@ -31,7 +34,7 @@ EMULATED_IOS = {4: 1000, 8: 1000, 64: 400, 1024: 100}
 
 
 class Bench:
-    """One guest that runs both modules in turn, and what was measured."""
+    """One guest that runs all variants in turn, and what was measured."""
 
     def __init__(self, rounds: int, pattern: str) -> None:
         self.rounds = max(rounds, 1)
@@ -40,73 +43,76 @@ class Bench:
         self.guest = Guest("um", BUILD / "logs/bench", "ours")
         self.perf_data = self.guest.directory / "perf.data"
         self.perf = perf.works(self.perf_data)
-        # Samples of each job with each module: one for each round in timed, one in the others
-        self.timed: dict[tuple[Job, str], list[Sample]] = collections.defaultdict(list)
-        self.counted: dict[tuple[Job, str], list[Sample]] = {}
-        self.instructions: dict[tuple[Job, str], list[Sample]] = {}
-        # Of each device with each module: a sample, and rsize and wsize
-        self.memory: dict[tuple[str, str], Sample] = {}
-        self.sizes: dict[tuple[str, str], tuple[int, int]] = {}
+        # Samples of each job with each variant: one for each round in timed, one in the others
+        self.timed: dict[tuple[Job, Variant], list[Sample]] = collections.defaultdict(list)
+        self.counted: dict[tuple[Job, Variant], list[Sample]] = {}
+        self.instructions: dict[tuple[Job, Variant], list[Sample]] = {}
+        # Of each device with each variant: a sample, and rsize and wsize
+        self.memory: dict[tuple[str, Variant], Sample] = {}
+        self.sizes: dict[tuple[str, Variant], tuple[int, int]] = {}
 
-    def step(self, function: str, device: str, module: str, **variables: str | int) -> Sample:
+    def step(self, function: str, device: str, variant: Variant,
+             **variables: str | int) -> Sample:
         """Have the guest run a function. Returns the figures that it printed."""
         lines: list[str] = []
-        variables |= {"MODULE": module, "DEVICE": device, "ENDS": 1, "END": 1}
+        variables |= {"MODULE": variant.module, "VERSION": variant.version, "DEVICE": device,
+                      "ENDS": 1, "END": 1}
         if self.guest.run(variables, "bench", function, LIMIT, lines.append):
-            raise LabError("\n".join([f"{function} failed with {device}, {module}:", *lines]))
+            raise LabError("\n".join([f"{function} failed with {device}, {variant.name}:",
+                                      *lines]))
         return figures.parse(lines)
 
-    def job(self, function: str, job: Job, module: str, ios: int = 0,
+    def job(self, function: str, job: Job, variant: Variant, ios: int = 0,
             milliseconds: int = JOB_MS) -> Sample:
         """Run a job for a number of I/Os or, if that is 0, for a time."""
-        return self.step(function, job.device, module, **job.variables(ios, milliseconds))
+        return self.step(function, job.device, variant, **job.variables(ios, milliseconds))
 
     @contextlib.contextmanager
-    def session(self, what: str, device: str, module: str) -> Iterator[Sample]:
-        """An NFS server and a mount of it, with one of the modules."""
+    def session(self, what: str, device: str, variant: Variant) -> Iterator[Sample]:
+        """An NFS server and a mount of it, with one of the variants."""
         start = time.monotonic()
-        facts = self.step("up", device, module)
-        self.sizes[device, module] = facts["rsize"], facts["wsize"]
+        facts = self.step("up", device, variant)
+        self.sizes[device, variant] = facts["rsize"], facts["wsize"]
         yield facts
-        self.step("down", device, module)
-        say(f"# {what}: {device} {module}, {time.monotonic() - start:.0f} s")
+        self.step("down", device, variant)
+        say(f"# {what}: {device} {variant.name}, {time.monotonic() - start:.0f} s")
 
-    def sessions(self, what: str,
-                 modules: Sequence[str]) -> Iterator[tuple[str, str, list[Job], Sample]]:
-        """A session with each module for each device that has jobs."""
+    def sessions(self, what: str, variants: Sequence[Variant] = VARIANTS
+                 ) -> Iterator[tuple[str, Variant, list[Job], Sample]]:
+        """A session with each variant for each device that has jobs."""
         for device in dict.fromkeys(job.device for job in self.jobs):
             jobs = [job for job in self.jobs if job.device == device]
-            for module in modules:
-                with self.session(what, device, module) as facts:
-                    yield device, module, jobs, facts
+            for variant in variants:
+                with self.session(what, device, variant) as facts:
+                    yield device, variant, jobs, facts
 
     def time(self) -> None:
         """Run each job for a time, in each round."""
         for number in range(1, self.rounds + 1):
-            # The module that is first in one round is second in the next one, so that a
+            # The variant that is first in one round is last in the next one, so that a
             # change of the machine's load does not favour one of them.
-            order = MODULES if number % 2 else MODULES[::-1]
-            for _, module, jobs, _ in self.sessions(f"round {number} of {self.rounds}", order):
+            order = VARIANTS if number % 2 else VARIANTS[::-1]
+            for _, variant, jobs, _ in self.sessions(f"round {number} of {self.rounds}", order):
                 for job in jobs:
-                    self.timed[job, module].append(self.job("job", job, module))
+                    self.timed[job, variant].append(self.job("job", job, variant))
 
     def count(self) -> None:
         """Record events and, with perf, instructions of each job; then measure memory."""
-        for device, module, jobs, facts in self.sessions("counting", MODULES):
+        for device, variant, jobs, facts in self.sessions("counting"):
             for job in jobs:
-                self.counted[job, module] = [
-                    self.job("traced_job", job, module, ios=TRACED_IOS[job.kib])]
+                self.counted[job, variant] = [
+                    self.job("traced_job", job, variant, ios=TRACED_IOS[job.kib])]
                 if self.perf:
-                    self.instructions[job, module] = [self.sample(job, module, facts)]
-            self.memory[device, module] = self.step("memory", device, module)
+                    self.instructions[job, variant] = [self.sample(job, variant, facts)]
+            self.memory[device, variant] = self.step("memory", device, variant)
 
-    def sample(self, job: Job, module: str, facts: Sample) -> Sample:
+    def sample(self, job: Job, variant: Variant, facts: Sample) -> Sample:
         """The instructions of a job, without those of starting and ending fio."""
         assert self.guest.process
         samples = []
         for ios in (job.processes, 0):
             with perf.sampling(self.guest.process.pid, self.perf_data):
-                sample = self.job("job", job, module, ios, PERF_MS)
+                sample = self.job("job", job, variant, ios, PERF_MS)
             samples.append(sample | perf.sampled_instructions(self.perf_data, text_of(facts)))
         return difference(*samples)
 
@@ -116,42 +122,42 @@ class Bench:
         guest = CountingGuest(BUILD / "logs/bench-instructions")
         self.guest = guest
         guest.boot()
-        for _, module, jobs, facts in self.sessions("instructions", MODULES):
+        for _, variant, jobs, facts in self.sessions("instructions"):
             # The first job also looks for programs and files, so it is not counted.
-            self.job("job", jobs[-1], module, jobs[-1].processes)
+            self.job("job", jobs[-1], variant, jobs[-1].processes)
             for job in jobs:
-                self.instructions[job, module] = [difference(*(
-                    self.job("counted_job", job, module, ios) | guest.counted(text_of(facts))
+                self.instructions[job, variant] = [difference(*(
+                    self.job("counted_job", job, variant, ios) | guest.counted(text_of(facts))
                     for ios in (job.processes, EMULATED_IOS[job.kib])))]
 
     # Reporting
 
     def report(self) -> None:
-        """Print all tables."""
+        """Print all tables, and what is worse than what it is compared with."""
         worse = self.report_jobs()
         self.report_events()
         self.report_memory()
-        for (device, _), sizes in self.sizes.items():
-            if sizes != self.sizes[device, "inbox"]:
-                say(f"On {device} rsize and wsize are {self.sizes[device, 'inbox']} with inbox "
-                    f"and {sizes} with ours: their RPCs cannot be compared.")
-        say("Ours is worse in: " + "; ".join(worse) if worse
-            else "Ours is at least as good as inbox in every row of the first table.")
+        for (device, variant), sizes in self.sizes.items():
+            if sizes != self.sizes[device, INBOX]:
+                say(f"On {device} rsize and wsize are {self.sizes[device, INBOX]} with inbox "
+                    f"and {sizes} with {variant.name}: their RPCs cannot be compared.")
+        for (first, second), cells in zip(PAIRS, worse):
+            name = second.name.capitalize()
+            say(f"{name} is worse than {first.name} in: " + "; ".join(cells) if cells else
+                f"{name} is at least as good as {first.name} in every row of the first table.")
 
-    def report_jobs(self) -> list[str]:
-        """Print the first table. Returns the cells in which ours is worse."""
-        rows, worse = [], []
+    def report_jobs(self) -> list[list[str]]:
+        """Print the first table. Returns for each of PAIRS the cells in which it is worse."""
+        rows = []
+        worse: list[list[str]] = [[] for _ in PAIRS]
         for job, row in self.compared():
-            cells = [job.name]
+            rows.append([job.name, *(text for cell in row for text in cell.cells())])
             for cell in row:
-                cells += [cell.figure.text(cell.inbox), cell.figure.text(cell.ours),
-                          figures.ratio_text(cell.ratios)]
-                if cell.is_worse:
-                    worse.append(f"{job.name}: {cell.figure.title} {cell.ratio:.2f}")
-            rows.append(cells)
-        titles = [title for figure in TIMED + INSTRUCTIONS
-                  for title in (f"{figure.title}: inbox", "ours", "ours/inbox")]
-        say(f"Medians of {self.rounds} rounds; ours/inbox is the median of the rounds' ratios "
+                for pair, cells in enumerate(worse):
+                    if (ratio := cell.worse(pair)) is not None:
+                        cells.append(f"{job.name}: {cell.figure.title} {ratio:.2f}")
+        columns = [title for figure in TIMED + INSTRUCTIONS for title in figures.titles(figure)]
+        say(f"Medians of {self.rounds} rounds; a ratio is the median of the rounds' ratios "
             "(least to most).")
         say("IOPS: more is better. All other figures: less is better. The context switches are "
             "those of the whole guest.")
@@ -159,7 +165,7 @@ class Bench:
                                 "of a guest's kernel, Debian's 6.12, as QEMU's TCG counts them "
                                 "(perf cannot count any on this machine)."))
         say()
-        say(markdown(["device, job", *titles], rows))
+        say(markdown(["device, job", *columns], rows))
         say()
         return worse
 
@@ -171,10 +177,10 @@ class Bench:
 
     def report_events(self) -> None:
         """Print the table of events."""
-        say("Per RPC, inbox → ours, while every event is recorded; less is better.")
+        say(f"Per RPC, {ARROWS}, while every event is recorded; less is better.")
         say()
         say(markdown(["device, job", *(figure.title for figure in COUNTED)],
-                     [[job.name, *(pair_text(cell) for cell in row)]
+                     [[job.name, *(cell.arrows() for cell in row)]
                       for job, row in figures.compare(self.jobs, self.counted, COUNTED)]))
         say()
 
@@ -182,11 +188,11 @@ class Bench:
         """Print the table of memory."""
         rows = []
         for device in dict.fromkeys(device for device, _ in self.memory):
-            inbox, ours = (self.memory[device, module] for module in MODULES)
-            rows.append([device, *(f"{inbox[key] / inbox['connections']:,.0f} → "
-                                   f"{ours[key] / ours['connections']:,.0f}"
+            samples = [self.memory[device, variant] for variant in VARIANTS]
+            rows.append([device, *(" → ".join(f"{sample[key] / sample['connections']:,.0f}"
+                                              for sample in samples)
                                    for key in ("free", "slab", "lost"))])
-        say("Memory for each connection, both ends and the device's part, inbox → ours; "
+        say(f"Memory for each connection, both ends and the device's part, {ARROWS}; "
             "less is better.")
         say()
         say(markdown(["device", "memory, KiB", "of it unreclaimable slab", "not back after umount"],
@@ -203,7 +209,7 @@ def text_of(facts: Sample) -> range:
 
 
 def bench(rounds: int, pattern: str) -> bool:
-    """Measure and print, whichever module is better."""
+    """Measure and print, whichever variant is better."""
     run = Bench(rounds, pattern)
     if not run.jobs:
         raise LabError(f"no job matches {pattern}: the jobs are "

@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The figures of the benchmark, and the tables that compare both modules."""
+"""The figures of the benchmark, and the tables that compare its variants."""
 
 import dataclasses
+import itertools
 import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-MODULES = ("inbox", "ours")
 DEVICES = ("siw", "rxe")
 
 Sample = dict[str, int]         # figures that were measured together
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """What is measured: a module, and the highest protocol version that it may use."""
+    name: str
+    module: str
+    version: int
+
+
+INBOX = Variant("inbox", "inbox", 1)
+OURS = Variant("ours", "ours", 1)
+OURS_2 = Variant("ours version 2", "ours", 2)
+VARIANTS = (INBOX, OURS, OURS_2)
+PAIRS = tuple(itertools.pairwise(VARIANTS))     # each variant is compared with the one before it
+ARROWS = " → ".join(variant.name for variant in VARIANTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +54,7 @@ JOBS = [Job(device, *job) for device in DEVICES for job in (
     ("read", 4, 1), ("write", 4, 1), ("read", 8, 1), ("read", 64, 1), ("write", 64, 1),
     ("read", 1024, 1), ("write", 1024, 1), ("read", 4, 8), ("write", 4, 8))]
 
-Samples = Mapping[tuple[Job, str], Sequence[Sample]]    # of each job with each module
+Samples = Mapping[tuple[Job, Variant], Sequence[Sample]]    # of each job with each variant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,22 +86,33 @@ COUNTED = (per_rpc("completions", "completions", 2), per_rpc("CQ interrupts", "i
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Both modules in one row and column: medians, and the ratios of the rounds, sorted."""
+    """
+    All variants in one row and column: their medians, and for each of PAIRS the ratios of
+    the rounds, sorted.
+    """
     figure: Figure
-    inbox: float
-    ours: float
-    ratios: list[float]
+    medians: list[float]
+    ratios: list[list[float]]
 
-    @property
-    def ratio(self) -> float:
-        """The median of the ratios."""
-        return statistics.median(self.ratios)
+    def cells(self) -> list[str]:
+        """What the first table has of it: see titles()."""
+        return [*map(self.figure.text, self.medians), *map(ratio_text, self.ratios)]
 
-    @property
-    def is_worse(self) -> bool:
-        """Whether ours is worse by half a percent or more."""
-        ratio = round(self.ratio, 2)
-        return ratio < 1 if self.figure.more_is_better else ratio > 1
+    def arrows(self) -> str:
+        """The medians in one cell."""
+        return " → ".join(map(self.figure.text, self.medians))
+
+    def worse(self, pair: int) -> float | None:
+        """The median ratio of a pair, if the second of it is worse by half a percent or more."""
+        ratio = round(statistics.median(self.ratios[pair]), 2)
+        return ratio if (ratio < 1 if self.figure.more_is_better else ratio > 1) else None
+
+
+def titles(figure: Figure) -> list[str]:
+    """The titles of the columns that the first table has for a figure."""
+    first, *others = (variant.name for variant in VARIANTS)
+    return [f"{figure.title}: {first}", *others,
+            *(f"{second.name}/{first.name}" for first, second in PAIRS)]
 
 
 def parse(lines: Iterable[str]) -> Sample:
@@ -109,11 +136,12 @@ def compare(jobs: Sequence[Job], samples: Samples,
     for job in jobs:
         row = []
         for figure in table:
-            inbox, ours = ([figure.of(sample) for sample in samples[job, module]]
-                           for module in MODULES)
-            ratios = sorted(b / a if a else math.nan for a, b in zip(inbox, ours))
-            row.append(Comparison(figure, statistics.median(inbox), statistics.median(ours),
-                                  ratios))
+            found = {variant: [figure.of(sample) for sample in samples[job, variant]]
+                     for variant in VARIANTS}
+            row.append(Comparison(
+                figure, [statistics.median(found[variant]) for variant in VARIANTS],
+                [sorted(b / a if a else math.nan for a, b in zip(found[first], found[second]))
+                 for first, second in PAIRS]))
         yield job, row
 
 
@@ -121,12 +149,6 @@ def ratio_text(ratios: Sequence[float]) -> str:
     """The median of sorted ratios, and their range if there are several."""
     middle = f"{statistics.median(ratios):.2f}"
     return middle if len(ratios) == 1 else f"{middle} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
-
-
-def pair_text(comparison: Comparison) -> str:
-    """Both medians."""
-    text = comparison.figure.text
-    return f"{text(comparison.inbox)} → {text(comparison.ours)}"
 
 
 def markdown(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:

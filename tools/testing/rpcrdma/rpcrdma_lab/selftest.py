@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-The lab's own tests: the lab must report faults that are planted in a guest, and leave no
-process when it is killed.
+The lab's own tests: the lab must report faults that are planted in a guest, leave no process
+when it is killed, and compare correctly what the benchmark measures.
 """
 
 import os
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import peer, results, scenario, session
+from . import figures, peer, results, scenario, session
 from .console import KERNEL_ERROR
 from .host import LAB
 from .ktap import Report, Reporter, Test
@@ -151,12 +151,40 @@ def dies_with_runner(test: Test, killed: Runner, number: int) -> None:
     test.step(begun and gone, f"{signal.Signals(number).name} ends a runner and its {killed.what}")
 
 
+# IOPS and instructions per RPC of one job in two rounds, with each variant
+ROUNDS = {figures.INBOX: [(1000, 500), (2000, 500)],
+          figures.OURS: [(1100, 400), (1800, 600)],
+          figures.OURS_2: [(1100, 420), (1800, 624)]}
+CELLS = [["1,500", "1,450", "1,450", "1.00 (0.90 to 1.10)", "1.00 (1.00 to 1.00)"],
+         ["500", "500", "522", "1.00 (0.80 to 1.20)", "1.04 (1.04 to 1.05)"]]
+
+
+def comparisons(test: Test) -> None:
+    """The benchmark compares ours with inbox, and version 2 with version 1."""
+    job, table = figures.JOBS[0], (figures.TIMED[0], figures.INSTRUCTIONS[0])
+    samples: dict[tuple[figures.Job, figures.Variant], list[figures.Sample]] = {
+        (job, variant): [{"ops": iops, "ms": 1000, "instructions": 10 * instructions, "rpcs": 10}
+                         for iops, instructions in rounds]
+        for variant, rounds in ROUNDS.items()}
+    row = next(figures.compare([job], samples, table))[1]
+    found = [cell.cells() for cell in row]
+    for text in found:
+        test.line(f"# {text}")
+    test.step(found == CELLS, "medians of each variant, and ratios of the rounds")
+    test.step(all(len(figures.titles(cell.figure)) == len(cell.cells()) for cell in row),
+              "a title for each column")
+    test.step([[cell.worse(pair) for pair in (0, 1)] for cell in row] ==
+              [[None, None], [None, 1.04]], "what is worse, by half a percent or more")
+
+
 def run(report: Reporter) -> None:
     """All tests of the lab itself."""
     peer.program()      # so that the runs started below need not build it
     with report.test("the lab reports planted faults") as test:
         planted_faults(test)
         console_lines(test)
+    with report.test("the benchmark compares variants") as test:
+        comparisons(test)
     with report.test("guests die with their runner") as test:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             dies_with_runner(test, GUEST, number)
