@@ -218,11 +218,7 @@ TRACE_EVENT(rpcrdma_conn_version,
 		  __entry->reply_threshold)
 );
 
-/*
- * The server did not answer the first Call in a version above 1: the client
- * takes it for a server of version 1 for an hour. @status: why the connection
- * ends
- */
+/* The client takes the server for one of version 1. @status: why the connection closed */
 TRACE_EVENT(rpcrdma_version_lost,
 	TP_PROTO(const struct rpcrdma_conn *conn, int status),
 	TP_ARGS(conn, status),
