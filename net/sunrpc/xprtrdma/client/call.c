@@ -89,6 +89,7 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 		.reply_max	 = reply->buflen,
 		.reply_pages	 = reply->page_len,
 		.reply_ddp	 = ddp && reply->flags & XDRBUF_READ,
+		.header_min	 = rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE),
 		.call_threshold	 = ep->conn->agreement.call_threshold,
 		.reply_threshold = ep->conn->agreement.reply_threshold,
 	};

@@ -177,7 +177,9 @@ static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 	ep->conn = conn;
 	ep->max_mr_pages = conn->device->max_mr_pages;
 	WRITE_ONCE(ep->client->backward_payload,
-		   xprt_rdma_form_backward(&conn->agreement, PAGE_SIZE));
+		   xprt_rdma_form_backward(RPCRDMA_VERSION_ONE,
+					   conn->agreement.call_threshold,
+					   conn->agreement.reply_threshold, PAGE_SIZE));
 	spin_lock(&xprt->transport_lock);
 	ep->client->local = conn->local_addr;
 	/*

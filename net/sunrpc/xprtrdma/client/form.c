@@ -7,9 +7,6 @@
 
 #include "form.h"
 
-/* Octets of a header without chunks */
-#define XPRT_RDMA_HEADER_MIN	rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE)
-
 /**
  * xprt_rdma_form_segments - how many segments an array of pages needs
  * @offset: octets before the data in the first page, less than a page
@@ -59,7 +56,7 @@ static u64 xprt_rdma_form_reply_chunk_len(const struct xprt_rdma_sizes *sizes)
  */
 static bool xprt_rdma_form_reply_fits(const struct xprt_rdma_sizes *sizes)
 {
-	return (u64)XPRT_RDMA_HEADER_MIN + sizes->reply_max <= sizes->reply_threshold;
+	return (u64)sizes->header_min + sizes->reply_max <= sizes->reply_threshold;
 }
 
 /* The Reply returns the Write chunk, so the chunk takes space in it as well. */
@@ -74,8 +71,8 @@ xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 		return XPRT_RDMA_REPLY_CHUNK;
 
 	beside_data = sizes->reply_max - sizes->reply_pages;
-	if (XPRT_RDMA_HEADER_MIN + xprt_rdma_form_write_chunk_len(sizes) +
-	    beside_data <= sizes->reply_threshold)
+	if (sizes->header_min + xprt_rdma_form_write_chunk_len(sizes) + beside_data <=
+	    sizes->reply_threshold)
 		return XPRT_RDMA_REPLY_WRITE_CHUNK;
 	return XPRT_RDMA_REPLY_CHUNK;
 }
@@ -94,12 +91,12 @@ xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
 {
 	if (!xprt_rdma_form_reply_fits(sizes) ||
-	    (u64)XPRT_RDMA_HEADER_MIN + sizes->call_len > sizes->call_threshold)
+	    (u64)sizes->header_min + sizes->call_len > sizes->call_threshold)
 		return false;
 	*form = (struct xprt_rdma_form){
 		.call = XPRT_RDMA_CALL_INLINE,
 		.reply = XPRT_RDMA_REPLY_INLINE,
-		.header_len = XPRT_RDMA_HEADER_MIN,
+		.header_len = sizes->header_min,
 		.inline_len = sizes->call_len,
 	};
 	return true;
@@ -120,7 +117,7 @@ bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_s
  */
 int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
 {
-	u64 header = XPRT_RDMA_HEADER_MIN, body = sizes->call_len;
+	u64 header = sizes->header_min, body = sizes->call_len;
 	u64 segments = 0;
 
 	form->reply = xprt_rdma_form_choose_reply(sizes);
@@ -160,7 +157,9 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
 
 /**
  * xprt_rdma_form_backward - how long backward Calls and their Replies may be
- * @agreement: the thresholds of a connection
+ * @version: of the message
+ * @call_threshold: octets that the client may send inline in this version
+ * @reply_threshold: octets that the server may send inline in this version
  * @space: octets of a buffer
  *
  * Both are inline, and NFS tells the server one limit for both.
@@ -168,12 +167,9 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
  * Context: any.
  * Return: octets of the RPC message.
  */
-u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement, u32 space)
+u32 xprt_rdma_form_backward(u32 version, u32 call_threshold, u32 reply_threshold, u32 space)
 {
-	u32 threshold = agreement->call_threshold;
+	u32 threshold = min(call_threshold, reply_threshold);
 
-	if (threshold > agreement->reply_threshold)
-		threshold = agreement->reply_threshold;
-	threshold -= XPRT_RDMA_HEADER_MIN;
-	return threshold < space ? threshold : space;
+	return min(threshold - rpcrdma_wire_header_min(version), space);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * How a Call and its Reply travel. This depends on sizes, flags and thresholds only, so
- * the functions take nothing else.
+ * the functions take nothing else. Of the version only the size of its headers counts:
+ * chunks are the same in all versions.
  */
 #ifndef XPRT_RDMA_FORM_H
 #define XPRT_RDMA_FORM_H
@@ -28,6 +29,7 @@ enum xprt_rdma_reply_form {
  * @reply_max: octets of the longest possible Reply, data included
  * @reply_pages: octets that the Reply's pages have space for
  * @reply_ddp: the Reply's pages get one DDP-eligible data item, which is its last
+ * @header_min: octets of a header without chunks, in the version of the Call
  * @call_threshold: octets that may be sent inline
  * @reply_threshold: octets that may be received inline
  * @read_segments: segments of a Read chunk for the Call's pages
@@ -44,6 +46,7 @@ struct xprt_rdma_sizes {
 	u32 reply_max;
 	u32 reply_pages;
 	bool reply_ddp;
+	u32 header_min;
 	u32 call_threshold;
 	u32 reply_threshold;
 	u32 read_segments;
@@ -72,6 +75,6 @@ u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
 			    unsigned int max_pages, bool bounced);
 bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
 int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
-u32 xprt_rdma_form_backward(const struct rpcrdma_agreement *agreement, u32 space);
+u32 xprt_rdma_form_backward(u32 version, u32 call_threshold, u32 reply_threshold, u32 space);
 
 #endif /* XPRT_RDMA_FORM_H */

@@ -16,13 +16,14 @@
 
 /* The size of a header with one segment in one chunk */
 #define HEADER		28
+#define HEADER_V2	36
 #define HEADER_READ	(HEADER + 24)
 #define HEADER_WRITE	(HEADER + 8 + 16)
 #define HEADER_REPLY	(HEADER + 4 + 16)
 
 /*
- * Defaults for what a row leaves out: a message is as long as its pages and AROUND;
- * thresholds are 1024 octets; a chunk for pages has one segment, a chunk for a whole
+ * Defaults for what a row leaves out: a message is as long as its pages and AROUND; the
+ * version is 1; thresholds are 1024 octets; a chunk for pages has one segment, a chunk for a whole
  * message three.
  */
 struct form_row {
@@ -193,6 +194,7 @@ static struct xprt_rdma_sizes fill_in(const struct xprt_rdma_sizes *from)
 		sizes.call_len = AROUND + sizes.call_pages;
 	if (sizes.reply_pages && !sizes.reply_max)
 		sizes.reply_max = AROUND + sizes.reply_pages;
+	sizes.header_min = sizes.header_min ?: HEADER;
 	sizes.call_threshold = sizes.call_threshold ?: 1024;
 	sizes.reply_threshold = sizes.reply_threshold ?: 1024;
 	sizes.read_segments = sizes.read_segments ?: 1;
@@ -243,33 +245,47 @@ static void add_segments(struct kunit *test, struct rpcrdma_message *msg,
 				rpcrdma_wire_add_segment(msg, chunk, 1, 1, 0));
 }
 
+static void expect_header_len(struct kunit *test, struct rpcrdma_message *msg,
+			      const struct xprt_rdma_sizes *sizes,
+			      const struct xprt_rdma_form *form)
+{
+	if (form->call == XPRT_RDMA_CALL_READ_CHUNK)
+		add_segments(test, msg, rpcrdma_wire_add_read(msg, 64),
+			     sizes->read_segments);
+	else if (form->call == XPRT_RDMA_CALL_LONG)
+		add_segments(test, msg, rpcrdma_wire_add_read(msg, 0),
+			     sizes->long_segments);
+	if (form->reply == XPRT_RDMA_REPLY_WRITE_CHUNK)
+		add_segments(test, msg, rpcrdma_wire_add_write(msg),
+			     sizes->write_segments);
+	else if (form->reply == XPRT_RDMA_REPLY_CHUNK)
+		add_segments(test, msg, rpcrdma_wire_add_reply(msg),
+			     sizes->reply_segments);
+	KUNIT_EXPECT_EQ(test, form->header_len, rpcrdma_wire_header_len(msg));
+	KUNIT_EXPECT_LE(test, form->header_len + form->inline_len,
+			sizes->call_threshold);
+}
+
 static void test_form_header_len(struct kunit *test)
 {
 	const struct form_row *row = test->param_value;
 	struct xprt_rdma_sizes sizes = fill_in(&row->sizes);
 	struct rpcrdma_message *msg;
 	struct xprt_rdma_form form;
+	u32 version;
 
 	msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
-	KUNIT_ASSERT_EQ(test, choose(test, &form, &sizes), 0);
-
-	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, 0, 1);
-	if (form.call == XPRT_RDMA_CALL_READ_CHUNK)
-		add_segments(test, msg, rpcrdma_wire_add_read(msg, 64),
-			     sizes.read_segments);
-	else if (form.call == XPRT_RDMA_CALL_LONG)
-		add_segments(test, msg, rpcrdma_wire_add_read(msg, 0),
-			     sizes.long_segments);
-	if (form.reply == XPRT_RDMA_REPLY_WRITE_CHUNK)
-		add_segments(test, msg, rpcrdma_wire_add_write(msg),
-			     sizes.write_segments);
-	else if (form.reply == XPRT_RDMA_REPLY_CHUNK)
-		add_segments(test, msg, rpcrdma_wire_add_reply(msg),
-			     sizes.reply_segments);
-	KUNIT_EXPECT_EQ(test, form.header_len, rpcrdma_wire_header_len(msg));
-	KUNIT_EXPECT_LE(test, form.header_len + form.inline_len,
-			sizes.call_threshold);
+	for (version = RPCRDMA_VERSION_ONE; version <= RPCRDMA_VERSION_MAX; version++) {
+		sizes.header_min = rpcrdma_wire_header_min(version);
+		/* One row's header fits in version 1 alone. */
+		if (choose(test, &form, &sizes)) {
+			KUNIT_EXPECT_EQ(test, version, RPCRDMA_VERSION_TWO);
+			continue;
+		}
+		rpcrdma_wire_init_call(msg, version, 0, 1);
+		expect_header_len(test, msg, &sizes, &form);
+	}
 }
 
 static void expect_forms(struct kunit *test, struct xprt_rdma_sizes sizes,
@@ -287,20 +303,22 @@ static void expect_forms(struct kunit *test, struct xprt_rdma_sizes sizes,
 }
 
 /* The longest WRITE and READ that are inline, and the shortest that are not */
-static void expect_edges(struct kunit *test, u32 call_threshold,
+static void expect_edges(struct kunit *test, u32 header_min, u32 call_threshold,
 			 u32 reply_threshold, bool ddp)
 {
 	struct xprt_rdma_sizes out = {
-		.call_pages = call_threshold - HEADER - AROUND,
+		.call_pages = call_threshold - header_min - AROUND,
 		.call_ddp = ddp,
 		.reply_max = 120,
+		.header_min = header_min,
 		.call_threshold = call_threshold,
 		.reply_threshold = reply_threshold,
 	};
 	struct xprt_rdma_sizes in = {
 		.call_len = 120,
-		.reply_pages = reply_threshold - HEADER - AROUND,
+		.reply_pages = reply_threshold - header_min - AROUND,
 		.reply_ddp = ddp,
+		.header_min = header_min,
 		.call_threshold = call_threshold,
 		.reply_threshold = reply_threshold,
 	};
@@ -320,16 +338,41 @@ static void test_form_thresholds(struct kunit *test)
 {
 	static const u32 thresholds[] = { 1024, 4096, 16384, 65536,
 					  RPCRDMA_INLINE_MAX };
-	unsigned int call, reply;
+	unsigned int call, reply, i;
 
 	for (call = 0; call < ARRAY_SIZE(thresholds); call++) {
 		for (reply = 0; reply < ARRAY_SIZE(thresholds); reply++) {
-			expect_edges(test, thresholds[call],
-				     thresholds[reply], true);
-			expect_edges(test, thresholds[call],
-				     thresholds[reply], false);
+			for (i = 0; i < 4; i++)
+				expect_edges(test, i & 1 ? HEADER_V2 : HEADER,
+					     thresholds[call],
+					     thresholds[reply], i & 2);
 		}
 	}
+}
+
+/* Between two ends that send no private data */
+static void test_form_version_2(struct kunit *test)
+{
+	struct xprt_rdma_sizes sizes = {
+		.call_len = 4096 - HEADER_V2, .reply_max = 4096 - HEADER_V2,
+		.header_min = HEADER_V2,
+		.call_threshold = 4096, .reply_threshold = 4096,
+	};
+	struct xprt_rdma_sizes first = {
+		.call_len = 1024 - HEADER_V2, .header_min = HEADER_V2,
+		.long_segments = 1,
+	};
+
+	expect_forms(test, sizes, XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE);
+	sizes.call_len++;
+	expect_forms(test, sizes, XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_INLINE);
+	sizes.reply_max++;
+	expect_forms(test, sizes, XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_CHUNK);
+
+	/* The first message of a connection */
+	expect_forms(test, first, XPRT_RDMA_CALL_INLINE, XPRT_RDMA_REPLY_INLINE);
+	first.call_len++;
+	expect_forms(test, first, XPRT_RDMA_CALL_LONG, XPRT_RDMA_REPLY_INLINE);
 }
 
 static void expect_no_form(struct kunit *test, struct xprt_rdma_sizes sizes)
@@ -392,26 +435,31 @@ static void test_form_segments(struct kunit *test)
 /* What fits by the smaller threshold, and into the buffer */
 static void test_form_backward(struct kunit *test)
 {
-	struct rpcrdma_agreement agreement = {
-		.call_threshold = 1024, .reply_threshold = 1024,
+	static const struct {
+		u32 version, call, reply, octets;
+	} rows[] = {
+		{ 1, 1024, 1024, 996 },
+		{ 1, 16384, 1024, 996 },
+		{ 1, 16384, 4096, 4068 },
+		{ 1, 2048, 4096, 2020 },
+		{ 1, 16384, RPCRDMA_INLINE_MAX, 4096 },
+		{ 2, 4096, 4096, 4060 },
+		{ 2, 4096, 16384, 4060 },
+		{ 2, 16384, 16384, 4096 },
 	};
+	unsigned int i;
 
-	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 996);
-	agreement.call_threshold = 16384;
-	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 996);
-	agreement.reply_threshold = 4096;
-	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 4068);
-	agreement.call_threshold = 2048;
-	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 2020);
-	agreement.call_threshold = 16384;
-	agreement.reply_threshold = RPCRDMA_INLINE_MAX;
-	KUNIT_EXPECT_EQ(test, xprt_rdma_form_backward(&agreement, 4096), 4096);
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		KUNIT_EXPECT_EQ(test, rows[i].octets,
+				xprt_rdma_form_backward(rows[i].version, rows[i].call,
+							rows[i].reply, 4096));
 }
 
 static struct kunit_case form_cases[] = {
 	KUNIT_CASE_PARAM(test_form, form_gen_params),
 	KUNIT_CASE_PARAM(test_form_header_len, form_gen_params),
 	KUNIT_CASE(test_form_thresholds),
+	KUNIT_CASE(test_form_version_2),
 	KUNIT_CASE(test_form_too_long),
 	KUNIT_CASE(test_form_segments),
 	KUNIT_CASE(test_form_backward),
