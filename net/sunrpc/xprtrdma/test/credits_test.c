@@ -146,7 +146,10 @@ static void test_credits_unasked_replies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
 }
 
-/* Messages in 32-bit words, and whether another Call may be sent when they are dropped */
+/*
+ * Messages in 32-bit words, and whether another Call may be sent when they are dropped.
+ * Messages of version 2 arrive where it is offered, the others where it is not.
+ */
 struct discard_row {
 	const char *name;
 	bool backward;
@@ -201,6 +204,18 @@ static const struct discard_row discard_rows[] = {
 	}, {
 		"a bad backward Call, which is answered", true, false,
 		36, { 0xcafe, 1, 64, RPCRDMA_MSG, 0, 0, 0, 0xbeef, 0 },
+	}, {
+		"a Reply of version 2, which tells its direction", true, true,
+		40, { 0xcafe, 2, 64, RPCRDMA_MSG, 1, 0, 0, 1, 9, 0xcafe },
+	}, {
+		"an error of version 2 that cannot be decoded", true, true,
+		28, { 0xcafe, 2, 64, RPCRDMA_ERROR, 99 },
+	}, {
+		"an unknown option of version 2, which answers nothing", false, false,
+		28, { 0xcafe, 2, 64, RPCRDMA_OPTIONAL, 1, 17, 0 },
+	}, {
+		"an unknown option, where backward Calls are expected", true, false,
+		28, { 0xcafe, 2, 64, RPCRDMA_OPTIONAL, 1, 17, 0 },
 	},
 };
 
@@ -223,7 +238,9 @@ static void test_credits_discarded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 
 	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
-				      row->backward, RPCRDMA_VERSION_ONE);
+				      row->backward,
+				      row->word[1] == RPCRDMA_VERSION_TWO ?
+				      RPCRDMA_VERSION_TWO : RPCRDMA_VERSION_ONE);
 	KUNIT_EXPECT_NE(test, verdict, RPCRDMA_USE);
 	if (verdict == RPCRDMA_DROP &&
 	    xprt_rdma_credits_freed_by(msg, row->backward))

@@ -8,7 +8,8 @@
 
 # All suites, so that one that is not built is noticed.
 SUITES="callback conn credits drops form grant handle mr page_frag private_data pull
-	read_admission reply slot wire_build wire_chunks wire_golden wire_v2 wire_verdict work"
+	read_admission reply slot version wire_build wire_chunks wire_golden wire_v2
+	wire_verdict work"
 
 unit_tests() {
 	local suite kunit=/sys/kernel/debug/kunit
