@@ -16,6 +16,7 @@
  * @ep: the connection
  * @request: the request to be sent
  * @send: its Send
+ * @version: the version of the Call
  * @first: the first work request of the chain
  * @next: where the next work request of the chain is linked in
  * @chunk: the chunk being built
@@ -23,12 +24,13 @@
  * @direction: the DMA direction of @mr
  * @len: octets of the Send
  *
- * On the stack of xprt_rdma_call_submit().
+ * On the stack of xprt_rdma_call_submit_in().
  */
 struct xprt_rdma_builder {
 	struct xprt_rdma_endpoint *ep;
 	struct xprt_rdma_request *request;
 	struct rpcrdma_send *send;
+	u32 version;
 	struct ib_send_wr *first;
 	struct ib_send_wr **next;
 	struct rpcrdma_chunk *chunk;
@@ -89,9 +91,9 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 		.reply_max	 = reply->buflen,
 		.reply_pages	 = reply->page_len,
 		.reply_ddp	 = ddp && reply->flags & XDRBUF_READ,
-		.header_min	 = rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE),
-		.call_threshold	 = ep->conn->agreement.call_threshold,
-		.reply_threshold = ep->conn->agreement.reply_threshold,
+		.header_min	 = ep->version.header_min,
+		.call_threshold	 = ep->version.call_threshold,
+		.reply_threshold = ep->version.reply_threshold,
 	};
 
 	/* Most RPCs: no segments need to be counted. */
@@ -172,6 +174,19 @@ static int xprt_rdma_call_offer_frag(void *context, struct page *page,
 	return xprt_rdma_call_offer_pages(context, &page, offset, len);
 }
 
+/*
+ * Draft 5.2.3: the Reply may invalidate one handle of the Call. A chunk for the Reply is
+ * built last, so one of its handles is named if there is any. A header of version 1 has no
+ * such field.
+ */
+static void xprt_rdma_call_name_handle(struct xprt_rdma_builder *b)
+{
+	struct rpcrdma_message *msg = &b->ep->call;
+
+	if (b->ep->version.names_handle && b->chunk->count)
+		msg->inv_handle = rpcrdma_chunk_segments(msg, b->chunk)->handle;
+}
+
 /* Make a chunk of all of @buf, or only of its pages. */
 static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma_chunk *chunk,
 				     const struct xdr_buf *buf, bool whole,
@@ -190,6 +205,8 @@ static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma
 		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0], xprt_rdma_call_offer_frag, b);
 	if (!ret && b->mr)
 		ret = xprt_rdma_call_finish_mr(b);
+	if (!ret)
+		xprt_rdma_call_name_handle(b);
 	return ret;
 }
 
@@ -291,8 +308,7 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 	u32 copied = 0;
 	int ret = 0;
 
-	if (header_len + form->inline_len >
-	    min(send->size, b->ep->conn->agreement.call_threshold))
+	if (header_len + form->inline_len > min(send->size, b->ep->version.call_threshold))
 		return -EMSGSIZE;
 
 	if (gather) {
@@ -316,7 +332,7 @@ static int xprt_rdma_call_build(struct xprt_rdma_builder *b, bool gather)
 	struct rpcrdma_message *msg = &b->ep->call;
 	int ret;
 
-	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, b->request->rqst.rq_xid,
+	rpcrdma_wire_init_call(msg, b->version, b->request->rqst.rq_xid,
 			       b->ep->conn->credits);
 	ret = xprt_rdma_call_build_call_chunk(b);
 	if (!ret)
@@ -363,7 +379,7 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 	request->posted = false;
 	request->replied = false;
 	request->sent = jiffies;
-	request->overdue = false;
+	request->on_wait = XPRT_RDMA_WAIT;
 	request->rqst.rq_xtime = ktime_get();
 	if (gather)
 		set_bit(XPRT_RDMA_GATHERING, &request->state);
@@ -405,15 +421,14 @@ static void xprt_rdma_call_count(struct xprt_rdma_endpoint *ep,
 		stats->long_calls++;
 }
 
-static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
+				    u32 version)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
-	struct xprt_rdma_builder b = { .ep = ep, .request = request };
+	struct xprt_rdma_builder b = { .ep = ep, .request = request, .version = version };
 	bool gather;
 	int ret;
 
-	if (!xprt_rdma_ep_has_credit(ep))
-		return -EAGAIN;
 	ret = xprt_rdma_call_choose_form(ep, request);
 	if (ret)
 		return ret;
@@ -437,6 +452,38 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 	}
 	xprt_rdma_call_count(ep, &ep->call);
 	return 0;
+}
+
+/*
+ * The first Call asks for the highest version, and no other is sent before its answer. The
+ * sender of another one waits for a credit. The credit comes back after the version has been
+ * settled.
+ */
+static int xprt_rdma_call_submit_first(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+{
+	int ret;
+
+	if (!xprt_rdma_version_ask(&ep->version, rqst->rq_xid))
+		return -EAGAIN;
+	/* Before the Call: its answer ends this. */
+	xprt_rdma_ep_offer_made(ep);
+	ret = xprt_rdma_call_submit_in(ep, rqst, ep->version.offered);
+	if (ret) {
+		xprt_rdma_version_unask(&ep->version);
+		xprt_rdma_ep_offer_over(ep);
+	}
+	return ret;
+}
+
+static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+{
+	u32 version;
+
+	if (!xprt_rdma_ep_has_credit(ep))
+		return -EAGAIN;
+	version = xprt_rdma_version_settled(&ep->version);
+	return version ? xprt_rdma_call_submit_in(ep, rqst, version) :
+			 xprt_rdma_call_submit_first(ep, rqst);
 }
 
 static int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
@@ -466,6 +513,19 @@ static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct r
 	return ret;
 }
 
+/*
+ * The first message has to be short. A Call whose header does not fit into it does not
+ * fail: the connection uses version 1.
+ */
+static bool xprt_rdma_call_decline_version(struct xprt_rdma_endpoint *ep,
+					   struct rpc_rqst *rqst)
+{
+	if (bc_prealloc(rqst) || !xprt_rdma_version_decline(&ep->version))
+		return false;
+	xprt_rdma_ep_offer_over(ep);
+	return true;
+}
+
 /**
  * xprt_rdma_call_send - the rpc_xprt_ops's send_request
  * @rqst: a Call, or the Reply to a backward Call
@@ -474,8 +534,8 @@ static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct r
  * it, and that may be another one. Such an RPC fails here.
  *
  * Context: XPRT_LOCKED is held and @rqst is pinned; may sleep.
- * Return: 0: sent, or never to be sent. -EAGAIN: XPRT_WRITE_SPACE is set until
- * it may be tried again. -ENOBUFS: try again later. -ENOTCONN: not connected.
+ * Return: 0: sent, or never to be sent. -EAGAIN: try again; while
+ * XPRT_WRITE_SPACE is set, wait. -ENOBUFS: try again later. -ENOTCONN: not connected.
  */
 int xprt_rdma_call_send(struct rpc_rqst *rqst)
 {
@@ -502,6 +562,10 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 	case -ENOBUFS:
 	case -ENOMEM:
 		return -ENOBUFS;
+	case -EMSGSIZE:
+		if (xprt_rdma_call_decline_version(ep, rqst))
+			return -EAGAIN;
+		fallthrough;
 	default:
 		ep->client->stats.failed++;
 		/* The server has to learn that it gets no Reply (RFC 8166 section 4.5.4). */

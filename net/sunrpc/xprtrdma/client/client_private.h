@@ -48,6 +48,7 @@
 #include "client.h"
 #include "credits.h"
 #include "form.h"
+#include "version.h"
 
 /* Backward Calls that the server may have outstanding (RFC 8167) */
 #define XPRT_RDMA_BACKWARD_CREDITS	8
@@ -68,12 +69,22 @@
 /* How long it waits for a Reply: no longer than a reconnect takes */
 #define XPRT_RDMA_AWAIT_REPLY_TIMEOUT	HZ
 
+/*
+ * How long the first message of a version may wait for its answer: longer than a server
+ * takes for any first Call of a mount, and less than the first time-out of most mounts
+ */
+#define XPRT_RDMA_OFFER_TIMEOUT		(10 * HZ)
+
+/* How long a server is taken for one of version 1 after it has not answered */
+#define XPRT_RDMA_VERSION_ONE_PERIOD	(3600 * HZ)
+
 /* Tunables, sysctl.c */
 extern unsigned int xprt_rdma_slot_table_entries;
 extern unsigned int xprt_rdma_max_inline_read;
 extern unsigned int xprt_rdma_max_inline_write;
 extern unsigned int xprt_rdma_private_data;
 extern unsigned int xprt_rdma_remote_invalidation;
+extern unsigned int xprt_rdma_version_max;
 
 /*
  * Counters for mountstats, see xprt_rdma_client_print_stats().
@@ -111,8 +122,12 @@ struct xprt_rdma_client_stats {
  * @local: address that the last connection was made from; transport_lock
  * @strings: address strings of @xprt
  * @wants_backward: used by NFSv4.1 or later, so the server may send backward Calls
- * @backward_payload: octets of the longest backward Call or Reply, by the agreement of
- *	the last connection; written in ->established
+ * @backward_payload: octets of the longest backward Call or Reply, by the version and the
+ *	agreement of the last connection; written in ->established, and when the version
+ *	is settled
+ * @version: of the connection; zero while there is none or its version is open
+ * @version_one_until: until when the server is taken for one of version 1, in jiffies;
+ *	zero: it is not. Written in ->closed, or while there is no connection.
  * @reply_lost: a Reply on this connection may have been discarded, so an RPC may wait
  *	in vain
  * @idle: slots not in use, by ->list; reserve_lock
@@ -140,6 +155,8 @@ struct xprt_rdma_client {
 	struct rpcrdma_address_strings strings;
 	bool wants_backward;
 	u32 backward_payload;
+	u32 version;
+	unsigned long version_one_until;
 	bool reply_lost;
 
 	struct list_head idle;
@@ -184,6 +201,8 @@ struct xprt_rdma_unmatched_reply {
  * @closing: the client itself closes the connection
  * @credits: the credits. A Call whose task was killed keeps its credit until the Reply
  *	arrives.
+ * @version: the version of its messages
+ * @offer_timer: pending while the first Call of the highest version is not answered
  * @wedged: what xprt_rdma_credits_wedged() said last; ->keepalive only
  * @grow_again: pending for a while after there was no memory for Receives; until it
  *	runs, no more are asked for
@@ -208,6 +227,8 @@ struct xprt_rdma_endpoint {
 	int status;
 	bool closing;
 	struct xprt_rdma_credits credits;
+	struct xprt_rdma_version version;
+	struct delayed_work offer_timer;
 	bool wedged;
 	struct delayed_work grow_again;
 	unsigned int max_mr_pages;
@@ -224,6 +245,13 @@ enum {
 	XPRT_RDMA_GATHERING,		/* the device reads the task's pages */
 	XPRT_RDMA_AWAITING_REPLY,	/* a task that ends may wait for its Reply */
 	XPRT_RDMA_INVALIDATING,		/* a task that ends invalidates its registrations */
+};
+
+/* What a task does when it is about to wait for its Reply */
+enum xprt_rdma_on_wait {
+	XPRT_RDMA_WAIT,
+	XPRT_RDMA_CLOSE,		/* close the connection if it is still on the wire */
+	XPRT_RDMA_SEND_AGAIN,		/* send the Call again on the same connection */
 };
 
 /*
@@ -249,7 +277,8 @@ struct xprt_rdma_buffer {
  * @form: how it travels
  * @mapping_since: since when its memory cannot be mapped, in jiffies; zero: it could be
  * @sent: when the Call was posted last, in jiffies; set before @ep
- * @overdue: close the connection when the task waits again; queue_lock
+ * @on_wait: what to do when the task waits again; queue_lock. Reset when the Call is
+ *	posted.
  * @invalidation: its registrations: first the Call's, then the Reply's
  * @invalidation_status: how the invalidation of a task that ends went
  * @reply_mr: the first of the Reply's registrations
@@ -262,7 +291,8 @@ struct xprt_rdma_buffer {
  * @payload: the inline part of the Reply, in @recv; NULL: none
  * @payload_len: octets of @payload
  * @written: octets that the server wrote into the Write chunk or the Reply chunk
- * @error: zero, or what the RPC fails with
+ * @error: zero, or what the RPC fails with. -EAGAIN: it does not fail; its Call is sent
+ *	again on the same connection.
  * @unmatched: a Reply that arrived after the task had gone, and before the request was
  *	in @ep->awaiting_reply; @ep->awaiting_lock. It may answer an earlier Call, so it
  *	counts only if it has this XID and arrived after this Call was sent.
@@ -283,7 +313,7 @@ struct xprt_rdma_request {
 	struct xprt_rdma_form form;
 	unsigned long mapping_since;
 	unsigned long sent;
-	bool overdue;
+	enum xprt_rdma_on_wait on_wait;
 	struct rpcrdma_invalidation invalidation;
 	int invalidation_status;
 	struct rpcrdma_mr *reply_mr;
@@ -317,6 +347,8 @@ void xprt_rdma_ep_init(struct xprt_rdma_client *client);
 void xprt_rdma_ep_get(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep);
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep);
+void xprt_rdma_ep_offer_made(struct xprt_rdma_endpoint *ep);
+void xprt_rdma_ep_offer_over(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 credits);
 void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task);
@@ -372,6 +404,7 @@ void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_r
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request);
 bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
+void xprt_rdma_rpc_send_again_locked(struct rpc_rqst *rqst);
 
 /* callback.c */
 #ifdef CONFIG_SUNRPC_BACKCHANNEL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Endpoints: connect, close, reconnect; and the credits of a connection.
+ * Endpoints: connect, close, reconnect; the credits and the version of a connection.
  *
  *	->connect --> connect_work: rpcrdma_conn_connect(), wait for ep->ready
  *		established: client->ep is set, XPRT_CONNECTED
@@ -12,11 +12,14 @@
  * destroy a transport sunrpc waits for XPRT_LOCKED. So connect_work checks once a second
  * whether sunrpc does.
  */
+#define pr_fmt(fmt) "rpcrdma: " fmt
+
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "client_private.h"
+#include "../trace.h"
 
 /*
  * The workers of this queue wait for servers. Those of xprtiod must not: all transports of
@@ -82,6 +85,28 @@ static void xprt_rdma_ep_grow_again(struct work_struct *work)
 	xprt_write_space(&ep->client->xprt);
 }
 
+/* The server may have dropped the first Call, as one of version 1 may do. */
+static void xprt_rdma_ep_offer_timeout(struct work_struct *work)
+{
+	struct xprt_rdma_endpoint *ep =
+		container_of(to_delayed_work(work), struct xprt_rdma_endpoint, offer_timer);
+
+	if (xprt_rdma_version_time_out(&ep->version))
+		rpcrdma_conn_close(ep->conn, -ETIMEDOUT);
+}
+
+/* The highest version to be used on the next connection */
+static u32 xprt_rdma_ep_offer(struct xprt_rdma_client *client)
+{
+	unsigned long until = client->version_one_until;
+
+	if (until && time_before(jiffies, until))
+		return RPCRDMA_VERSION_ONE;
+	/* Otherwise it would be in the future again after jiffies have wrapped around. */
+	client->version_one_until = 0;
+	return READ_ONCE(xprt_rdma_version_max);
+}
+
 static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_endpoint *ep = kvzalloc(sizeof(*ep), GFP_KERNEL);
@@ -93,6 +118,9 @@ static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *cl
 	init_completion(&ep->ready);
 	init_completion(&ep->closed);
 	xprt_rdma_credits_init(&ep->credits, RPCRDMA_FIRST_CREDITS);
+	xprt_rdma_version_init(&ep->version, xprt_rdma_ep_offer(client),
+			       READ_ONCE(xprt_rdma_remote_invalidation));
+	INIT_DELAYED_WORK(&ep->offer_timer, xprt_rdma_ep_offer_timeout);
 	spin_lock_init(&ep->awaiting_lock);
 	INIT_LIST_HEAD(&ep->awaiting_reply);
 	INIT_LIST_HEAD(&ep->orphaned_mrs);
@@ -138,6 +166,57 @@ bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 	return xprt_rdma_credits_left(&ep->credits, requested);
 }
 
+/*
+ * For mountstats, and for sunrpc's limit of backward messages. While the version is open,
+ * that is version 1's, which no version goes below.
+ */
+static void xprt_rdma_ep_publish_version(struct xprt_rdma_endpoint *ep)
+{
+	u32 settled = xprt_rdma_version_settled(&ep->version);
+	u32 version = settled ?: RPCRDMA_VERSION_ONE;
+	struct xprt_rdma_client *client = ep->client;
+	u32 payload;
+
+	payload = xprt_rdma_form_backward(version,
+					  rpcrdma_conn_call_threshold(ep->conn, version),
+					  rpcrdma_conn_reply_threshold(ep->conn, version),
+					  PAGE_SIZE);
+	WRITE_ONCE(client->backward_payload, payload);
+	WRITE_ONCE(client->version, settled);
+}
+
+/**
+ * xprt_rdma_ep_offer_made - the first Call of the highest version is about to be sent
+ * @ep: the connection
+ *
+ * Bounds the time until it is answered (draft 6.2).
+ *
+ * Context: entered.
+ */
+void xprt_rdma_ep_offer_made(struct xprt_rdma_endpoint *ep)
+{
+	queue_delayed_work(xprt_rdma_connect_wq, &ep->offer_timer, XPRT_RDMA_OFFER_TIMEOUT);
+}
+
+/**
+ * xprt_rdma_ep_offer_over - the offer was answered or withdrawn
+ * @ep: the connection
+ *
+ * The version may have been settled by this.
+ *
+ * Context: ->received, or XPRT_LOCKED is held.
+ */
+void xprt_rdma_ep_offer_over(struct xprt_rdma_endpoint *ep)
+{
+	u32 settled = xprt_rdma_version_settled(&ep->version);
+
+	cancel_delayed_work(&ep->offer_timer);
+	if (!settled)
+		return;
+	xprt_rdma_ep_publish_version(ep);
+	rpcrdma_conn_log_version(ep->conn, settled);
+}
+
 /**
  * xprt_rdma_ep_granted - note the grant of a Reply
  * @ep: where the Reply arrived
@@ -176,10 +255,8 @@ static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 
 	ep->conn = conn;
 	ep->max_mr_pages = conn->device->max_mr_pages;
-	WRITE_ONCE(ep->client->backward_payload,
-		   xprt_rdma_form_backward(RPCRDMA_VERSION_ONE,
-					   conn->agreement.call_threshold,
-					   conn->agreement.reply_threshold, PAGE_SIZE));
+	xprt_rdma_version_begin(&ep->version, &conn->agreement);
+	xprt_rdma_ep_publish_version(ep);
 	spin_lock(&xprt->transport_lock);
 	ep->client->local = conn->local_addr;
 	/*
@@ -213,12 +290,26 @@ static void xprt_rdma_ep_keepalive(struct rpcrdma_conn *conn)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 }
 
+/* No lock: the next attempt to connect reads version_one_until after ep->closed is complete. */
+static void xprt_rdma_ep_note_version_lost(struct xprt_rdma_endpoint *ep,
+					   struct rpcrdma_conn *conn, int status)
+{
+	ep->client->version_one_until = jiffies + XPRT_RDMA_VERSION_ONE_PERIOD ?: 1;
+	trace_rpcrdma_version_lost(conn, status);
+	pr_notice_ratelimited("%s: no answer in version %u: version 1 for an hour\n",
+			      conn->peer, ep->version.offered);
+}
+
 static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 
-	/* Only a thread that has entered queues it, and none can enter any more. */
+	/* Only a thread that has entered queues these, and none can enter any more. */
 	cancel_delayed_work_sync(&ep->grow_again);
+	cancel_delayed_work_sync(&ep->offer_timer);
+	if (xprt_rdma_version_is_lost(&ep->version, status))
+		xprt_rdma_ep_note_version_lost(ep, conn, status);
+	WRITE_ONCE(ep->client->version, 0);
 	ep->status = status;
 	if (ep->established && !READ_ONCE(ep->closing))
 		xprt_force_disconnect(&ep->client->xprt);
@@ -248,7 +339,7 @@ static struct rpcrdma_conn *xprt_rdma_ep_start(struct xprt_rdma_client *client,
 		.params.recv_size	= xprt_rdma_max_inline_read,
 		.params.remote_inv	= xprt_rdma_remote_invalidation,
 		.omit_private_data	= !xprt_rdma_private_data,
-		.version_max		= RPCRDMA_VERSION_ONE,
+		.version_max		= ep->version.offered,
 		.credits		= xprt->max_reqs,
 		.swapper		= &xprt->swapper,
 		.timeout_ms		= jiffies_to_msecs(xprt->connect_timeout),

@@ -110,17 +110,16 @@ static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
 	return 0;
 }
 
-/* A Reply or an RDMA_ERROR */
-static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+/* @refused: the server has refused the version, so the Call has to be sent again. */
+static void xprt_rdma_receive_answer(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv,
+				     bool refused)
 {
 	struct rpcrdma_message *msg = &ep->reply;
 	struct xprt_rdma_request *request;
 
-	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
-	xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->credits));
 	request = xprt_rdma_receive_match(ep, msg->xid);
 	if (request) {
-		request->error = xprt_rdma_receive_parse(request, msg, recv);
+		request->error = refused ? -EAGAIN : xprt_rdma_receive_parse(request, msg, recv);
 		xprt_rdma_reply_matched(request, recv);
 		return;
 	}
@@ -129,6 +128,20 @@ static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdm
 	xprt_rdma_credits_conclude(&ep->credits);
 	rpcrdma_recv_put(recv);
 	xprt_rdma_ep_credit_back(ep);
+}
+
+static void xprt_rdma_receive_grant(struct xprt_rdma_endpoint *ep,
+				    const struct rpcrdma_recv *recv)
+{
+	xprt_rdma_ep_granted(ep, min(ep->reply.credits, recv->conn->credits));
+}
+
+/* A Reply or an RDMA_ERROR, on a connection that offers version 1 alone */
+static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+{
+	trace_rpcrdma_reply_form(recv->conn, &ep->reply, recv->len, false);
+	xprt_rdma_receive_grant(ep, recv);
+	xprt_rdma_receive_answer(ep, recv, false);
 }
 
 /*
@@ -140,6 +153,39 @@ static void xprt_rdma_receive_dropped(struct xprt_rdma_endpoint *ep, bool backwa
 	WRITE_ONCE(ep->client->reply_lost, true);
 	if (xprt_rdma_credits_freed_by(&ep->reply, backward))
 		xprt_rdma_ep_credit_back(ep);
+}
+
+/* Give back a message that breaks a rule; its header remains in ep->reply. */
+static void xprt_rdma_receive_bad(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+{
+	trace_rpcrdma_bad_message(recv->conn, ep->reply.xid, recv->len, ep->reply.reason);
+	ep->client->stats.bad_replies++;
+	rpcrdma_recv_put(recv);
+}
+
+/*
+ * A Reply or an RDMA_ERROR, on a connection that offers more than version 1. The version is
+ * settled before credits are granted or given back, so whoever takes a credit sees it.
+ * What a refusal or another error grants before that does not count (draft 6).
+ */
+static void xprt_rdma_receive_versioned(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+{
+	struct rpcrdma_message *msg = &ep->reply;
+	enum xprt_rdma_version_verdict verdict = xprt_rdma_version_judge(&ep->version, msg);
+	bool refused = verdict == XPRT_RDMA_VERSION_REFUSED;
+
+	if (verdict == XPRT_RDMA_VERSION_DROP) {
+		msg->reason = RPCRDMA_BAD_VERSION;
+		xprt_rdma_receive_bad(ep, recv);
+		xprt_rdma_receive_dropped(ep, recv->conn->backward_credits);
+		return;
+	}
+	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
+	if (verdict != XPRT_RDMA_VERSION_TAKE)
+		xprt_rdma_ep_offer_over(ep);
+	if (!refused && verdict != XPRT_RDMA_VERSION_FAILED && rpcrdma_wire_grants(msg))
+		xprt_rdma_receive_grant(ep, recv);
+	xprt_rdma_receive_answer(ep, recv, refused);
 }
 
 /**
@@ -159,18 +205,18 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER, backward,
-				      RPCRDMA_VERSION_ONE);
+				      ep->version.offered);
 	if (verdict == RPCRDMA_USE) {
-		if (msg->direction == RPCRDMA_REPLY)
-			xprt_rdma_receive_reply(ep, recv);
-		else
+		if (msg->direction != RPCRDMA_REPLY)
 			xprt_rdma_backward_received(ep, recv);
+		else if (xprt_rdma_version_is_negotiated(&ep->version))
+			xprt_rdma_receive_versioned(ep, recv);
+		else
+			xprt_rdma_receive_reply(ep, recv);
 		return;
 	}
 
-	trace_rpcrdma_bad_message(conn, msg->xid, recv->len, msg->reason);
-	ep->client->stats.bad_replies++;
-	rpcrdma_recv_put(recv);
+	xprt_rdma_receive_bad(ep, recv);
 	if (verdict == RPCRDMA_DROP) {
 		xprt_rdma_receive_dropped(ep, backward);
 		return;

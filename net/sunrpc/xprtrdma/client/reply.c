@@ -7,6 +7,9 @@
  *	  xprt_rdma_reply_proceed()	the Call's Send is done: invalidate the other handles
  *	    xprt_rdma_reply_finish()	nobody else can reach the memory: place and complete
  *
+ * If the server has refused the version of the Call, the last step has the Call sent again
+ * instead.
+ *
  * The request is pinned from the first to the last step.
  */
 #include <linux/highmem.h>
@@ -59,6 +62,26 @@ void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error)
 	spin_unlock(&xprt->queue_lock);
 }
 
+/**
+ * xprt_rdma_rpc_send_again_locked - have sunrpc send a Call again
+ * @rqst: its request, not on the wire
+ *
+ * sunrpc repeats a Call with RPC_TASK_NO_RETRANS_TIMEOUT, as all of NFSv4's, only if the
+ * transport has another cookie than the Call was sent with. That tells it that there is
+ * another connection. Changing the transport's own cookie would repeat all Calls that are
+ * being sent. So the request gets the one that sunrpc gives to a new request.
+ *
+ * Context: queue_lock is held.
+ */
+void xprt_rdma_rpc_send_again_locked(struct rpc_rqst *rqst)
+{
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	lockdep_assert_held(&xprt->queue_lock);
+
+	WRITE_ONCE(rqst->rq_connect_cookie, READ_ONCE(xprt->connect_cookie) - 1);
+}
+
 static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
@@ -83,6 +106,35 @@ static void xprt_rdma_reply_complete(struct xprt_rdma_request *request, int copi
 		xprt_update_rtt(rqst->rq_task);
 		xprt_complete_rqst(rqst->rq_task, copied);
 	}
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	xprt_rdma_ep_put(ep);
+}
+
+/*
+ * The task encodes and sends its Call again, on the same connection, in the version that is
+ * settled by now. RPCSEC_GSS gives it another sequence number. A task that is woken has the
+ * status -EAGAIN, or -ENOTCONN if sunrpc wakes it because its cookie is old. sunrpc fails no
+ * RPC for either, so soft tasks need no other way.
+ *
+ * A task that does not sleep yet may still be sending, and then sunrpc overwrites the cookie.
+ * Such a task calls xprt_rdma_client_wait_for_reply() under queue_lock, which sets the cookie
+ * again.
+ */
+static void xprt_rdma_reply_send_again(struct xprt_rdma_request *request)
+{
+	struct xprt_rdma_endpoint *ep = request->ep;
+	struct rpc_rqst *rqst = &request->rqst;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	xprt_rdma_reply_release(request);
+	spin_lock(&xprt->queue_lock);
+	request->ep = NULL;
+	request->on_wait = XPRT_RDMA_SEND_AGAIN;
+	xprt_rdma_rpc_send_again_locked(rqst);
+	if (RPC_IS_QUEUED(rqst->rq_task))
+		rqst->rq_task->tk_status = -EAGAIN;
+	rpc_wake_up_queued_task(&xprt->pending, rqst->rq_task);
 	xprt_unpin_rqst(rqst);
 	spin_unlock(&xprt->queue_lock);
 	xprt_rdma_ep_put(ep);
@@ -196,8 +248,13 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 {
 	int copied = xprt_rdma_reply_place(request);
 
-	if (copied < 0)
+	if (copied < 0) {
+		if (copied == -EAGAIN) {
+			xprt_rdma_reply_send_again(request);
+			return;
+		}
 		request->ep->client->stats.bad_replies++;
+	}
 	xprt_rdma_reply_release(request);
 	xprt_rdma_reply_complete(request, copied);
 }

@@ -171,9 +171,6 @@ static void xprt_rdma_retire_wait(struct xprt_rdma_request *request, int bit)
  * was killed waits a moment for the Reply, and keeps its memory that long. A task
  * that timed out has waited enough. Both may have missed a Reply that arrived just
  * before.
- *
- * Only what the client told the server counts: the kernel's own server does not
- * announce that it invalidates.
  */
 static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 {
@@ -186,7 +183,7 @@ static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 	list_add(&request->list, &ep->awaiting_reply);
 	xprt_rdma_retire_find_unmatched_locked(request);
 	spin_unlock(&ep->awaiting_lock);
-	if (RPC_SIGNALLED(task) && ep->conn->agreement.client_inv &&
+	if (RPC_SIGNALLED(task) && xprt_rdma_version_may_invalidate(&ep->version) &&
 	    rpcrdma_conn_established(ep->conn))
 		wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY,
 				    TASK_UNINTERRUPTIBLE, XPRT_RDMA_AWAIT_REPLY_TIMEOUT);

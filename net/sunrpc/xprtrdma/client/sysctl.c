@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Tunables in /proc/sys/sunrpc, under names that NFS/RDMA administrators know.
- * The number of slots takes effect with the next mount; the inline sizes and
- * the contents of the private data take effect with the next connection. The
- * others exist because scripts set them: each accepts only the value that
- * describes what this transport does.
+ * The number of slots takes effect with the next mount; the inline sizes, the
+ * contents of the private data and the highest version take effect with the next
+ * connection. The others exist because scripts set them: each accepts only the
+ * value that describes what this transport does.
  */
 #include "client_private.h"
 #include "../sysctl.h"
@@ -14,6 +14,7 @@ unsigned int xprt_rdma_max_inline_read = 16384;
 unsigned int xprt_rdma_max_inline_write = 16384;
 unsigned int xprt_rdma_private_data = 1;
 unsigned int xprt_rdma_remote_invalidation = 1;
+unsigned int xprt_rdma_version_max = RPCRDMA_VERSION_ONE;
 
 /* rdma_memreg_strategy: fast registration work requests */
 #define XPRT_RDMA_FRWR	5
@@ -32,6 +33,8 @@ static struct ctl_table xprt_rdma_table[] = {
 	RPCRDMA_SETTING("rdma_private_data", xprt_rdma_private_data, 0, 1),
 	RPCRDMA_SETTING("rdma_remote_invalidation",
 			xprt_rdma_remote_invalidation, 0, 1),
+	RPCRDMA_SETTING("rdma_version", xprt_rdma_version_max,
+			RPCRDMA_VERSION_ONE, RPCRDMA_VERSION_MAX),
 	RPCRDMA_SETTING("rdma_inline_write_padding",
 			xprt_rdma_inline_write_padding, 0, 0),
 	RPCRDMA_SETTING("rdma_memreg_strategy", xprt_rdma_memreg_strategy,

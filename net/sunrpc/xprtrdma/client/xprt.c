@@ -111,7 +111,7 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 		another = xprt_rdma_client_needs_another_locked(xprt_rdma_client_of(xprt), task);
 	if (another && request->ep) {
 		if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
-			request->overdue = true;
+			request->on_wait = XPRT_RDMA_CLOSE;
 		else
 			rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
 		another = false;
@@ -121,6 +121,18 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 		xprt_force_disconnect(xprt);
 }
 
+static void xprt_rdma_client_do_on_wait_locked(struct xprt_rdma_request *request)
+{
+	lockdep_assert_held(&request->rqst.rq_xprt->queue_lock);
+
+	if (request->on_wait == XPRT_RDMA_CLOSE && request->ep)
+		rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
+	if (request->on_wait == XPRT_RDMA_SEND_AGAIN && !request->ep)
+		xprt_rdma_rpc_send_again_locked(&request->rqst);
+	request->on_wait = XPRT_RDMA_WAIT;
+}
+
+/* sunrpc looks at the cookie after this, and wakes a task whose Call has to be sent again. */
 static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
@@ -128,9 +140,8 @@ static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 	lockdep_assert_held(&request->rqst.rq_xprt->queue_lock);
 
 	xprt_wait_for_reply_request_def(task);
-	if (request->overdue && request->ep)
-		rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
-	request->overdue = false;
+	if (request->on_wait != XPRT_RDMA_WAIT)
+		xprt_rdma_client_do_on_wait_locked(request);
 }
 
 static void xprt_rdma_client_set_connect_timeout(struct rpc_xprt *xprt,
@@ -160,11 +171,13 @@ static void xprt_rdma_client_disable_swap(struct rpc_xprt *xprt)
 
 /*
  * mountstats takes 27 integers by their place in the line. Those that mean nothing here
- * are zero: the local port, allocations while sending, and orphaned registrations.
+ * are zero: the local port, allocations while sending, and orphaned registrations. The
+ * 28th is the version of the connection: zero while there is none or its version is open.
  */
 static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {
-	const struct xprt_rdma_client_stats *stats = &xprt_rdma_client_of(xprt)->stats;
+	const struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
+	const struct xprt_rdma_client_stats *stats = &client->stats;
 	long idle = 0;
 
 	if (xprt_connected(xprt))
@@ -180,9 +193,10 @@ static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt, struct seq_file 
 		   stats->reply_segments, stats->registered, stats->placed,
 		   stats->pullup, stats->fixup, 0UL, stats->failed,
 		   stats->bad_replies, stats->long_calls);
-	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n",
+	seq_printf(seq, "%lu %lu %lu %lu %lu %lu %u\n",
 		   stats->recovered, 0UL, stats->registrations,
-		   stats->invalidations, stats->no_send, stats->waits_for_send);
+		   stats->invalidations, stats->no_send, stats->waits_for_send,
+		   READ_ONCE(client->version));
 }
 
 static void xprt_rdma_client_free(struct xprt_rdma_client *client)
