@@ -50,6 +50,8 @@ close:
  * @rqst: the rpc_rqst; has to be first
  * @list: in client->backward_idle
  * @ep: where the Call arrived, with a reference; NULL while not in use
+ * @version: of the Call; the Reply has the same
+ * @inv_handle: the handle that the Call names; the Reply repeats it
  * @call: a page with a copy of the Call, whose receive buffer has to be reposted
  * @reply: a page for the Reply, as large as svc expects
  *
@@ -60,6 +62,8 @@ struct xprt_rdma_backward {
 	struct rpc_rqst rqst;
 	struct list_head list;
 	struct xprt_rdma_endpoint *ep;
+	u32 version;
+	u32 inv_handle;
 	void *call;
 	void *reply;
 };
@@ -260,6 +264,8 @@ static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
 	memcpy(backward->call, payload, msg->payload_len);
 	xprt_rdma_ep_get(ep);
 	backward->ep = ep;
+	backward->version = msg->version;
+	backward->inv_handle = msg->inv_handle;
 
 	memset(rqst, 0, sizeof(*rqst));
 	rqst->rq_xprt = xprt;
@@ -329,7 +335,8 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
  * @ep: the current connection
  * @rqst: the backward Call
  *
- * A Reply whose Call arrived on another connection is dropped.
+ * A Reply whose Call arrived on another connection is dropped. The Reply has the version
+ * of its Call (draft 6.3). No handle is invalidated: a Call with chunks gets no Reply.
  *
  * Context: entered, XPRT_LOCKED is held.
  * Return: 0: sent or dropped. -EAGAIN: the transport has to wait. -ENOTCONN: not
@@ -342,6 +349,7 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	struct rpcrdma_message *msg = &ep->call;
 	struct rpcrdma_send *send;
+	u32 threshold;
 	int ret;
 
 	if (backward->ep != ep)
@@ -350,12 +358,14 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	if (!send)
 		return -EAGAIN;
 
-	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, rqst->rq_xid, 1);
+	rpcrdma_wire_init_call(msg, backward->version, rqst->rq_xid, 1);
+	msg->inv_handle = backward->inv_handle;
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, XPRT_RDMA_BACKWARD_CREDITS);
 	ret = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (ret < 0)
 		goto put;
-	if (ret + buf->len > min(send->size, ep->conn->agreement.call_threshold)) {
+	threshold = rpcrdma_conn_call_threshold(ep->conn, backward->version);
+	if (ret + buf->len > min(send->size, threshold)) {
 		ret = -EMSGSIZE;
 		goto put;
 	}
