@@ -132,6 +132,23 @@ static void xprt_rdma_client_do_on_wait_locked(struct xprt_rdma_request *request
 	request->on_wait = XPRT_RDMA_WAIT;
 }
 
+/*
+ * sunrpc does not restart the major time-out of a Call that it sends again. If it is over,
+ * the timer would close this connection before the server can answer, and each later one
+ * as well. With NFSv4 a time-out alone closes no connection. Only the task itself changes
+ * its time-outs, and another task may have sent the Call: so this is done when the task
+ * waits.
+ */
+static void xprt_rdma_client_extend_timeout(struct rpc_task *task)
+{
+	struct rpc_rqst *rqst = task->tk_rqstp;
+
+	if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
+		return;
+	if (time_after_eq(jiffies, rqst->rq_majortimeo))
+		rqst->rq_majortimeo = jiffies + rqst->rq_timeout;
+}
+
 /* sunrpc looks at the cookie after this, and wakes a task whose Call has to be sent again. */
 static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 {
@@ -139,6 +156,7 @@ static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 
 	lockdep_assert_held(&request->rqst.rq_xprt->queue_lock);
 
+	xprt_rdma_client_extend_timeout(task);
 	xprt_wait_for_reply_request_def(task);
 	if (request->on_wait != XPRT_RDMA_WAIT)
 		xprt_rdma_client_do_on_wait_locked(request);

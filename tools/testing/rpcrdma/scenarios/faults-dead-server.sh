@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   while the server is stopped a soft mount fails, and a hard one can be unmounted
+# shows:   while the server is stopped a soft mount fails, and a hard one can be unmounted or waits
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12
 # devices: rxe siw
@@ -19,6 +19,7 @@ client() {
 	done
 	# Not with v4: after umount -l it keeps trying to reach its server for minutes.
 	dead 3 -l
+	recovers
 }
 
 soft() {
@@ -46,6 +47,20 @@ dead() {
 	pkill -9 -x dd
 	check "$what: the writer ends" wait_for $RECOVERY not kill -0 $writer
 	need "$what: start the server" server_start
+}
+
+# The time-outs of a hard mount are over while it reconnects.
+recovers() {
+	local what="hard v3, short time-outs" writer
+	need "$what: mount" nfs_mount 3 rdma /mnt timeo=2,retrans=1
+	check "$what: I/O" io_once
+	need "$what: stop the server" rpc.nfsd 0
+	io_once >/tmp/writer.log 2>&1 &
+	writer=$!
+	sleep 2
+	need "$what: start the server" server_start
+	check "$what: the writer ends" wait_for $RECOVERY not kill -0 $writer
+	check "$what: umount" umount /mnt
 }
 
 # unmounted OPTION: the first umount may only end the RPCs that keep the mount busy.
