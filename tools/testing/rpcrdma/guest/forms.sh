@@ -2,7 +2,14 @@
 #
 # Library for scenarios about the forms of Calls and Replies (RFC 8166 section 3.5). Each
 # function by_NAME does an operation that needs one form, with NFSv3 and inline thresholds
-# of 1024 octets, and is true if the data are correct. They must be called in this order.
+# of 1024 or 4096 octets, and is true if the data are correct. They must be called in this
+# order.
+
+# Users in access control lists. nfsd cannot decode a list of more than a page, nor encode
+# a GETACL Reply of more. So one list is for SETACL, which then takes more than 4096
+# octets, and a shorter one for GETACL, whose Reply with its header does.
+SETACL_USERS=333
+GETACL_USERS=325
 
 FORMS="inline_both_ways read_chunk write_chunk long_call reply_chunk"
 
@@ -18,8 +25,14 @@ small_sizes() {
 
 forms_files() {
 	head -c 64k /dev/urandom >/tmp/data
-	printf 'user:%d:r-x\n' {1001..1300} >/tmp/users
-	nfs_mount 3 rdma /mnt && truncate -s 64k /mnt/data && : >/mnt/acl && umount /mnt
+	acl $SETACL_USERS >/tmp/users
+	nfs_mount 3 rdma /mnt && truncate -s 64k /mnt/data && : >/mnt/acl && : >/mnt/long_acl &&
+		setfacl -M <(acl $GETACL_USERS) /mnt/long_acl && umount /mnt
+}
+
+# acl USERS: the entries of an access control list
+acl() {
+	seq -f 'user:%.0f:r-x' 1001 $((1000 + $1))
 }
 
 write_data() {
@@ -48,9 +61,14 @@ by_long_call() {
 	setfacl -M /tmp/users /mnt/acl
 }
 
+# The list of by_long_call cannot be read over NFS. This is for the server's guest.
+long_call_arrived() {
+	is $SETACL_USERS "$(getfacl -cnp $LOCAL/acl | grep -c '^user:1[0-9]*:r-x')"
+}
+
 by_reply_chunk() {
 	drop_caches
-	is 300 "$(getfacl -cnp /mnt/acl | grep -c '^user:1[0-9]*:r-x')"
+	is $GETACL_USERS "$(getfacl -cnp /mnt/long_acl | grep -c '^user:1[0-9]*:r-x')"
 }
 
 # used_forms WHAT CALLS REPLIES: check the forms of the Calls and Replies that were traced
@@ -67,4 +85,10 @@ forms() {
 	sed -n "s/.*rpcrdma_$1_form: .* $2 RDMA_N*O*MSG form=\([^ ]*\) .*/\1/p" /tmp/trace | sort -u |
 		awk '$1 != "inline" { others = others " " $1 }
 		     END { if (NR) print others ? substr(others, 2) : "inline" }'
+}
+
+# invalidated_by WHOM: the server with its Reply, or the client after it
+invalidated_by() {
+	is "$1" "$(sed -n 's/.*rpcrdma_receive: .*invalidated=1 .*/server/p
+			   s/.*rpcrdma_mr_invalidate: .*/client/p' /tmp/trace | sort -u | xargs)"
 }

@@ -175,6 +175,12 @@ tune() {
 	echo "$2" >"/proc/sys/sunrpc/$1"
 }
 
+# versions_up_to CLIENT SERVER: the highest version of RPC-over-RDMA that each end may use on
+# new connections
+versions_up_to() {
+	tune rdma_version "$1" && tune svc_rdma/version "$2"
+}
+
 # traced COMMAND...: write what our tracepoints print meanwhile to /tmp/trace.
 traced() {
 	local tracing=/sys/kernel/tracing status
@@ -185,6 +191,16 @@ traced() {
 	echo 0 >$tracing/events/rpcrdma/enable
 	cat $tracing/trace >/tmp/trace
 	return $status
+}
+
+# The versions of all Calls and Replies that were traced last, at both ends
+versions_traced() {
+	sed -nE 's/.*rpcrdma_(call|reply)_form: .* version=([0-9]+) .*/\2/p' /tmp/trace | sort -u | xargs
+}
+
+# calls_traced VERSION: how many Calls in this version were sent
+calls_traced() {
+	grep -c "rpcrdma_call_form: .* sent .* version=$1 " /tmp/trace
 }
 
 # NFS server
@@ -259,6 +275,33 @@ uses_rdma() {
 # How many connections the present mounts have made
 connections_made() {
 	awk '$1 == "xprt:" && $2 == "rdma" { n += $5 } END { print n + 0 }' /proc/self/mountstats
+}
+
+# more_connections COUNT: whether the present mounts have made more connections than that.
+more_connections() {
+	[ "$(connections_made)" -gt "$1" ]
+}
+
+# The folders in sysfs of all transports over RDMA
+rdma_transports() {
+	compgen -G '/sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma'
+}
+
+# The only one of them, after others that are not used any more have gone
+the_transport() {
+	wait_for 10 one_transport && rdma_transports
+}
+
+one_transport() {
+	[ "$(rdma_transports | wc -l)" = 1 ]
+}
+
+# drop_connection TRANSPORT: have the client close a connection. sunrpc does that when an
+# address is written to the transport's dstaddr, even if it is the same. The write waits for
+# the transport's lock and may miss its wakeup, so it has a timeout and may have to be
+# repeated.
+drop_connection() {
+	timeout -s KILL "$(seconds 1)" bash -c 'echo "$1" >"$2"' drop_connection $SERVER4 "$1/dstaddr"
 }
 
 # mounted_as DIRECTORY VERSION NETID: whether that is what is mounted.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Library for scenarios in which the scripted peer is the NFSv3 server of our client, after
-# peer.sh: rules that answer its Calls in the version that use_version chose.
+# Library for scenarios in which the scripted peer is the NFS server of our client, after
+# peer.sh: rules that answer its Calls in the version that use_version chose, and what the
+# client's tracepoints say.
 
 # The NFS server runs only for mountd, which gives out the file handle. The peer listens at
 # this port.
@@ -10,6 +11,9 @@ PEER_PORT=20050
 # three times as long, and ten minutes at most.
 AT_ONCE=$(seconds 20)
 [ "$AT_ONCE" -le 200 ] || AT_ONCE=200
+# Tenths of a second: the timeout of a Call that must get no answer. It expires twice.
+SHORT_TIMEO=$((2 + PACE / 100))
+TRACE=/sys/kernel/tracing
 
 # from_peer OPTIONS [COMMAND...]: mount from the peer. A Call fails at its second timeout.
 from_peer() {
@@ -72,4 +76,158 @@ serve_files() {
 	local rules
 	mapfile -t rules < <(file_system "$1")
 	peer_start "listen $SERVER4 $PEER_PORT" "${rules[@]}" "${@:2}"
+}
+
+# Tracepoints
+
+trace_start() {
+	local event
+	for event in bad_message call_form conn_state dropped_message reply_form wc_error; do
+		echo 1 >$TRACE/events/rpcrdma/rpcrdma_$event/enable || return
+	done
+}
+
+trace_stop() {
+	echo 0 >$TRACE/events/rpcrdma/enable
+}
+
+event_seen() {
+	grep "$1" $TRACE/trace
+}
+
+# The client's first Call
+
+# answered WHAT EVENT MESSAGE MOUNT...: the mount's first Call, a NULL, gets this answer. It
+# must cause the event, and MOUNT must be true.
+answered() {
+	echo >$TRACE/trace
+	peer_start "listen $SERVER4 $PEER_PORT" "answer $(call_to $NULL) = $3"
+	check "$1: the mount fails" "${@:4}"
+	peer_stop
+	unmount_all
+	check "$1: event $2" event_seen "$2"
+}
+
+# ignored WHAT EVENT MESSAGE: the answer causes nothing but the event, and the Call times out.
+ignored() {
+	answered "$@" fails_in_time from_peer soft,timeo=$SHORT_TIMEO timeout $((5 * AT_ONCE))
+}
+
+# refused WHAT MESSAGE: the answer is well-formed and has the Call's XID: the Call fails.
+refused() {
+	answered "$1" "reply_form: .* received" "$2" fails_in_time from_peer soft timeout $AT_ONCE
+}
+
+# Programs that are killed
+
+# killed PROGRAMS EVENT COMMAND...: run a command until the event, then kill its programs.
+killed() {
+	local pid
+	echo >$TRACE/trace
+	"${@:3}" &
+	pid=$!
+	wait_for 20 event_seen "$2" && sleep 1 || echo "there is no event $2"
+	pkill -KILL -x "$1"
+	wait $pid
+	is 137 $?
+}
+
+# late_invalidation HANDLE: a READDIR, which $READDIR_CALL is, is killed, and answered just
+# after that with the invalidation of this handle, which the Call allows. The handle must
+# still be valid then, or the connection breaks.
+late_invalidation() {
+	local what="a late Reply with invalidation" connections victim
+	if [ "$PACE" -gt 300 ]; then
+		skip "$what" \
+			"this guest is too slow to kill a process just before the answer arrives"
+		return
+	fi
+	serve_files 32 "answer $READDIR_CALL = +0.9 !$1 $(answer_with 32 10006)"
+	check "$what: mount" from_peer hard
+	connections=$(connections_made)
+	echo >$TRACE/trace
+	ls /mnt >/dev/null 2>&1 &
+	victim=$!
+	check "$what: a READDIR is sent" wait_for 20 event_seen "call_form: .* sent .* form=reply"
+	kill -KILL $victim
+	wait $victim 2>/dev/null
+	check "$what: kill ends it" is 137 $?
+	check "$what: other Calls are answered" timeout $AT_ONCE stat -f /mnt
+	check "$what: it was received" event_seen dropped_message
+	check "$what: the connection was not broken" is "$connections" "$(connections_made)"
+	check "$what: umount" umount /mnt
+	peer_stop
+}
+
+# READs
+
+# read_file [COMMAND...]: READ 64 KiB, with dd run by a command.
+read_file() {
+	"$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
+}
+
+# How many bad Replies the mount's statistics have
+bad_replies() {
+	awk '$1 == "device" { here = $5 == "/mnt" } here && $1 == "xprt:" { print $22 }' \
+		/proc/self/mountstats
+}
+
+# read_fails WHAT MESSAGE: a READ, which $READ_CALL is, gets this answer. It fails and is
+# counted, and the mount continues to work.
+read_fails() {
+	serve_files 32 "answer $READ_CALL = $2"
+	check "$1: mount" from_peer soft
+	check "$1: the READ fails at once" fails_in_time read_file timeout $AT_ONCE
+	check "$1: it is counted" [ "$(bad_replies)" -gt 0 ]
+	check "$1: other Calls are answered" stat -f /mnt
+	check "$1: umount" umount /mnt
+	peer_stop
+}
+
+# NFSv4.1 up to a session. A Call for the root is answered with an error.
+
+# call_v41_to COUNT OPERATION...: a Call of such a client
+call_v41_to() {
+	echo "$(plain_header . . $MSG_CALL) . 0 2 100003 4 $COMPOUND . .+ . .+ .+ 1 $*"
+}
+
+# answer_v41_with STATUS COUNT RESULT...: the answer
+answer_v41_with() {
+	answer_with 32 "$1" 0 "${@:2}"
+}
+
+SESSIONID="0x5e551017 0 0 1"
+
+# sequenced NUMBER SLOT: the result of a SEQUENCE
+sequenced() {
+	echo "$OP_SEQUENCE 0 $SESSIONID $1 $2 3 3 0"
+}
+
+session_rules() {
+	local fore="0 65536 65536 4096 16 4 0" back="0 4096 4096 0 2 1 0" at
+	echo "answer $(plain_header . . $MSG_CALL) . 0 2 100003 4 $NULL ... = $(answer_with 32)"
+	# Client id, sequence number, USE_NON_PNFS, no state protection; server owner,
+	# its scope, no implementation id
+	echo "answer $(call_v41_to 1 $OP_EXCHANGE_ID ...) =" \
+		"$(answer_v41_with 0 1 $OP_EXCHANGE_ID 0 0 17 1 0x10000 0 0 0 /peer /peer 0)"
+	# Sequence number, no flags
+	echo "answer $(call_v41_to 1 $OP_CREATE_SESSION ...) =" \
+		"$(answer_v41_with 0 1 $OP_CREATE_SESSION 0 $SESSIONID 1 0 "$fore" "$back")"
+	for at in "1 0" "2 0" "1 1"; do
+		echo "answer $(call_v41_to . $OP_SEQUENCE $SESSIONID "$at" . . $OP_PUTROOTFH ...) =" \
+			"$(answer_v41_with 13 2 "$(sequenced $at)" $OP_PUTROOTFH 13)"
+	done
+	echo "answer $(call_v41_to 1 $OP_DESTROY_SESSION ...) =" \
+		"$(answer_v41_with 0 1 $OP_DESTROY_SESSION 0)"
+	echo "answer $(call_v41_to 1 $OP_DESTROY_CLIENTID ...) =" \
+		"$(answer_v41_with 0 1 $OP_DESTROY_CLIENTID 0)"
+}
+
+mount_is_denied() {
+	mkdir -p /mnt
+	not timeout $AT_ONCE mount -t nfs -o \
+		"vers=4.1,proto=rdma,port=$PEER_PORT,sec=sys,soft,timeo=$((30 * AT_ONCE)),retrans=1,retry=0" \
+		"$SERVER4:$EXPORT" /mnt 2>/tmp/why
+	cat /tmp/why
+	grep -i denied /tmp/why
 }

@@ -100,9 +100,45 @@ all_recognised() {
 
 # tshark's expert information belongs to the layer above it in the output. Only that of
 # RPC-over-RDMA counts: tshark marks NFS as malformed with the kernel's own module as well.
+# tshark's own layer reads version 2 as version 1, so in version 2 only the script's counts.
 no_expert_info() {
-	dissected "$1" "${@:2}" -V -Y '(rpcordma || rpcordma2) && _ws.expert' &&
-		awk '/^[^ ]/ { layer = $0 }
-		     /Expert Info|Malformed/ && layer ~ /RPC over RDMA|Packet: RPCoRDMA/ { print; bad = 1 }
-		     END { exit bad }' "$OUT2/$1.txt"
+	dissected "$1" "${@:2}" -V -Y 'rpcordma && !rpcordma2 && _ws.expert' &&
+		no_info_of "RPC over RDMA|Packet: RPCoRDMA" "$1" &&
+		dissected "$1" "${@:2}" -V -Y 'rpcordma2 && _ws.expert' &&
+		no_info_of "RPC over RDMA version 2" "$1"
+}
+
+no_info_of() {
+	awk -v ours="$1" '/^[^ ]/ { layer = $0 }
+			  /Expert Info|Malformed/ && layer ~ ours { print; bad = 1 }
+			  END { exit bad }' "$OUT2/$2.txt"
+}
+
+# The captures have the names of the operations in forms.sh.
+chunks_of_forms() {
+	check "inline_both_ways: Calls without chunks" seen inline_both_ways call
+	check "inline_both_ways: no chunk, no RDMA operation" \
+		not seen inline_both_ways 'nomsg || reads || writes || reply || rdma_read || rdma_write'
+
+	check "read_chunk: a Call with a Read chunk, not at Position Zero" \
+		seen read_chunk 'call && !nomsg && reads && position > 0'
+	check "read_chunk: RDMA Reads" seen read_chunk rdma_read
+	check "read_chunk: no other chunk" \
+		not seen read_chunk 'nomsg || writes || reply || rdma_write'
+
+	check "write_chunk: a Call offers a Write chunk" seen write_chunk 'call && writes'
+	check "write_chunk: the Reply returns the Write chunk" seen write_chunk '!call && !nomsg && writes'
+	check "write_chunk: RDMA Writes" seen write_chunk rdma_write
+	check "write_chunk: no other chunk" \
+		not seen write_chunk 'nomsg || reads || reply || rdma_read'
+
+	check "long_call: a Call with nothing inline and a Position Zero Read chunk" \
+		seen long_call 'call && nomsg && reads && position == 0'
+	check "long_call: RDMA Reads" seen long_call rdma_read
+	check "long_call: the Reply is inline and returns the unused Reply chunk" \
+		seen long_call '!call && !nomsg && reply'
+
+	check "reply_chunk: a Call offers a Reply chunk" seen reply_chunk 'call && reply'
+	check "reply_chunk: the Reply has nothing inline" seen reply_chunk '!call && nomsg && reply'
+	check "reply_chunk: RDMA Writes" seen reply_chunk rdma_write
 }

@@ -73,38 +73,10 @@ dissect() {
 	done
 	# Without NFS: tshark's NFS layer expects the link's text inline in the Reply.
 	check_capture several_write_chunks --disable-protocol nfs
-	chunks
+	chunks_of_forms
 	several
 	invalidation
 	private_data
-}
-
-chunks() {
-	check "inline_both_ways: Calls without chunks" seen inline_both_ways call
-	check "inline_both_ways: no chunk, no RDMA operation" \
-		not seen inline_both_ways 'nomsg || reads || writes || reply || rdma_read || rdma_write'
-
-	check "read_chunk: a Call with a Read chunk, not at Position Zero" \
-		seen read_chunk 'call && !nomsg && reads && position > 0'
-	check "read_chunk: RDMA Reads" seen read_chunk rdma_read
-	check "read_chunk: no other chunk" \
-		not seen read_chunk 'nomsg || writes || reply || rdma_write'
-
-	check "write_chunk: a Call offers a Write chunk" seen write_chunk 'call && writes'
-	check "write_chunk: the Reply returns the Write chunk" seen write_chunk '!call && !nomsg && writes'
-	check "write_chunk: RDMA Writes" seen write_chunk rdma_write
-	check "write_chunk: no other chunk" \
-		not seen write_chunk 'nomsg || reads || reply || rdma_read'
-
-	check "long_call: a Call with nothing inline and a Position Zero Read chunk" \
-		seen long_call 'call && nomsg && reads && position == 0'
-	check "long_call: RDMA Reads" seen long_call rdma_read
-	check "long_call: the Reply is inline and returns the unused Reply chunk" \
-		seen long_call '!call && !nomsg && reply'
-
-	check "reply_chunk: a Call offers a Reply chunk" seen reply_chunk 'call && reply'
-	check "reply_chunk: the Reply has nothing inline" seen reply_chunk '!call && nomsg && reply'
-	check "reply_chunk: RDMA Writes" seen reply_chunk rdma_write
 }
 
 several() {

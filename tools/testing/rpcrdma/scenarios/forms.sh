@@ -18,6 +18,7 @@ client() {
 	check "write_chunk: the server invalidates the handle" invalidated_by server
 	form long_call "long reply" "inline" \
 		"read_segments reply_segments long_calls invalidations rdma_stat_read"
+	check "long_call: the list arrived" long_call_arrived
 	form reply_chunk "reply" "reply" \
 		"reply_segments placed invalidations rdma_stat_write"
 	check "umount" umount /mnt
@@ -74,12 +75,6 @@ counters() {
 
 changed() {
 	paste /tmp/before /tmp/after | awk '$2 != $4 { print $1 }' | xargs
-}
-
-# invalidated_by WHOM: the server with its Reply, or the client after it
-invalidated_by() {
-	is "$1" "$(sed -n 's/.*rpcrdma_receive: .*invalidated=1 .*/server/p
-			   s/.*rpcrdma_mr_invalidate: .*/client/p' /tmp/trace | sort -u | xargs)"
 }
 
 # without TUNABLE: with it off at either end, the server does not invalidate.

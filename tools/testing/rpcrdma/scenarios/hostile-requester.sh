@@ -8,13 +8,7 @@
 # limit:   210
 
 . /lab/guest/peer.sh
-
-XID=0x17171717
-OTHER=0x18181818
-
-# The server's lease period. A writer waits for a delegation no longer. nfsd repeats a
-# backward Call after a tenth of it.
-LEASE=$(seconds 10)
+. /lab/guest/requester.sh
 
 # The kernel's own client has the export mounted meanwhile: the "other client".
 client() {
@@ -40,46 +34,9 @@ client() {
 	check "the other client never lost its connection" is 1 "$(connections_made)"
 }
 
-other_client() {
-	head -c 100000 /dev/urandom >/tmp/data
-	cp /tmp/data /mnt/other && same_sum /tmp/data $LOCAL/other &&
-		drop_caches && same_sum /tmp/data /mnt/other
-}
-
-# hostile WHAT LINE...: run a script on a new connection.
-hostile() {
-	local what=$1
-	shift
-	check "$what" peer "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 16384" "$@"
-}
-
-# still_answers WHAT LINE...: run a script, then check that a NULL is answered on the same
-# connection.
-still_answers() {
-	hostile "$@" "send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
-}
-
 # refused WHAT MESSAGE: the answer is ERR_CHUNK, RFC 8166 section 4.5.2.
 refused() {
 	still_answers "$1: ERR_CHUNK" "send $2" "expect $(err_chunk $XID)"
-}
-
-# dropped WHAT MESSAGE: there is no answer.
-dropped() {
-	still_answers "$1: dropped" "send $2"
-}
-
-# closes WHAT LINE...: the server closes the connection.
-closes() {
-	hostile "$@" closed
-}
-
-untouched() {
-	check "the other client is not affected" other_client
-}
-
-counter() {
-	cat "/proc/sys/sunrpc/svc_rdma/rdma_stat_$1"
 }
 
 # with_chunks READ-LIST WRITE-LIST REPLY-CHUNK: a NULL with chunks; an empty one is 0.
@@ -244,7 +201,8 @@ dropped_messages() {
 backward_replies() {
 	local dropped unknown=0xbadbadba reply
 	# No tag; sessionid, number, slot and highest slot of the Call, and the slot again
-	reply="$(accepted "<0") 0 0 2 $OP_CB_SEQUENCE 0 <22-28 <28 $OP_CB_RECALL 0"
+	reply="$(accepted "<0") 0 0 2 $OP_CB_SEQUENCE 0 $(received 15-21) $(received 21) \
+		$OP_CB_RECALL 0"
 	dropped=$(counter dropped)
 	called_back "backward Replies to unknown Calls, and broken ones" dropped \
 		"send <0 1 8 $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
@@ -269,36 +227,6 @@ backward_replies() {
 # bad_backward_reply WHAT FILE REPLY: after it nfsd may repeat its Call, at once or later.
 bad_backward_reply() {
 	called_back "backward Reply: $1" "$2" "send <0 1 8 $3" "$(delegreturn)" "sleep 0.5" disconnect
-}
-
-# called_back WHAT FILE LINE...: FILE is delegated to a requester and recalled, because
-# another process writes to it. The lines answer and return the delegation.
-called_back() {
-	local what=$1 file=$2 writer lines
-	shift 2
-	echo some >"$LOCAL/$file"
-	write_when_delegated "$file" &
-	writer=$!
-	mapfile -t lines < <(session 1 $XID "$file" 2; open_file $XID "$file")
-	# Program, version and procedure, AUTH_NONE, no tag, minor version, two operations
-	hostile "$what" "${lines[@]}" \
-		"expect . 1 . $RDMA_MSG $NO_CHUNKS . 0 2 $CB_PROGRAM 1 $CB_COMPOUND 0 0 0 0 0 1 . 2 \
-			$OP_CB_SEQUENCE . . . . 1 0 . 0 0 $OP_CB_RECALL ..." "$@"
-	wait $writer
-	check "$what: the writer did not wait for a lease period" is 0 $?
-}
-
-# Return the delegation, with the session, file handle and stateid in a CB_RECALL.
-delegreturn() {
-	send_compound 1 $XID 3 $OP_SEQUENCE "<22-25" 3 0 0 0 $OP_PUTFH "<37+" $OP_DELEGRETURN "<32-35"
-}
-
-write_when_delegated() {
-	wait_for 20 is_delegated "$1" && timeout $((LEASE - 1)) bash -c "echo more >>$LOCAL/$1"
-}
-
-is_delegated() {
-	cat /proc/fs/nfsd/clients/*/states | grep "type: deleg.*/$1"
 }
 
 # RFC 8166 section 4.5.3: operational errors are fatal to the connection

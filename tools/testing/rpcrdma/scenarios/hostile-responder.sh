@@ -12,9 +12,6 @@
 
 # The port of a second peer
 OTHER_PORT=20051
-TRACE=/sys/kernel/tracing
-# Tenths of a second: the timeout of a Call that must get no answer. It expires twice.
-SHORT_TIMEO=$((2 + PACE / 100))
 
 client() {
 	client_begin
@@ -29,7 +26,9 @@ client() {
 	read_of_nothing
 	read_that_hangs
 	reads_that_are_killed
-	late_invalidation
+	# The kernel's own server does not announce remote invalidation, and does it if the
+	# client allows it. So does the peer.
+	late_invalidation "<8"
 	lost_credit
 	handles_not_reused
 	handles_reused
@@ -37,47 +36,11 @@ client() {
 	trace_stop
 }
 
-trace_start() {
-	local event
-	for event in bad_message call_form conn_state dropped_message reply_form wc_error; do
-		echo 1 >$TRACE/events/rpcrdma/rpcrdma_$event/enable || return
-	done
-}
-
-trace_stop() {
-	echo 0 >$TRACE/events/rpcrdma/enable
-}
-
-event_seen() {
-	grep "$1" $TRACE/trace
-}
-
 # A READ of the client, with a Write chunk of one segment, which is words 7 to 10.
 READ_CALL=". 1 . $RDMA_MSG 0 1 1 . . . . 0 0 . 0 2 100003 3 $READ ..."
 
 # A READDIR of the client, with a Reply chunk
 READDIR_CALL=". 1 . $RDMA_MSG 0 0 1 ..."
-
-# answered WHAT EVENT MESSAGE MOUNT...: the mount's first Call, a NULL, gets this answer. It
-# must cause the event, and MOUNT must be true.
-answered() {
-	echo >$TRACE/trace
-	peer_start "listen $SERVER4 $PEER_PORT" "answer $(call_to $NULL) = $3"
-	check "$1: the mount fails" "${@:4}"
-	peer_stop
-	unmount_all
-	check "$1: event $2" event_seen "$2"
-}
-
-# ignored WHAT EVENT MESSAGE: the answer causes nothing but the event, and the Call times out.
-ignored() {
-	answered "$@" fails_in_time from_peer soft,timeo=$SHORT_TIMEO timeout $((5 * AT_ONCE))
-}
-
-# refused WHAT MESSAGE: the answer is well-formed and has the Call's XID: the Call fails.
-refused() {
-	answered "$1" "reply_form: .* received" "$2" fails_in_time from_peer soft timeout $AT_ONCE
-}
 
 mounts_that_fail() {
 	local wrong="0xdeadbeef" chunk
@@ -125,18 +88,6 @@ mounts_that_hang() {
 		killed 'mount|mount.nfs' "call_form: .* sent" from_peer hard
 	check "mount.nfs has ended" wait_for 20 not pgrep -x mount.nfs
 	peer_stop
-}
-
-# killed PROGRAMS EVENT COMMAND...: run a command until the event, then kill its programs.
-killed() {
-	local pid
-	echo >$TRACE/trace
-	"${@:3}" &
-	pid=$!
-	wait_for 20 event_seen "$2" && sleep 1 || echo "there is no event $2"
-	pkill -KILL -x "$1"
-	wait $pid
-	is 137 $?
 }
 
 credits() {
@@ -206,44 +157,20 @@ read_odd() {
 		cmp <(head -c "$2" /tmp/odd) /tmp/back
 }
 
-# read_file [COMMAND...]: READ 64 KiB, with dd run by a command.
-read_file() {
-	"$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
-}
-
-# How many bad Replies the mount's statistics have
-bad_replies() {
-	awk '$1 == "device" { here = $5 == "/mnt" } here && $1 == "xprt:" { print $22 }' \
-		/proc/self/mountstats
-}
-
-# read_fails WHAT RDMA_PROC CHUNKS RESULTS...: a READ gets this answer. It fails and is
-# counted, and the mount continues to work.
-read_fails() {
-	serve_files 32 \
-		"answer $READ_CALL = <0 1 32 ${*:2}"
-	check "$1: mount" from_peer soft
-	check "$1: the READ fails at once" fails_in_time read_file timeout $AT_ONCE
-	check "$1: it is counted" [ "$(bad_replies)" -gt 0 ]
-	check "$1: other Calls are answered" stat -f /mnt
-	check "$1: umount" umount /mnt
-	peer_stop
-}
-
 # READ3res: NFS3_OK, no attributes, count, eof, length of the data
 reads_that_fail() {
 	local ok result
 	result="$(accepted "<13") 0 0 65536 1 65536"
-	ok="$RDMA_MSG 0 1 1"
+	ok="<0 1 32 $RDMA_MSG 0 1 1"
 
 	read_fails "more data than the Write chunk has room for" \
 		"$ok <7 0x20000 <9-10 0 0 $result"
 	read_fails "another handle" "$ok 0xdeadbeef <8 <9-10 0 0 $result"
 	read_fails "another address" "$ok <7 <8 0 0x1000 0 0 $result"
-	read_fails "two segments for one" "$RDMA_MSG 0 1 2 <7-10 <7-10 0 0 $result"
+	read_fails "two segments for one" "<0 1 32 $RDMA_MSG 0 1 2 <7-10 <7-10 0 0 $result"
 	read_fails "two Write chunks for one" "$ok <7-10 1 1 <7-10 0 0 $result"
-	read_fails "the Write chunk as a Reply chunk" "$RDMA_NOMSG 0 0 1 1 <7-10"
-	read_fails "ERR_CHUNK" "$RDMA_ERROR $ERR_CHUNK"
+	read_fails "the Write chunk as a Reply chunk" "<0 1 32 $RDMA_NOMSG 0 0 1 1 <7-10"
+	read_fails "ERR_CHUNK" "<0 1 32 $RDMA_ERROR $ERR_CHUNK"
 }
 
 # READ3res: NFS3ERR_IO, no attributes. The Write chunk is returned as full, which does not
@@ -343,33 +270,6 @@ reads_that_are_killed() {
 	peer_stop
 }
 
-# The kernel's own server does not announce remote invalidation, and does it if the client
-# allows it. A READDIR is answered like that after its process was killed: the handle must
-# still be valid, or the connection breaks.
-late_invalidation() {
-	local connections victim
-	if [ "$PACE" -gt 300 ]; then
-		skip "a late Reply with invalidation" \
-			"this guest is too slow to kill a process just before the answer arrives"
-		return
-	fi
-	serve_files 32 "answer $READDIR_CALL = +0.9 !<8 $(answer_with 32 10006)"
-	check "mount" from_peer hard
-	connections=$(connections_made)
-	echo >$TRACE/trace
-	ls /mnt >/dev/null 2>&1 &
-	victim=$!
-	check "a READDIR is sent" wait_for 20 event_seen "call_form: .* sent .* form=reply"
-	kill -KILL $victim
-	wait $victim 2>/dev/null
-	check "kill ends it" is 137 $?
-	check "other Calls are answered" timeout $AT_ONCE stat -f /mnt
-	check "the late Reply was received" event_seen dropped_message
-	check "the connection was not broken" is "$connections" "$(connections_made)"
-	check "umount" umount /mnt
-	peer_stop
-}
-
 # unanswered N: whether the peer had no rule for so many messages.
 unanswered() {
 	[ "$(grep -c '^not answered' /tmp/peer.log)" -ge "$1" ]
@@ -460,45 +360,6 @@ handles_reused() {
 	kill_readdir_end
 }
 
-# NFSv4.1 up to a session. A Call for the root is answered with an error.
-
-# call_v41_to COUNT OPERATION...: a Call of such a client
-call_v41_to() {
-	echo ". 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 4 $COMPOUND . .+ . .+ .+ 1 $*"
-}
-
-# answer_v41_with STATUS COUNT RESULT...: the answer
-answer_v41_with() {
-	answer_with 32 "$1" 0 "${@:2}"
-}
-
-SESSIONID="0x5e551017 0 0 1"
-
-# sequenced NUMBER SLOT: the result of a SEQUENCE
-sequenced() {
-	echo "$OP_SEQUENCE 0 $SESSIONID $1 $2 3 3 0"
-}
-
-session_rules() {
-	local fore="0 65536 65536 4096 16 4 0" back="0 4096 4096 0 2 1 0" at
-	echo "answer . 1 . $RDMA_MSG $NO_CHUNKS . 0 2 100003 4 $NULL ... = $(answer_with 32)"
-	# Client id, sequence number, USE_NON_PNFS, no state protection; server owner,
-	# its scope, no implementation id
-	echo "answer $(call_v41_to 1 $OP_EXCHANGE_ID ...) =" \
-		"$(answer_v41_with 0 1 $OP_EXCHANGE_ID 0 0 17 1 0x10000 0 0 0 /peer /peer 0)"
-	# Sequence number, no flags
-	echo "answer $(call_v41_to 1 $OP_CREATE_SESSION ...) =" \
-		"$(answer_v41_with 0 1 $OP_CREATE_SESSION 0 $SESSIONID 1 0 "$fore" "$back")"
-	for at in "1 0" "2 0" "1 1"; do
-		echo "answer $(call_v41_to . $OP_SEQUENCE $SESSIONID "$at" . . $OP_PUTROOTFH ...) =" \
-			"$(answer_v41_with 13 2 "$(sequenced $at)" $OP_PUTROOTFH 13)"
-	done
-	echo "answer $(call_v41_to 1 $OP_DESTROY_SESSION ...) =" \
-		"$(answer_v41_with 0 1 $OP_DESTROY_SESSION 0)"
-	echo "answer $(call_v41_to 1 $OP_DESTROY_CLIENTID ...) =" \
-		"$(answer_v41_with 0 1 $OP_DESTROY_CLIENTID 0)"
-}
-
 # backward_call XID CHUNKS: a NULL
 backward_call() {
 	echo "$(start "$1" $RDMA_MSG) $2 $(cb_null "$1")"
@@ -530,15 +391,6 @@ backward_calls() {
 	check "$what with chunks, another XID, or too long: ERR_CHUNK" is \
 		"bac00001 bac00002 bac00003 bac00004 bac00005 bac00006" "$(refused_calls)"
 	check "$what: one of them has a bad header" event_seen reason=XID
-}
-
-mount_is_denied() {
-	mkdir -p /mnt
-	not timeout $AT_ONCE mount -t nfs -o \
-		"vers=4.1,proto=rdma,port=$PEER_PORT,sec=sys,soft,timeo=$((30 * AT_ONCE)),retrans=1,retry=0" \
-		"$SERVER4:$EXPORT" /mnt 2>/tmp/why
-	cat /tmp/why
-	grep -i denied /tmp/why
 }
 
 # The XIDs of the ERR_CHUNKs that the peer received
