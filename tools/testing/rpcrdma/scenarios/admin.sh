@@ -14,6 +14,7 @@ tunables() {
 		rdma_max_inline_write              16384 1024 65536
 		rdma_private_data                      1    0     1
 		rdma_remote_invalidation               1    0     1
+		rdma_version                           1    1     2
 		rdma_inline_write_padding              0    0     0
 		rdma_memreg_strategy                   5    5     5
 		rdma_pad_optimize                      0    0     0
@@ -23,21 +24,23 @@ tunables() {
 		svc_rdma/max_outbound_read_requests   32    1    32
 		svc_rdma/private_data                  1    0     1
 		svc_rdma/remote_invalidation           1    0     1
+		svc_rdma/version                       1    1     2
 	END
 }
 
 COUNTERS=$(echo svc_rdma/rdma_stat_{recv,read,write,sq_starve,dropped,errors})
-FIELDS=27
+FIELDS=28
 
 client() {
 	client_begin
 	set_tunables
 	check "the log has a connection with the defaults" \
 		mount_logs 16384/16384 "$(default rdma_slot_table_entries)" \
-			"$(default svc_rdma/max_requests)" on/on 32
+			"$(default svc_rdma/max_requests)" on/on 32 1
 	statistics
 	need "tunables get other values" other_values
-	check "the log has a connection with the other values" mount_logs 8192/4096 32 16 on/off 4
+	check "the log has a connection with the other values" mount_logs 8192/4096 32 16 on/off 4 1
+	version_2
 	wrong_port
 }
 
@@ -108,21 +111,42 @@ logged_is() {
 	is "$1" "$(logged)"
 }
 
-# mount_logs INLINE CREDITS GRANT REMOTE_INVALIDATION READS: both ends of a connection log
-# its begin and its end. This is tried three times: both ends are in one kernel, and if
+# mount_logs INLINE CREDITS GRANT REMOTE_INVALIDATION READS VERSION [INLINE-NOW]: both ends of
+# a connection log its begin and its end, and with two versions which one they use, and with
+# which inline sizes. This is tried three times: both ends are in one kernel, and if
 # they log at the same instant the rate limit drops one of the lines.
 mount_logs() {
 	local n on="on ${DEVICE}0 port 1: inline $1, credits" off="remote invalidation $4, reads"
 	local wanted="$SERVER4:$PORT: closed: -ESHUTDOWN
-$SERVER4:$PORT: connected $on $2, $off 0
-$SERVER4:any: accepted $on $3, $off $5
+$SERVER4:$PORT: connected $on $2, $off 0, version $6
+$SERVER4:any: accepted $on $3, $off $5, version $6
 $SERVER4:any: closed: -ECONNRESET"
+	[ -z "$7" ] || wanted=$(sort <<-END
+		$wanted
+		$SERVER4:$PORT: version 2: inline $7
+		$SERVER4:any: version 2: inline $7
+	END
+	)
 	for n in 1 2 3; do
 		dmesg --clear
 		nfs_mount 3 rdma /mnt && umount /mnt || return
 		wait_for 5 logged_is "$wanted" && return
 	done
 	logged_is "$wanted"
+}
+
+# The log, and the last number of mountstats
+version_2() {
+	need "both ends may use version 2" versions_up_to 2 2
+	check "the log says that a connection uses version 2" \
+		mount_logs 8192/4096 32 16 on/off 4 "1 or 2" 8192/4096
+	need "mount" nfs_mount 3 rdma /mnt
+	check "mountstats has version 2" is 2 "$(numbers $FIELDS)"
+	check "umount" umount /mnt
+	need "the server has version 1" tune svc_rdma/version 1
+	need "mount" nfs_mount 3 rdma /mnt
+	check "mountstats has version 1 with a server of version 1" is 1 "$(numbers $FIELDS)"
+	check "umount" umount /mnt
 }
 
 wrong_port() {

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug
 # devices: rxe siw
+# limit:   90
 
 # nfsd does not delegate what it has recalled in the last minute. It keeps hashes of these
 # files in a filter of 256 bits. With more files than these, the filter would be so full
@@ -10,6 +11,8 @@
 FILES=16
 
 EVENTS=/sys/kernel/tracing/events/nfsd
+# The kernel's own module has no such events.
+FORMS=/sys/kernel/tracing/events/rpcrdma/rpcrdma_call_form
 
 # nfsd revokes a delegation if the client does not return it within a lease period. On
 # slow guests the client takes longer.
@@ -19,28 +22,46 @@ server() {
 }
 
 client() {
-	local vers
 	client_begin
-	for vers in 4.1 4.2; do
-		need "mount v$vers" log_session nfs_mount $vers rdma /mnt
-		[ "$MODULE" != ours ] || check "v$vers: the server may call back with a whole page" \
-			grep "max_rqst_sz=4096 max_resp_sz=4096 .* max_reqs=16$" /tmp/session
-		check "v$vers: make $FILES files" make_files $vers
-		check "v$vers: the server delegates most of them" wait_for 20 delegated $vers
-		trace_recalls
-		check "v$vers: it recalls them when another process writes" recalled $vers
-		if [ -e $EVENTS/nfsd_cb_recall_done ]; then
-			check "v$vers: each recall was sent once and answered" each_answered
-			say "v$vers: $(cat /tmp/recalls)"
-		else
-			skip "v$vers: each recall was sent once and answered" \
-				"this kernel does not trace recalls"
-		fi
-		check "v$vers: the client has no delegation any more" is 0 "$(delegations)"
-		check "v$vers: the client reads what was written" is $FILES "$(cat /mnt/$vers.* | grep -c more)"
-		check "v$vers: no delegation was revoked" is 0 "$(tested_stateids)"
-		check "umount" umount /mnt
-	done
+	calls_back 4.1 v4.1 "max_rqst_sz=4096 max_resp_sz=4096"
+	calls_back 4.2 v4.2 "max_rqst_sz=4096 max_resp_sz=4096"
+	[ "$MODULE" = ours ] || return 0
+	# In version 1 no more than 996 octets would fit.
+	need "set inline sizes of 1024 octets" small_sizes
+	need "both ends may use version 2" versions_up_to 2 2
+	calls_back 4.2 version2 "max_rqst_sz=4060 max_resp_sz=4060"
+	check "version2: all Calls are in version 2" is 2 "$(versions_traced)"
+	check "version2: a recall and a DELEGRETURN for each delegation" \
+		[ "$(calls_traced 2)" -ge $((2 * HELD)) ]
+}
+
+small_sizes() {
+	tune rdma_max_inline_read 1024 && tune rdma_max_inline_write 1024
+}
+
+# calls_back VERSION WHAT SIZES: with this NFS version files are delegated and recalled, and
+# the session allows the server messages of these sizes.
+calls_back() {
+	local what=$2
+	need "$what: mount" log_session nfs_mount "$1" rdma /mnt
+	[ "$MODULE" != ours ] || check "$what: how long the session allows callbacks to be" \
+		grep "$3 .* max_reqs=16$" /tmp/session
+	check "$what: make $FILES files" make_files "$what"
+	check "$what: the server delegates most of them" wait_for 20 delegated "$what"
+	trace_recalls
+	check "$what: it recalls them when another process writes" recalled "$what"
+	cp /sys/kernel/tracing/trace /tmp/trace
+	if [ -e $EVENTS/nfsd_cb_recall_done ]; then
+		check "$what: each recall was sent once and answered" each_answered
+		say "$what: $(cat /tmp/recalls)"
+	else
+		skip "$what: each recall was sent once and answered" \
+			"this kernel does not trace recalls"
+	fi
+	check "$what: the client has no delegation any more" is 0 "$(delegations)"
+	check "$what: the client reads what was written" is $FILES "$(cat "/mnt/$what".* | grep -c more)"
+	check "$what: no delegation was revoked" is 0 "$(tested_stateids)"
+	check "$what: umount" umount /mnt
 }
 
 # log_session COMMAND...: write what NFS prints meanwhile about the session's backward
@@ -55,7 +76,7 @@ log_session() {
 	return $status
 }
 
-# Each version has files of its own, because nfsd does not delegate the same ones again.
+# Each mount has files of its own, because nfsd does not delegate the same ones again.
 make_files() {
 	local n
 	for ((n = 0; n < FILES; n++)); do
@@ -64,7 +85,7 @@ make_files() {
 }
 
 delegated() {
-	cat /mnt/$1.* >/dev/null && [ "$(delegations)" -ge $((FILES / 2)) ]
+	cat "/mnt/$1".* >/dev/null && [ "$(delegations)" -ge $((FILES / 2)) ]
 }
 
 delegations() {
@@ -74,7 +95,7 @@ delegations() {
 trace_recalls() {
 	HELD=$(delegations)
 	: >/sys/kernel/tracing/trace
-	for event in "$EVENTS"/nfsd_cb_recall{,_done}/enable; do
+	for event in "$EVENTS"/nfsd_cb_recall{,_done}/enable $FORMS/enable; do
 		[ ! -e "$event" ] || echo 1 >"$event"
 	done
 }
@@ -91,6 +112,7 @@ recalled() {
 		wait "$n" || status=1
 	done
 	echo 0 >$EVENTS/enable
+	[ ! -e $FORMS/enable ] || echo 0 >$FORMS/enable
 	return $status
 }
 

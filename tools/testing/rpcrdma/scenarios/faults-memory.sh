@@ -3,7 +3,7 @@
 # guests:  um-debug/rxe
 # also:    um-debug/siw
 # devices: rxe siw
-# limit:   90
+# limit:   150
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
@@ -25,6 +25,8 @@ client() {
 	for room in 0 1 3 10 30 100 300; do
 		connect_with fail_page_alloc $room
 	done
+	negotiation 2
+	negotiation 1
 	need "mount" nfs_mount 4.2 rdma /mnt
 	for kind in failslab fail_page_alloc; do
 		survives "one in five $kind for 3 s" fail_for_3s $kind 5
@@ -33,6 +35,18 @@ client() {
 		check "one in five $kind for 3 s: some allocations failed" [ $refused -gt 0 ]
 	done
 	check "umount" umount /mnt
+}
+
+# negotiation VERSION: allocations fail while the client finds out the server's version. The
+# mounts after this use version 2, if the server does not refuse it.
+negotiation() {
+	local room
+	need "the client may use version 2, and the server version $1" versions_up_to 2 "$1"
+	for room in 1000 3000 10000 30000 100000; do
+		connect_with failslab $room ", version $1"
+	done
+	connect_with fail_page_alloc 10 ", version $1"
+	need "both ends may use version 2" versions_up_to 2 2
 }
 
 # put KIND NAME VALUE: set a parameter of the fault injection.
@@ -73,16 +87,17 @@ stop_failures() {
 	put "$1" probability 0
 }
 
-# connect_with KIND ROOM: mount while one allocation fails. sunrpc or the module tries
-# again, and the second attempt gets the memory.
+# connect_with KIND ROOM [MORE]: mount while one allocation fails. sunrpc or the module tries
+# again, and the second attempt gets the memory. MORE is added to the description.
 connect_with() {
-	local what="$1 after $2" left
+	local what="$1 after $2$3" left
 	check "$what: mount, or fail with ENOMEM" mount_refused "$1" "$2"
 	left=$(cat $DEBUGFS/$1/times)
 	[ "$left" = 0 ] || say "no allocation failed"
 	[ "$left" = 0 ] || [ "$2" != 0 ] || check "$what: an allocation failed" false
 	mountpoint -q /mnt || need "$what: mount again" nfs_mount 3 rdma /mnt
 	check "$what: I/O" use_it
+	check "$what: three connections at most" [ "$(connections_made)" -le 3 ]
 	check "$what: umount" umount /mnt
 }
 

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    debian-6.12
 # devices: rxe siw
+# limit:   90
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 . "${BASH_SOURCE%/*}/../guest/forms.sh"
@@ -63,11 +64,17 @@ client() {
 	[ "$MODULE" != inbox ] || return
 	contexts_begin
 	many_jobs
+	need "both ends may use version 2" versions_up_to 2 2
+	for sec in krb5 krb5i krb5p; do
+		use 4.2 $sec 2
+	done
+	refused_with_context
 }
 
-# use VERSION SEC: copy a file both ways, and check the forms.
+# use VERSION SEC [RPCRDMA-VERSION]: copy a file both ways, and check the forms, and in which
+# version of RPC-over-RDMA the messages are.
 use() {
-	local what="v$1, $2" call=long reply=reply
+	local what="v$1, $2${3:+, protocol version $3}" call=long reply=reply
 	[ "$2" != krb5 ] || call=read reply=write
 	# Made first, because making a file uses other forms.
 	: >$LOCAL/file
@@ -76,8 +83,10 @@ use() {
 	check "$what: the mount has sec=$2" grep -q " /mnt nfs.*,sec=$2," /proc/mounts
 	check "$what: copy in" traced copy_in
 	[ "$MODULE" = inbox ] || used_forms "$what: copy in" $call inline
+	[ "$MODULE" = inbox ] || check "$what: copy in: the version" is "${3:-1}" "$(versions_traced)"
 	check "$what: copy out" traced copy_out
 	[ "$MODULE" = inbox ] || used_forms "$what: copy out" $reply $reply
+	[ "$MODULE" = inbox ] || check "$what: copy out: the version" is "${3:-1}" "$(versions_traced)"
 	if [ "$2" != krb5 ]; then
 		check "$what: a long directory" long_directory /mnt/long
 		check "$what: verified I/O, 512 B to 1 MiB" \
@@ -108,14 +117,10 @@ no_chunks() {
 contexts_end() {
 	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_ctx_destroy/enable status
 	echo 1 >$event
-	umount /mnt && wait_for 10 no_transport
+	umount /mnt && wait_for 10 not rdma_transports
 	status=$?
 	echo 0 >$event
 	return $status
-}
-
-no_transport() {
-	not compgen -G '/sys/kernel/sunrpc/xprt-switches/*/xprt-*-rdma'
 }
 
 # rpc.gssd makes contexts over TCP, so the peer tries to make one over RDMA, with a random
@@ -151,6 +156,21 @@ many_jobs() {
 	say "64 jobs: $(($(connections_made) - before)) more connections"
 	skip "64 jobs: no more connections" "nfsd's threads reorder Calls, see testing.rst"
 	check "64 jobs: umount" umount /mnt
+}
+
+# A Call with a sequence number of RPCSEC_GSS is refused on a new connection, and sent again
+# with another one.
+refused_with_context() {
+	local what="a server that has got version 1"
+	: >$LOCAL/file
+	need "$what: mount" nfs_mount 3 rdma /mnt sec=krb5p
+	check "$what: copy in" copy_in
+	need "$what: the setting" tune svc_rdma/version 1
+	need "$what: the connection is dropped" wait_for 20 drop_connection "$(the_transport)"
+	check "$what: copy out" traced copy_out
+	check "$what: one Call in version 2" is 1 "$(calls_traced 2)"
+	check "$what: one new connection" is 2 "$(connections_made)"
+	check "$what: umount" umount /mnt
 }
 
 copy_in() {
