@@ -3,8 +3,8 @@
  * Pass a backward Call to the callback service. The queue in which the threads
  * of the service find it is another one since 6.7.
  */
-#ifndef RPCRDMA_COMPAT_BC_XPRT_H
-#define RPCRDMA_COMPAT_BC_XPRT_H
+#ifndef RPCRDMA_OVERLAY_LINUX_SUNRPC_BC_XPRT_H
+#define RPCRDMA_OVERLAY_LINUX_SUNRPC_BC_XPRT_H
 
 #include_next <linux/sunrpc/bc_xprt.h>
 
@@ -104,9 +104,12 @@ static inline bool rpcrdma_compat_enqueue_bc(struct rpc_rqst *req)
  */
 static inline void rpcrdma_compat_take_back_bc(struct rpc_xprt *xprt)
 {
-	if (xprt->bc_serv)
-		rpcrdma_compat_unqueue_bc(xprt->bc_serv, xprt);
+	/* Since 7.x NFS clears it, and frees the Calls in the queue, when it stops. */
+	struct svc_serv *serv = READ_ONCE(xprt->bc_serv);
+
+	if (serv)
+		rpcrdma_compat_unqueue_bc(serv, xprt);
 }
 
 #endif /* CONFIG_SUNRPC_BACKCHANNEL */
-#endif /* RPCRDMA_COMPAT_BC_XPRT_H */
+#endif /* RPCRDMA_OVERLAY_LINUX_SUNRPC_BC_XPRT_H */

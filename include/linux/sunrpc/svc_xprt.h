@@ -11,7 +11,7 @@
  * Before 6.3 sunrpc calls xpo_secure_port to set RQ_SECURE if a request came
  * from a privileged port. Since then xpo_recvfrom sets it.
  */
-static inline void svc_overlay_secure_port(struct svc_rqst *rqstp)
+static inline void rpcrdma_compat_secure_port(struct svc_rqst *rqstp)
 {
 	set_bit(RQ_SECURE, &rqstp->rq_flags);
 }
@@ -21,7 +21,7 @@ static inline void svc_overlay_secure_port(struct svc_rqst *rqstp)
  * xpo_kill_temp_xprt, it initializes both.
  */
 #define xpo_kill_temp_xprt						\
-	xpo_secure_port = svc_overlay_secure_port,			\
+	xpo_secure_port = rpcrdma_compat_secure_port,			\
 	.xpo_kill_temp_xprt
 
 #endif

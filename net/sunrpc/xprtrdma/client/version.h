@@ -192,10 +192,12 @@ static inline bool xprt_rdma_version_ask(struct xprt_rdma_version *version, __be
 }
 
 /**
- * xprt_rdma_version_unask - the Call of xprt_rdma_version_ask() was not sent
+ * xprt_rdma_version_unask - undo xprt_rdma_version_ask(): the next Call asks
  * @version: the version
  *
- * Context: XPRT_LOCKED is held.
+ * The Call was not sent, or has got an answer that says nothing about the version.
+ *
+ * Context: XPRT_LOCKED is held, or ->received.
  */
 static inline void xprt_rdma_version_unask(struct xprt_rdma_version *version)
 {
@@ -240,8 +242,7 @@ xprt_rdma_version_judge_error(struct xprt_rdma_version *version,
 	u32 lower = xprt_rdma_version_lower(version, msg);
 
 	if (!lower) {
-		xprt_rdma_version_change(version, XPRT_RDMA_VERSION_ASKED,
-					 XPRT_RDMA_VERSION_OPEN);
+		xprt_rdma_version_unask(version);
 		return XPRT_RDMA_VERSION_FAILED;
 	}
 	/* The connection is being closed, so the Call will be sent on the next one. */

@@ -10,7 +10,7 @@
 
 #include "conn_private.h"
 
-/* The pages of a MiB, the largest payload of NFS. More would rarely be used. */
+/* The pages of a MiB, the largest payload of most NFS peers. More would rarely be used. */
 #define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)
 
 /* Held while the client data of an ib_device is set, or read to take a reference */
@@ -45,9 +45,9 @@ static void device_limits(struct rpcrdma_device *device)
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	device->max_qp_wr = attrs->max_qp_wr;
 	device->max_read_responder =
-		clamp_t(int, attrs->max_qp_rd_atom, 0, RPCRDMA_READS_MAX);
+		min_t(u32, attrs->max_qp_rd_atom, RPCRDMA_READS_MAX);
 	device->max_read_initiator =
-		clamp_t(int, attrs->max_qp_init_rd_atom, 0, RPCRDMA_READS_MAX);
+		min_t(u32, attrs->max_qp_init_rd_atom, RPCRDMA_READS_MAX);
 }
 
 static int device_add_one(struct ib_device *ib)

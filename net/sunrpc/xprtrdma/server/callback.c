@@ -288,6 +288,26 @@ static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_bu
 	return 0;
 }
 
+/*
+ * Octets for the Call, and after them for its Reply; sunrpc has rounded up both, and
+ * tries again later if this fails.
+ */
+static int svcrdma_callback_buf_alloc(struct rpc_task *task)
+{
+	struct rpc_rqst *rqst = task->tk_rqstp;
+
+	rqst->rq_buffer = kmalloc(rqst->rq_callsize + rqst->rq_rcvsize, rpc_task_gfp_mask());
+	if (!rqst->rq_buffer)
+		return -ENOMEM;
+	rqst->rq_rbuffer = rqst->rq_buffer + rqst->rq_callsize;
+	return 0;
+}
+
+static void svcrdma_callback_buf_free(struct rpc_task *task)
+{
+	kfree(task->tk_rqstp->rq_buffer);
+}
+
 static void svcrdma_callback_close(struct rpc_xprt *xprt)
 {
 	xprt_disconnect_done(xprt);
@@ -299,9 +319,9 @@ static void svcrdma_callback_free(struct rpc_xprt *xprt)
 	xprt_free(xprt);
 }
 
-/* The svc_xprt may be freed already. */
 static void svcrdma_callback_destroy(struct rpc_xprt *xprt)
 {
+	svcrdma_service_put(svcrdma_service_of(xprt->bc_xprt));
 	svcrdma_callback_free(xprt);
 	module_put(THIS_MODULE);
 }
@@ -332,8 +352,8 @@ static const struct rpc_xprt_ops svcrdma_callback_ops = {
 	.release_xprt		= xprt_release_xprt,
 	.alloc_slot		= xprt_alloc_slot,
 	.free_slot		= xprt_free_slot,
-	.buf_alloc		= rpc_malloc,
-	.buf_free		= rpc_free,
+	.buf_alloc		= svcrdma_callback_buf_alloc,
+	.buf_free		= svcrdma_callback_buf_free,
 	.prepare_request	= svcrdma_callback_prepare_request,
 	.send_request		= svcrdma_callback_send_request,
 	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
@@ -349,8 +369,6 @@ static const struct rpc_timeout svcrdma_callback_timeout = {
 	.to_initval = 60 * HZ,
 	.to_maxval = 60 * HZ,
 };
-
-static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args);
 
 static struct xprt_class svcrdma_callback_class = {
 	.list	= LIST_HEAD_INIT(svcrdma_callback_class.list),
@@ -401,6 +419,7 @@ static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *
 	spin_lock(&svc_xprt->xpt_lock);
 	first = !svc_xprt->xpt_bc_xprt;
 	if (first) {
+		refcount_inc(&svcrdma_service_of(svc_xprt)->users);
 		/* A reader of the pointer sees an initialised callback client. */
 		smp_store_release(&svc_xprt->xpt_bc_xprt, xprt_get(xprt));
 	}
@@ -408,7 +427,14 @@ static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *
 	return first;
 }
 
-static struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
+/**
+ * svcrdma_callback_setup - ->setup: make the callback client of a connection
+ * @args: the svc_xprt and the client's address
+ *
+ * Context: process; may sleep.
+ * Return: the transport, or an ERR_PTR: -EBUSY if the connection has one already.
+ */
+struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 {
 	struct svcrdma_callback *callback;
 	struct rpcrdma_conn *conn;

@@ -48,12 +48,10 @@ static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
 bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp)
 {
 	const struct svcrdma_service *service = request->service;
-	unsigned int pages = rqstp->rq_page_end - rqstp->rq_pages;
 	struct svcrdma_pull_limits limits = {
 		.reads = service->conn->read_depth,
 		.len = rqstp->rq_server->sv_max_mesg,
-		/* At least two are left for the Reply. */
-		.pages = min(pages - 2, service->max_pages),
+		.pages = min(rpcrdma_compat_call_pages(rqstp), service->max_pages),
 	};
 
 	return !svcrdma_args_allowed(&request->msg, request->args, &limits);
@@ -67,6 +65,7 @@ static void svcrdma_pull_take_pages(struct svcrdma_request *request, struct svc_
 
 	memcpy(request->pages, rqstp->rq_pages, size);
 	memset(rqstp->rq_pages, 0, size);
+	rpcrdma_compat_took_call_pages(rqstp, num_pages);
 	request->num_pages = num_pages;
 }
 
@@ -77,8 +76,7 @@ static void svcrdma_pull_give_pages(struct svcrdma_request *request, struct svc_
 
 	release_pages(rqstp->rq_pages, num_pages);
 	memcpy(rqstp->rq_pages, request->pages, num_pages * sizeof(*request->pages));
-	rqstp->rq_respages = &rqstp->rq_pages[num_pages];
-	rqstp->rq_next_page = rqstp->rq_respages;
+	rpcrdma_compat_use_call_pages(rqstp, num_pages);
 	request->num_pages = 0;
 }
 
@@ -368,7 +366,6 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
  */
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	rqstp->rq_respages = &rqstp->rq_pages[svcrdma_pull_pages(request)];
-	rqstp->rq_next_page = rqstp->rq_respages;
+	rpcrdma_compat_use_call_pages(rqstp, svcrdma_pull_pages(request));
 	svcrdma_pull_make_arguments(request, rqstp);
 }

@@ -302,9 +302,9 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 
 /*
  * The request keeps the pages that the device reads until it has read them, and the
- * thread gets new ones. The page of the head stays with the thread if the device
- * does not read it. If the device reads no pages, the core frees all others, because
- * they may belong to the page cache.
+ * thread gets new ones. If the device does not read the page of the head, the core may
+ * leave it to the thread. If the device reads no pages, the core frees all others,
+ * because they may belong to the page cache.
  */
 static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
@@ -315,8 +315,7 @@ static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqs
 
 	if (!reply->form.written && !reply->gathered) {
 		/* The page of the head always belongs to the thread. */
-		if (rqstp->rq_next_page > rqstp->rq_respages)
-			rqstp->rq_respages++;
+		rpcrdma_compat_keep_reply_head(rqstp);
 		return;
 	}
 	/* The first page has the head and the tail. */
@@ -328,7 +327,7 @@ static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqs
 		*page = NULL;
 	}
 	request->num_pages = num_pages;
-	rqstp->rq_next_page = rqstp->rq_respages;
+	rpcrdma_compat_took_reply_pages(rqstp, end);
 }
 
 static void svcrdma_reply_done(struct rpcrdma_work *work, int status)

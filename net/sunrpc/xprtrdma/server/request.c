@@ -480,8 +480,7 @@ int svcrdma_recvfrom(struct svc_rqst *rqstp)
 	struct svcrdma_next next;
 
 	rqstp->rq_xprt_ctxt = NULL;
-	rqstp->rq_respages = rqstp->rq_pages;
-	rqstp->rq_next_page = rqstp->rq_respages;
+	rpcrdma_compat_use_call_pages(rqstp, 0);
 
 	next = svcrdma_request_take_next(service);
 	svc_xprt_received(&service->xprt);

@@ -64,7 +64,8 @@
  * struct svcrdma_service - what the server has for one connection
  * @xprt: the svc_xprt
  * @conn: the connection; the service holds a reference
- * @users: two: the RPC server until ->xpo_free, the connection until ->closed
+ * @users: the RPC server until ->xpo_free, the connection until ->closed, and the
+ *	callback client until sunrpc frees it
  * @free_work: frees the service where sleeping is allowed
  * @calls_held: messages that arrived and whose receive buffer is not given back
  * @replied: a Reply was sent since @drop_work ran last
@@ -232,9 +233,10 @@ struct svcrdma_request {
  * @strings: address strings of @xprt
  *
  * Allocated by svcrdma_callback_setup() and reference-counted by sunrpc. The
- * svc_xprt holds a reference to it until it is freed. This holds none to the
- * svc_xprt; the thread that sends holds one. xprt.transport_lock protects
- * @in_flight, @granted and @last_call.
+ * svc_xprt holds a reference to it until it is freed. This holds a reference to the
+ * memory of the service alone: since 7.x nfsd does not wait for a Call that has no
+ * slot yet, and so that Call may be sent after ->xpo_free. xprt.transport_lock
+ * protects @in_flight, @granted and @last_call.
  *
  * A Call without a Reply keeps its credit as long as the connection lasts, even if
  * nfsd has given up the Call: only a Reply tells that the client has a Receive for
@@ -260,6 +262,7 @@ static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 /* xprt.c */
 void svcrdma_service_wake_locked(struct svcrdma_service *service);
 void svcrdma_service_close(struct svcrdma_service *service);
+void svcrdma_service_put(struct svcrdma_service *service);
 bool svcrdma_service_wait(struct svcrdma_service *service, int seq);
 void svcrdma_service_returned(struct svcrdma_service *service);
 u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested);
@@ -304,6 +307,7 @@ void svcrdma_denied_note(const struct svcrdma_request *request, int status);
 bool svcrdma_denied_before(const struct svcrdma_request *request);
 
 /* callback.c */
+struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args);
 int svcrdma_callback_init(void);
 void svcrdma_callback_exit(void);
 void svcrdma_callback_reply(struct svcrdma_request *request);

@@ -197,8 +197,13 @@ static void svcrdma_service_free(struct work_struct *work)
 		wake_up_var(&svcrdma_num_services);
 }
 
-/* The RPC server may put its last reference where it must not sleep. */
-static void svcrdma_service_put(struct svcrdma_service *service)
+/**
+ * svcrdma_service_put - put a reference to the memory of a service
+ * @service: the service
+ *
+ * Context: any; the RPC server may put its last reference where it must not sleep.
+ */
+void svcrdma_service_put(struct svcrdma_service *service)
 {
 	if (refcount_dec_and_test(&service->users))
 		queue_work(svcrdma_wq, &service->free_work);
@@ -226,8 +231,8 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	init_waitqueue_head(&service->send_wait);
 	svcrdma_read_admission_init(&service->read_admission, &service->resource_seq);
 	svcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
-	/* As many pages as a thread has for a Call and its Reply */
-	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 3;
+	/* As many pages as a thread has for a Reply, and one more for what is spliced */
+	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 4;
 	atomic_inc(&svcrdma_num_services);
 	svc_xprt_init(listener->xpt_net, &svcrdma_xprt_class, &service->xprt, serv);
 	return service;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of server/: a backward Reply gives back its Receive before its credit,
- * which Replies grant credits, and the version of a backward Call.
+ * which Replies grant credits, the version of a backward Call, and how long the callback
+ * client keeps the service.
  */
 #include <kunit/test.h>
 #include <linux/sunrpc/xprt.h>
@@ -233,8 +234,41 @@ static void test_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg->payload_len, row->len);
 }
 
+/* A Call that is sent after ->xpo_free finds the service. */
+static void test_service_is_kept(struct kunit *test)
+{
+	struct backward *backward = backward_begin(test);
+	struct svcrdma_service *service = &backward->service;
+	struct sockaddr_in client = { .sin_family = AF_INET };
+	struct xprt_create args = {
+		.ident		= XPRT_TRANSPORT_BC_RDMA,
+		.net		= &init_net,
+		.dstaddr	= (struct sockaddr *)&client,
+		.addrlen	= sizeof(client),
+		.bc_xprt	= &service->xprt,
+	};
+	struct rpc_xprt *xprt;
+
+	service->xprt.xpt_bc_xprt = NULL;
+	backward->conn->backward_credits = 0;
+	backward->conn->num_recvs = rpcrdma_recv_batch(0);	/* enough */
+	refcount_set(&service->users, 1);
+	spin_lock_init(&service->xprt.xpt_lock);
+	xprt = svcrdma_callback_setup(&args);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(xprt));
+	KUNIT_EXPECT_EQ(test, refcount_read(&service->users), 2);
+
+	/* As the core does it, first for the svc_xprt, and then when all tasks have ended */
+	xprt_put(service->xprt.xpt_bc_xprt);
+	KUNIT_EXPECT_EQ(test, refcount_read(&service->users), 2);
+	xprt->ops->destroy(xprt);
+	KUNIT_EXPECT_EQ(test, refcount_read(&service->users), 1);
+	backward_end(backward);
+}
+
 static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_receive_before_credit),
+	KUNIT_CASE(test_service_is_kept),
 	KUNIT_CASE_PARAM(test_granted, grant_gen_params),
 	KUNIT_CASE_PARAM(test_call, call_gen_params),
 	{}

@@ -170,6 +170,7 @@ static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck)
 	spin_lock_init(&qp->mr_lock);
 	INIT_LIST_HEAD(&qp->rdma_mrs);
 	INIT_LIST_HEAD(&qp->sig_mrs);
+	rpcrdma_compat_init_qp(qp);
 	return qp;
 }
 

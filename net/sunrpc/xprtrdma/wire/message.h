@@ -41,8 +41,9 @@
 
 /*
  * Segments in one message, of all chunks together: enough for 1 MiB that is
- * registered in pages of 4 KiB. A header within an inline threshold of 4096
- * octets has fewer, because a segment takes 16 octets.
+ * registered in pages of 4 KiB, or for 4 MiB, the largest payload, in pieces of
+ * 16 KiB. A header within an inline threshold of 4096 octets has fewer, because
+ * a segment takes 16 octets.
  */
 #define RPCRDMA_MAX_SEGMENTS	256
 

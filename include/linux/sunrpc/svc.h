@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Which pages of a thread are for the Call and which for the Reply.
+ *
+ * Between two requests the RPC server gives a thread new pages for those that are
+ * missing. After each request it releases the pages from rq_respages up to
+ * rq_next_page. There are two layouts:
+ *
+ * One array. rq_pages has the pages of the Call, and after them those of the Reply.
+ * The transport sets rq_respages to the first page of the Reply. Pages that are
+ * released must exist. Each entry of the array that is NULL is filled again.
+ *
+ * Two arrays of rq_maxpages entries. rq_pages is for the Call, rq_respages for the
+ * Reply, and the transport must not change either pointer. Entries that are NULL are
+ * not released. Only the first rq_pages_nfree entries of rq_pages, and those from
+ * rq_respages up to rq_next_page, are filled again. Any other entry that is NULL stays
+ * NULL, and the next request that uses it fails.
+ *
+ * On both, a page in an array belongs to the thread, and a page that the transport has
+ * taken belongs to the transport. The functions below tell the RPC server what the
+ * transport has done.
+ */
+#ifndef RPCRDMA_OVERLAY_LINUX_SUNRPC_SVC_H
+#define RPCRDMA_OVERLAY_LINUX_SUNRPC_SVC_H
+
+#include_next <linux/sunrpc/svc.h>
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+
+/* One array, which is part of struct svc_rqst. */
+static_assert(sizeof_field(struct svc_rqst, rq_pages) > sizeof(struct page **));
+
+static inline unsigned int rpcrdma_compat_call_pages(const struct svc_rqst *rqstp)
+{
+	/* At least two are left for the Reply. */
+	return rqstp->rq_page_end - rqstp->rq_pages - 2;
+}
+
+static inline void rpcrdma_compat_use_call_pages(struct svc_rqst *rqstp,
+						 unsigned int num_pages)
+{
+	rqstp->rq_respages = &rqstp->rq_pages[num_pages];
+	rqstp->rq_next_page = rqstp->rq_respages;
+}
+
+static inline void rpcrdma_compat_took_call_pages(struct svc_rqst *rqstp,
+						  unsigned int num_pages)
+{
+}
+
+static inline void rpcrdma_compat_keep_reply_head(struct svc_rqst *rqstp)
+{
+	if (rqstp->rq_next_page > rqstp->rq_respages)
+		rqstp->rq_respages++;
+}
+
+static inline void rpcrdma_compat_took_reply_pages(struct svc_rqst *rqstp,
+						   struct page **end)
+{
+	rqstp->rq_next_page = rqstp->rq_respages;
+}
+
+#else
+
+/*
+ * Two arrays. Kernels between 6.16 and 7.3 may still have one array. They lack
+ * rq_pages_nfree, so this does not compile on them.
+ */
+
+/**
+ * rpcrdma_compat_call_pages - how many pages a Call may use
+ * @rqstp: the svc_rqst of a thread
+ *
+ * Context: any.
+ * Return: entries of rq_pages.
+ */
+static inline unsigned int rpcrdma_compat_call_pages(const struct svc_rqst *rqstp)
+{
+	return rqstp->rq_maxpages;
+}
+
+/**
+ * rpcrdma_compat_use_call_pages - say how many pages of rq_pages the Call uses
+ * @rqstp: the svc_rqst of a thread that has sent nothing yet
+ * @num_pages: pages from the first on; they stay with the thread
+ *
+ * A transport calls this for each request before nfsd gets it.
+ *
+ * Context: a thread of the RPC server, in ->xpo_recvfrom.
+ */
+static inline void rpcrdma_compat_use_call_pages(struct svc_rqst *rqstp,
+						 unsigned int num_pages)
+{
+}
+
+/**
+ * rpcrdma_compat_took_call_pages - say that the transport has taken pages of rq_pages
+ * @rqstp: the svc_rqst of a thread, which gets no Call now
+ * @num_pages: pages from the first on; their entries are NULL
+ *
+ * A transport takes pages at most once in each ->xpo_recvfrom.
+ *
+ * Context: a thread of the RPC server, in ->xpo_recvfrom.
+ */
+static inline void rpcrdma_compat_took_call_pages(struct svc_rqst *rqstp,
+						  unsigned int num_pages)
+{
+	rqstp->rq_pages_nfree = num_pages;
+}
+
+/**
+ * rpcrdma_compat_keep_reply_head - leave the first page of the Reply to the thread
+ * @rqstp: the svc_rqst of a thread; the transport has taken no page of the Reply
+ *
+ * Saves the release and the allocation of a page for each small Reply. The RPC server
+ * may release the page together with further pages of the Reply nevertheless.
+ *
+ * Context: a thread of the RPC server, in ->xpo_sendto, which does not use the pages any
+ * more.
+ */
+static inline void rpcrdma_compat_keep_reply_head(struct svc_rqst *rqstp)
+{
+	if (rqstp->rq_next_page == rqstp->rq_respages + 1)
+		rqstp->rq_next_page = rqstp->rq_respages;
+}
+
+/**
+ * rpcrdma_compat_took_reply_pages - say that the transport has taken pages of the Reply
+ * @rqstp: the svc_rqst of a thread
+ * @end: the place after the last entry that is NULL now. Before it, only the entry of
+ *	the first page of the Reply may be not NULL.
+ *
+ * Context: a thread of the RPC server, in ->xpo_sendto, which does not use the pages that
+ * it has left to the thread.
+ */
+static inline void rpcrdma_compat_took_reply_pages(struct svc_rqst *rqstp,
+						   struct page **end)
+{
+	rqstp->rq_next_page = end;
+}
+
+#endif
+
+#endif /* RPCRDMA_OVERLAY_LINUX_SUNRPC_SVC_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Since 7.x a queue pair has an xarray, which the RDMA core initialises and destroys.
+ */
+#ifndef RPCRDMA_OVERLAY_RDMA_IB_VERBS_H
+#define RPCRDMA_OVERLAY_RDMA_IB_VERBS_H
+
+#include_next <rdma/ib_verbs.h>
+#include <linux/version.h>
+
+/**
+ * rpcrdma_compat_init_qp - initialise what ib_destroy_qp() destroys
+ * @qp: a queue pair that ib_create_qp() has not made, for a unit test
+ *
+ * Context: any.
+ */
+static inline void rpcrdma_compat_init_qp(struct ib_qp *qp)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+	xa_init(&qp->comp_cntrs);
+#endif
+}
+
+#endif /* RPCRDMA_OVERLAY_RDMA_IB_VERBS_H */
