@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The module:  make [KVER=release | KDIR=folder [ARCH=um]] [KUNIT=1]
+# The module:  make [KVER=release | KDIR=folder [ARCH=um]] [KUNIT=1] [UNTESTED=1]
 # The lab:     make demo, make check, make help
 
 MAKEFLAGS += --no-print-directory
@@ -8,23 +8,34 @@ MAKEFLAGS += --no-print-directory
 $(if $(word 2,$(CURDIR)),$(error make cannot work in a path with a blank: move $(CURDIR)))
 
 # Not kernel.release: in Debian's 6.1 headers that is not what uname -r says.
-UTSRELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
+UTSRELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+	$(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 ifneq ($(KDIR),)
 KVER ?= $(UTSRELEASE)
 endif
 KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
+# The kernels that the tests cover; also in dkms.conf.
+TESTED := 6.1 6.12 7.3
+SERIES = $(shell echo '$(UTSRELEASE)' | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')
 KO := net/sunrpc/xprtrdma/rpcrdma.ko
 UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates
 LAB := tools/testing/rpcrdma/lab
 
-modules: headers ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
+modules: headers tested ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
 	$(MAKE) -C $(KDIR) M=$(CURDIR) \
 		$(if $(KUNIT),CONFIG_SUNRPC_XPRT_RDMA_KUNIT_TEST=y) modules
 
 headers:
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel headers in $(KDIR):" \
 		"install linux-headers-$(KVER), or name others with KVER= or KDIR=" >&2; exit 1; }
+	@test -n '$(UTSRELEASE)' || { echo "make: the kernel in $(KDIR) is not configured:" \
+		"run make modules_prepare there, or name another with KVER= or KDIR=" >&2; exit 1; }
+
+tested: headers
+	@case ' $(TESTED) ' in *' $(SERIES) '*) exit ;; esac; test -n "$(UNTESTED)" || { \
+		echo "make: no test covers kernel $(UTSRELEASE), only those of $(TESTED):" \
+		"add UNTESTED=1 to build for it nevertheless" >&2; exit 1; }
 
 install: ## install the module so that modprobe prefers it to the kernel's own
 	@test -e $(KO) || { echo "make: there is no $(KO): run make first" >&2; exit 1; }
@@ -66,4 +77,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers install uninstall demo check coverage scenarios shell bench fuzz drawings clean help
+.PHONY: modules headers tested install uninstall demo check coverage scenarios shell bench fuzz drawings clean help
