@@ -5,6 +5,9 @@
 --
 --	tshark -X lua_script:rpcordma2.lua -r FILE -Y rpcordma2
 --
+-- For root, tshark since 4.4 leaves out the script and says nothing. The file tshark in this
+-- folder runs it for root, too.
+--
 -- Its fields have the names of rpcordma's where they mean the same. What breaks a rule of
 -- the draft is marked by expert information. Rules about several messages need all packets
 -- of a connection from its first message on.

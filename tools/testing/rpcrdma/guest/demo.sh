@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   NFS over RDMA works; it prints what it does for a user
-# guests:  debian-6.12
+# guests:  debian-6.12 debian-13
 # steps:   demo
 
 # tell WORDS: print a line.

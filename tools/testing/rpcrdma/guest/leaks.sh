@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the scenarios before it leaked no memory
-# guests:  um-debug smp-debug
+# guests:  um-debug um-7-debug smp-debug
 # limit:   30
 # steps:   leaks
 

@@ -198,9 +198,14 @@ versions_traced() {
 	sed -nE 's/.*rpcrdma_(call|reply)_form: .* version=([0-9]+) .*/\2/p' /tmp/trace | sort -u | xargs
 }
 
+# versions_sent TRACE: the version of each Call that was sent, in the order of sending
+versions_sent() {
+	sed -n 's/.*rpcrdma_call_form: .* sent .* version=\([0-9]*\) .*/\1/p' "$1"
+}
+
 # calls_traced VERSION: how many Calls in this version were sent
 calls_traced() {
-	grep -c "rpcrdma_call_form: .* sent .* version=$1 " /tmp/trace
+	versions_sent /tmp/trace | grep -cx "$1"
 }
 
 # NFS server
@@ -270,6 +275,11 @@ uses_rdma() {
 		$1 == "device" { here = $5 == dir }
 		here && $1 == "xprt:" { n++; if ($2 != "rdma") bad = 1 }
 		END { exit !(n && !bad) }' /proc/self/mountstats
+}
+
+# operations NAME: how many Calls of an NFS operation the present mounts have sent
+operations() {
+	awk -v name="$1:" '$1 == name { n += $2 } END { print n + 0 }' /proc/self/mountstats
 }
 
 # How many connections the present mounts have made

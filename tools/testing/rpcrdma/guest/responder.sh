@@ -132,6 +132,15 @@ killed() {
 	is 137 $?
 }
 
+# kill_first_call WHAT: lose the connection, then kill a READDIR. It is the first Call on the
+# next connection, in version 2, if no ACCESS is needed. The trace is empty afterwards.
+kill_first_call() {
+	need "$1: the connection is dropped" wait_for 20 drop_connection "$(the_transport)"
+	check "$1: kill ends a READDIR" \
+		killed ls "call_form: .* sent .* form=.*reply.* version=2 " ls /mnt
+	echo >$TRACE/trace
+}
+
 # late_invalidation HANDLE: a READDIR, which $READDIR_CALL is, is killed, and answered just
 # after that with the invalidation of this handle, which the Call allows. The handle must
 # still be valid then, or the connection breaks.

@@ -25,13 +25,12 @@ capture() {
 # On the host. NAME is the name of a capture. tshark itself knows version 1 of
 # RPC-over-RDMA as "rpcordma"; the script adds version 2 as "rpcordma2".
 
-DISSECTOR=${BASH_SOURCE%/*}/../dissector/rpcordma2.lua
+TSHARK=${BASH_SOURCE%/*}/../dissector/tshark
 
 # dissected NAME OPTIONS: run tshark. False if tshark fails, for instance because of a
 # wrong filter.
 dissected() {
-	tshark -X "lua_script:$DISSECTOR" -r "$OUT2/$1.pcap" "${@:2}" \
-		>"$OUT2/$1.txt" 2>"$OUT2/$1.tshark"
+	"$TSHARK" -r "$OUT2/$1.pcap" "${@:2}" >"$OUT2/$1.txt" 2>"$OUT2/$1.tshark"
 }
 
 # packets NAME: write a line for each RPC-over-RDMA message and each RDMA operation. The

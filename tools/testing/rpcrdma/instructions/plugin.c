@@ -24,16 +24,16 @@
 
 #define PAGE_SIZE	4096ULL
 #define PAGES		65536		/* more than the code of any kernel has */
+#define INSN_MAX	15		/* bytes */
 
-/* An entry never moves, because translated code has the addresses of counters. */
-struct page {
-	u64 address;			/* 0: unused entry */
-	u64 count;
-};
+int qemu_plugin_version = PLUGIN_VERSION;
 
-int qemu_plugin_version = 1;
-
-static struct page pages[PAGES];
+/*
+ * The address of a page, or 0, and its counter have the same index. They never move,
+ * because translated code has the places of counters.
+ */
+static u64 pages[PAGES];
+static struct counters counters;
 static char *path;
 
 static bool is_kernel(u64 address)
@@ -41,27 +41,27 @@ static bool is_kernel(u64 address)
 	return address >> 63;
 }
 
-static struct page *page_of(u64 address)
+static size_t index_of(u64 address)
 {
 	u64 page = address & -PAGE_SIZE;
 	size_t at = page / PAGE_SIZE % PAGES;
 
-	while (pages[at].address && pages[at].address != page)
+	while (pages[at] && pages[at] != page)
 		at = (at + 1) % PAGES;
-	pages[at].address = page;
-	return &pages[at];
+	pages[at] = page;
+	return at;
 }
 
 static void begin(unsigned int cpu, void *data)
 {
 	(void)cpu;
 	(void)data;
-	for (struct page *page = pages; page < pages + PAGES; page++)
-		page->count = 0;
+	memset(counters_values(&counters), 0, PAGES * sizeof(u64));
 }
 
 static void end(unsigned int cpu, void *data)
 {
+	const u64 *counts = counters_values(&counters);
 	FILE *file = fopen(path, "w");
 
 	(void)cpu;
@@ -70,9 +70,9 @@ static void end(unsigned int cpu, void *data)
 		perror(path);
 		return;
 	}
-	for (struct page *page = pages; page < pages + PAGES; page++)
-		if (page->count)
-			fprintf(file, "%#llx %llu\n", page->address, page->count);
+	for (size_t at = 0; at < PAGES; at++)
+		if (counts[at])
+			fprintf(file, "%#llx %llu\n", pages[at], counts[at]);
 	fclose(file);
 }
 
@@ -82,7 +82,7 @@ static void look_for_mark(struct qemu_plugin_insn *insn)
 
 	if (qemu_plugin_insn_size(insn) != sizeof(words))
 		return;
-	memcpy(words, qemu_plugin_insn_data(insn), sizeof(words));
+	copy_insn(insn, words, sizeof(words));
 	if (words[0] != MARK_OPCODE)
 		return;
 	if (words[1] == MARK_BEGIN)
@@ -93,10 +93,12 @@ static void look_for_mark(struct qemu_plugin_insn *insn)
 
 static bool is_repeated_string(const struct qemu_plugin_insn *insn)
 {
-	const u8 *byte = qemu_plugin_insn_data(insn);
-	const u8 *last = byte + qemu_plugin_insn_size(insn) - 1;
+	u8 bytes[INSN_MAX] = { 0 };
+	const u8 *byte = bytes;
+	const u8 *last = bytes + qemu_plugin_insn_size(insn) - 1;
 	bool repeated = false;
 
+	copy_insn(insn, bytes, qemu_plugin_insn_size(insn));
 	/* rep and repne, size of operands and addresses, REX */
 	for (; byte < last; byte++) {
 		if (*byte == 0xf2 || *byte == 0xf3)
@@ -115,11 +117,10 @@ static bool is_repeated_string(const struct qemu_plugin_insn *insn)
  */
 static void count(struct qemu_plugin_tb *tb)
 {
-	struct page *page = page_of(qemu_plugin_tb_vaddr(tb));
+	size_t at = index_of(qemu_plugin_tb_vaddr(tb));
 
 	if (!is_repeated_string(qemu_plugin_tb_get_insn(tb, 0)))
-		qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64,
-							 &page->count, qemu_plugin_tb_n_insns(tb));
+		counters_add(&counters, at, tb, qemu_plugin_tb_n_insns(tb));
 }
 
 static void translated(u64 id, struct qemu_plugin_tb *tb)
@@ -141,6 +142,7 @@ int qemu_plugin_install(u64 id, const void *info, int argc, char **argv)
 		return -1;
 	}
 	path = strdup(argv[0] + 5);
+	counters_alloc(&counters, PAGES);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	return 0;
 }

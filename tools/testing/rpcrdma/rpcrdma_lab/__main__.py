@@ -32,7 +32,7 @@ class Arguments(argparse.Namespace):
     module: str | None = None
     all: bool = False
     guest: list[str] | None = None
-    shell_guest: str = ""
+    shell_guest: str | None = None
     folder: str = "scenarios"
     rounds: int = bench.ROUNDS
     seconds: int = 0
@@ -57,8 +57,7 @@ def parser() -> argparse.ArgumentParser:
             some.add_argument("--folder", default="scenarios", help=argparse.SUPPRESS)
     commands.add_parser("demo", help="mount over RDMA in a guest and show it")
     shell = commands.add_parser("shell", help="a shell in a guest")
-    shell.add_argument("--guest", dest="shell_guest", default="debian-6.12",
-                       choices=kernels.NAMES)
+    shell.add_argument("--guest", dest="shell_guest", choices=kernels.NAMES)
     shell.add_argument("--module", default=check.MODULE, choices=("ours", "inbox"))
     measure = commands.add_parser("bench", help="compare our module with the kernel's own")
     measure.add_argument("pattern", nargs="?", default="*")
@@ -120,7 +119,7 @@ def main() -> None:
     args = parser().parse_args(namespace=Arguments())
     try:
         if args.command != "list":
-            host.require_debian()
+            host.debian()
             host.require_plain_paths()
             packages.require_packages()
         if args.command not in ("list", "setup"):

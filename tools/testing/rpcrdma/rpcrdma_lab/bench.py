@@ -5,13 +5,12 @@ the protocol, and compare them.
 """
 
 import collections
-import contextlib
 import fnmatch
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from . import figures, kernels, perf, scenario
-from .console import GuestFailure
+from .console import GuestFailure, NoAnswer
 from .figures import (ARROWS, COUNTED, INBOX, INSTRUCTIONS, JOBS, PAIRS, TIMED, VARIANTS,
                       Comparison, Job, Sample, Variant, difference, markdown)
 from .guest import Guest
@@ -19,6 +18,11 @@ from .host import BUILD, LabError, say
 from .instructions import PAGE, CountingGuest
 
 LIMIT = 60                      # seconds for one step in the guest
+# How often a session is tried with the kernel's own module over siw, which may lose the first
+# message of a connection (Documentation/testing.rst)
+TRIES = 5
+
+Measure = Callable[[str, Variant, list[Job], Sample], None]
 
 # The load of the machine changes the figures. So jobs are short and are repeated: figures
 # that are compared are measured at nearly the same time.
@@ -40,7 +44,8 @@ class Bench:
         self.rounds = max(rounds, 1)
         self.jobs = [job for job in JOBS
                      if fnmatch.fnmatch(job.name, scenario.pattern_for(pattern))]
-        self.guest = Guest("um", BUILD / "logs/bench", "ours")
+        self.make_guest: Callable[[], Guest] = lambda: Guest("um", BUILD / "logs/bench", "ours")
+        self.guest = self.make_guest()
         self.perf_data = self.guest.directory / "perf.data"
         self.perf = perf.works(self.perf_data)
         # Samples of each job with each variant: one for each round in timed, one in the others
@@ -67,24 +72,42 @@ class Bench:
         """Run a job for a number of I/Os or, if that is 0, for a time."""
         return self.step(function, job.device, variant, **job.variables(ios, milliseconds))
 
-    @contextlib.contextmanager
-    def session(self, what: str, device: str, variant: Variant) -> Iterator[Sample]:
-        """An NFS server and a mount of it, with one of the variants."""
+    def sessions(self, what: str, measure: Measure, variants: Sequence[Variant] = VARIANTS
+                 ) -> None:
+        """Measure with each variant on each device that has jobs."""
+        for device in dict.fromkeys(job.device for job in self.jobs):
+            for variant in variants:
+                self.session(what, device, variant, measure)
+
+    def session(self, what: str, device: str, variant: Variant, measure: Measure) -> None:
+        """
+        Measure with an NFS server and a mount of it. A failure of the kernel's own module that
+        is known leads to another try.
+        """
+        tries = TRIES if (device, variant) == ("siw", INBOX) else 1
+        for left in reversed(range(tries)):
+            try:
+                return self.one_session(what, device, variant, measure)
+            except NoAnswer as failure:
+                if not left:
+                    raise
+                say(f"# {what}: {device} {variant.name}: {failure}: again, in a new guest")
+                self.reboot()
+
+    def one_session(self, what: str, device: str, variant: Variant, measure: Measure) -> None:
+        """Measure with an NFS server and a mount of it, once."""
         start = time.monotonic()
         facts = self.step("up", device, variant)
         self.sizes[device, variant] = facts["rsize"], facts["wsize"]
-        yield facts
+        measure(device, variant, [job for job in self.jobs if job.device == device], facts)
         self.step("down", device, variant)
         say(f"# {what}: {device} {variant.name}, {time.monotonic() - start:.0f} s")
 
-    def sessions(self, what: str, variants: Sequence[Variant] = VARIANTS
-                 ) -> Iterator[tuple[str, Variant, list[Job], Sample]]:
-        """A session with each variant for each device that has jobs."""
-        for device in dict.fromkeys(job.device for job in self.jobs):
-            jobs = [job for job in self.jobs if job.device == device]
-            for variant in variants:
-                with self.session(what, device, variant) as facts:
-                    yield device, variant, jobs, facts
+    def reboot(self) -> None:
+        """End the guest and boot a new one."""
+        self.guest.kill()
+        self.guest = self.make_guest()
+        self.guest.boot()
 
     def time(self) -> None:
         """Run each job for a time, in each round."""
@@ -92,19 +115,21 @@ class Bench:
             # The variant that is first in one round is last in the next one, so that a
             # change of the machine's load does not favour one of them.
             order = VARIANTS if number % 2 else VARIANTS[::-1]
-            for _, variant, jobs, _ in self.sessions(f"round {number} of {self.rounds}", order):
-                for job in jobs:
-                    self.timed[job, variant].append(self.job("job", job, variant))
+            self.sessions(f"round {number} of {self.rounds}", self.time_jobs, order)
 
-    def count(self) -> None:
+    def time_jobs(self, _device: str, variant: Variant, jobs: list[Job], _facts: Sample) -> None:
+        """Run each job for a time. A session that fails leaves no samples."""
+        for job, sample in [(job, self.job("job", job, variant)) for job in jobs]:
+            self.timed[job, variant].append(sample)
+
+    def count(self, device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
         """Record events and, with perf, instructions of each job; then measure memory."""
-        for device, variant, jobs, facts in self.sessions("counting"):
-            for job in jobs:
-                self.counted[job, variant] = [
-                    self.job("traced_job", job, variant, ios=TRACED_IOS[job.kib])]
-                if self.perf:
-                    self.instructions[job, variant] = [self.sample(job, variant, facts)]
-            self.memory[device, variant] = self.step("memory", device, variant)
+        for job in jobs:
+            self.counted[job, variant] = [
+                self.job("traced_job", job, variant, ios=TRACED_IOS[job.kib])]
+            if self.perf:
+                self.instructions[job, variant] = [self.sample(job, variant, facts)]
+        self.memory[device, variant] = self.step("memory", device, variant)
 
     def sample(self, job: Job, variant: Variant, facts: Sample) -> Sample:
         """The instructions of a job, without those of starting and ending fio."""
@@ -116,19 +141,16 @@ class Bench:
             samples.append(sample | perf.sampled_instructions(self.perf_data, text_of(facts)))
         return difference(*samples)
 
-    def emulate(self) -> None:
-        """Count the instructions of the jobs in a guest that QEMU emulates."""
-        self.guest.kill()
-        guest = CountingGuest(BUILD / "logs/bench-instructions")
-        self.guest = guest
-        guest.boot()
-        for _, variant, jobs, facts in self.sessions("instructions"):
-            # The first job also looks for programs and files, so it is not counted.
-            self.job("job", jobs[-1], variant, jobs[-1].processes)
-            for job in jobs:
-                self.instructions[job, variant] = [difference(*(
-                    self.job("counted_job", job, variant, ios) | guest.counted(text_of(facts))
-                    for ios in (job.processes, EMULATED_IOS[job.kib])))]
+    def emulate(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
+        """Count the instructions of each job in a guest that QEMU emulates."""
+        guest = self.guest
+        assert isinstance(guest, CountingGuest)
+        # The first job also looks for programs and files, so it is not counted.
+        self.job("job", jobs[-1], variant, jobs[-1].processes)
+        for job in jobs:
+            self.instructions[job, variant] = [difference(*(
+                self.job("counted_job", job, variant, ios) | guest.counted(text_of(facts))
+                for ios in (job.processes, EMULATED_IOS[job.kib])))]
 
     # Reporting
 
@@ -218,9 +240,11 @@ def bench(rounds: int, pattern: str) -> bool:
     try:
         run.guest.boot()
         run.time()
-        run.count()
+        run.sessions("counting", run.count)
         if not run.perf:
-            run.emulate()
+            run.make_guest = lambda: CountingGuest(BUILD / "logs/bench-instructions")
+            run.reboot()
+            run.sessions("instructions", run.emulate)
     except GuestFailure as failure:
         say("\n".join(run.guest.last_lines()))
         raise LabError(f"the guest failed: {failure}; see {run.guest.console}") from failure

@@ -37,7 +37,9 @@ def cached(kind: str, key: str, build: Callable[[Path], None], parent: Path = CA
         if not complete.exists():
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True)
-            with step(f"{kind} {key}"):
+            older = [path.name.removeprefix(f"{kind}-") for path in parent.glob(f"{kind}-[0-9]*")
+                     if (path / ".complete").exists()]
+            with step(f"{kind} {key}" + (f", in place of {', '.join(older)}" if older else "")):
                 build(directory)
             complete.touch()
         stamp = open(complete, encoding="ascii")   # pylint: disable=consider-using-with

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from . import (builds, cache, coverage, dissector, emulator, host, kernels, ktap, module, packages,
-               results, root, scenario, selftest, session, style, tasks, wire)
+               results, root, scenario, selftest, session, style, tasks, toolchain, wire)
 from .host import LabError
 from .ktap import Report, Reporter, Test
 from .results import Results
@@ -37,14 +37,19 @@ class Part:
     function: Callable[[Reporter], None]
     guess: float                        # seconds
     kernels: tuple[str, ...] = ()       # that it needs
+    daily: bool = True                  # False: only with ALL=1, or when T= names it
 
 
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
 PARTS = {
     "style": Part(style.style, 60),
-    **{part: Part(functools.partial(builds.build_for_stock, name), 60, (name,))
+    **{part: Part(functools.partial(builds.build_for_stock, name), 60, (name,),
+                  kernels.STOCK[name].release == "12")
        for part, name in STOCK_BUILDS.items()},
-    "build [in-tree]": Part(builds.build_in_tree, 60, ("um",)),
+    "build [in-tree]": Part(functools.partial(builds.build_in_tree, "um"), 60, ("um",)),
+    "build [in-tree um-7]": Part(functools.partial(builds.build_in_tree, "um-7"), 120, ("um-7",),
+                                 False),
+    "make": Part(builds.make_refuses, 5),
     "wire": Part(wire.wire, 60),
     "dissector": Part(dissector.dissector, 5),
     "runner": Part(selftest.run, 60, ("um",)),
@@ -77,10 +82,16 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
 
 def part_ran_with(name: str) -> str:
     """What a result of a part is valid for."""
-    versions = [kernels.source_version(), root.version(),
+    versions = [kernels.source_version(), root.version(host.debian()),
                 *(kernels.version(kernel) for kernel in PARTS[name].kernels)]
-    tools = [packages.package_version(tool) for tool in ("gcc-12", "clang", "mypy", "tshark")]
-    return " ".join([*versions, *tools])
+    releases = {kernels.STOCK[kernel].release for kernel in PARTS[name].kernels
+                if kernel in kernels.STOCK}
+    versions += [toolchain.version(release) for release in releases if toolchain.needed(release)]
+    if name == "make":      # which says whether there is a newer kernel
+        versions.append(kernels.source_version(kernels.SOURCE_7))
+    tools = packages.installed()
+    names = ("gcc", "gcc-12", "clang", "mypy", "tshark")
+    return " ".join([*versions, *(tools[name] for name in names)])
 
 
 def do_part(name: str, run: Run) -> None:
@@ -97,10 +108,10 @@ def do_part(name: str, run: Run) -> None:
 def part_task(name: str, run: Run) -> tasks.Task:
     """A task that runs one part."""
     part = PARTS[name]
-    needs = ("guests' root", *(f"kernel {kernel}" for kernel in part.kernels))
+    needs = [need for kernel in part.kernels for need in session.needs(kernel)]
     return tasks.Task(name, functools.partial(session.guarded, run.report, name,
                                               do_part, name, run),
-                      run.times.about(name, part.guess), needs if part.kernels else ())
+                      run.times.about(name, part.guess), tuple(needs))
 
 
 def still_open(parts: list[str], todo: list[Job], run: Run,
@@ -149,7 +160,8 @@ def check(pattern: str, under_test: str | None, everywhere: bool) -> bool:
     known = None if under_test == "inbox" else Results()
     run = Run(Report(), results.Times(), known)
     counted = known is not None and matches("coverage", pattern)
-    parts = [name for name in PARTS if matches(name, pattern)]
+    parts = [name for name, part in PARTS.items()
+             if matches(name, pattern) and (part.daily or everywhere or pattern != "*")]
     todo = wanted_jobs(pattern, under_test, everywhere, counted)
     if not parts and not todo:
         raise LabError(f"no check matches {pattern}: name a scenario, {', '.join(PARTS)} "

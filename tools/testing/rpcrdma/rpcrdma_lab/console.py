@@ -30,6 +30,10 @@ class GuestFailure(Exception):
         self.printed = printed      # the lines after the one that is in the message
 
 
+class NoAnswer(GuestFailure):
+    """A guest did not answer in time."""
+
+
 def whole_lines(path: Path, start: int) -> bytes:
     """A log from an offset up to the last newline: the line after it is still being printed."""
     with open(path, "rb") as stream:

@@ -3,7 +3,7 @@
 
 import sys
 
-from . import check, host
+from . import check, host, kernels
 from .console import GuestFailure
 from .guest import Guest
 from .host import BUILD, LabError, say
@@ -13,7 +13,7 @@ DEMO_SECONDS = 300
 
 def demo() -> bool:
     """Boot Debian's own kernel, mount over RDMA, and show that it works."""
-    guest = Guest("debian-6.12", BUILD / "logs/demo", check.MODULE)
+    guest = Guest(kernels.of_host(), BUILD / "logs/demo", check.MODULE)
     say()
     say(f"  Booting Debian's kernel {guest.kernel.release} in QEMU, with this project's "
         "rpcrdma module.")
@@ -37,10 +37,11 @@ def demo() -> bool:
     return True
 
 
-def shell(name: str, module: str) -> bool:
-    """Run a guest with its console on this terminal."""
+def shell(name: str | None, module: str) -> bool:
+    """Run a guest with its console on this terminal: that of the demo if none is named."""
     if not sys.stdin.isatty():
         raise LabError("make shell was not started in a terminal: start it in one")
+    name = name or kernels.of_host()
     guest = Guest(name, BUILD / "logs/shell", module)
     say(f"# booting {name} with the {module} rpcrdma; what it writes to /lab/out "
         f"is in {guest.out.relative_to(host.TOP)}")

@@ -13,7 +13,7 @@ from .host import BUILD, LAB, run
 from .ktap import Reporter
 from .steps import check_step
 
-SCRIPT = LAB / "dissector/rpcordma2.lua"
+TSHARK = LAB / "dissector/tshark"
 
 # BTH opcodes of a reliable connection
 FIRST, MIDDLE, LAST, ONLY, LAST_INVALIDATE, ONLY_INVALIDATE = 0, 1, 2, 4, 22, 23
@@ -188,9 +188,8 @@ def write_capture(path: Path) -> dict[int, Message]:
 def dissect(path: Path) -> dict[int, tuple[str, str]]:
     """For each packet with a whole message its type and what tshark finds wrong with it."""
     fields = [argument for name in MISTAKES for argument in ("-e", f"rpcordma2.{name}")]
-    out = run("tshark", "-X", f"lua_script:{SCRIPT}", "-r", path, "-Y", "rpcordma2.xid",
-              "-T", "fields", "-E", "occurrence=f", "-e", "frame.number",
-              "-e", "rpcordma2.msg_type", *fields)
+    out = run(TSHARK, "-r", path, "-Y", "rpcordma2.xid", "-T", "fields", "-E", "occurrence=f",
+              "-e", "frame.number", "-e", "rpcordma2.msg_type", *fields)
     found = {}
     for line in out.splitlines():
         if "\t" not in line:       # a warning

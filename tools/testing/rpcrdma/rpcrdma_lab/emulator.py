@@ -84,13 +84,15 @@ def tcg(kernel: Kernel) -> list[str]:
 
 def qemu(kernel: Kernel, directory: Path, share: Path, plugin: str | None = None) -> list[str]:
     """QEMU's command line but for the kernel's command line, serial lines and network."""
+    release = kernels.user_space(kernel.name)
     machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
                else [*(kvm() or tcg(kernel)), "-smp", str(CPUS["qemu"])])
     return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, directory)),
             # No locking: nothing writes to it, and User-Mode Linux locks what it reads.
-            "-drive", f"file={root.image()},if=virtio,format=raw,readonly=on,file.locking=off",
+            "-drive",
+            f"file={root.image(release)},if=virtio,format=raw,readonly=on,file.locking=off",
             "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
             "-device", "virtio-rng-pci"]
 
@@ -116,7 +118,7 @@ def why_not_kvm() -> str | None:
             pass
     except OSError as error:        # such as: this user is not in the group kvm
         return str(error)
-    kernel = kernels.kernel("debian-6.12")
+    kernel = kernels.kernel(kernels.of_host())
     with tempfile.TemporaryDirectory(dir=host.CACHE) as scratch:
         argv = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-smp", "2", "-m", "512M",
                 "-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio",

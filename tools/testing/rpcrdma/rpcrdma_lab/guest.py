@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from . import console, emulator, host, kernels, module, peer, root
-from .console import GuestFailure
+from .console import GuestFailure, NoAnswer
 from .host import LAB, die_with_parent
 
 # Seconds that a boot may take on a quick machine; slower ones get more in proportion.
@@ -184,7 +184,7 @@ class Guest:
         emulator.require_memory_folder()
         args = [str(self.kernel.image), f"mem={emulator.MEMORY_MIB}M",
                 f"initrd={root.initrd(self.kernel, self.directory)}",
-                f"ubd0r={root.image()}", "con=null", "con0=fd:0,fd:1",
+                f"ubd0r={root.image(kernels.user_space(self.name))}", "con=null", "con0=fd:0,fd:1",
                 # For the file with its process id, which would be below ~/.uml otherwise.
                 f"uml_dir={self.directory}",
                 "ssl=null", f"ssl0=fd:{fd}", *self._command_line(channel, "/dev/ubda").split()]
@@ -258,7 +258,7 @@ class Guest:
             self.check_console()
             left = deadline - time.monotonic()
             if left <= 0:
-                raise GuestFailure(f"{what}: no answer within {limit} s")
+                raise NoAnswer(f"{what}: no answer within {limit} s")
             if not channel.receive(min(left, 0.25)):
                 assert self.process
                 self.process.wait(timeout=5)

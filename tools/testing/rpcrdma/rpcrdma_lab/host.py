@@ -137,14 +137,26 @@ def once(function: Callable[P, T]) -> Callable[P, T]:
 
 # What the lab needs of the machine
 
-def require_debian() -> None:
-    """Raise LabError unless this is Debian 12 on amd64."""
+@once
+def debian() -> str:
+    """The release of Debian that this is: 12 or 13."""
     with contextlib.suppress(OSError):
         release = shlex.split(Path("/etc/os-release").read_text("utf-8"), comments=True)
-        if platform.machine() == "x86_64" and {"ID=debian", "VERSION_ID=12"} <= set(release):
-            return
-    raise LabError("this is not Debian 12 on amd64: the lab needs it, because it makes the "
-                   "guests from its packages")
+        for number in ("12", "13"):
+            if platform.machine() == "x86_64" and {"ID=debian",
+                                                   f"VERSION_ID={number}"} <= set(release):
+                return number
+    raise LabError("this is neither Debian 12 nor Debian 13 on amd64: the lab needs one of "
+                   "them, because it makes the guests from its packages")
+
+
+def built_on() -> str:
+    """
+    The end of the names of folders with what the host's compiler makes, where another
+    release of Debian may find them: objects of two compilers do not go together. On
+    Debian 12 it is empty.
+    """
+    return "" if debian() == "12" else f".debian{debian()}"
 
 
 def require_plain_paths() -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from . import cache, host, packages
 from .host import CACHE, LAB, LabError, once, run
 
-SOURCE_PACKAGE = "linux-source-6.12"
 FRAGMENTS = LAB / "kernels"
 
 # Modules of a stock kernel that its guests use. Those that they depend on are added.
@@ -40,6 +39,44 @@ class Kernel:
     modules: Path               # has lib/modules/<release>
     make_args: tuple[str, ...] = ()
     append: str = ""            # added to its command line
+    tools: str | None = None    # the release of Debian whose compiler the module needs
+
+
+@dataclasses.dataclass(frozen=True)
+class Edit:
+    """A text that a file of a kernel source has once, and the text in its place."""
+    file: str
+    before: str
+    after: str
+
+    def apply(self, tree: Path) -> None:
+        """Change the file."""
+        path = tree / self.file
+        text = path.read_text()
+        if text.count(self.before) != 1:
+            raise LabError(f"{path} does not have \"{self.before}\" once: correct the edits in "
+                           f"{Path(__file__).name}")
+        path.write_text(text.replace(self.before, self.after))
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A kernel source of Debian. The newest package that matches is taken."""
+    kind: str       # of its entry in the cache
+    release: str    # of Debian
+    package: str    # a pattern, see packages.Apt.newest()
+    edits: tuple[Edit, ...] = ()
+
+
+# Servers with kernel 7.x take 4 MiB. Its NFS client mounts with 1 MiB at most, and has 2 MiB
+# at most in one RPC, because that is what a page of pointers to pages is for.
+LARGE_IO = (Edit("include/linux/nfs_xdr.h", "NFS_MAX_FILE_IO_SIZE\t(1048576U)",
+                 "NFS_MAX_FILE_IO_SIZE\t(4194304U)"),
+            Edit("fs/nfs/pagelist.c", "sizeof(struct page *) > PAGE_SIZE",
+                 "sizeof(struct page *) > 2 * PAGE_SIZE"))
+
+SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)")
+SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)", LARGE_IO)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +87,7 @@ class Flavour:
     targets: tuple[str, ...]
     fragments: tuple[str, ...]      # files of kernels/, without .config
     append: str = ""
+    source: Source = SOURCE_6
 
 
 FLAVOURS = {
@@ -60,15 +98,33 @@ FLAVOURS = {
                          # With KASAN under TCG, the ACPI interpreter needs a minute
                          # to route PCI interrupts.
                          "acpi=noirq"),
+    "um-7": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7"),
+                    source=SOURCE_7),
+    "um-7-debug": Flavour("um", "linux", ("linux", "modules"),
+                          ("common", "um", "debug", "um-debug", "7"), source=SOURCE_7),
 }
 
-# Stock kernels: the package that names the newest image, and its headers.
+
+@dataclasses.dataclass(frozen=True)
+class Stock:
+    """
+    A kernel of Debian, unmodified. The package of its image is a pattern, of which the
+    newest is taken, or one that depends on the newest.
+    """
+    release: str
+    image: str
+    headers: str | None = None      # None: named after the image
+
+
 STOCK = {
-    "debian-6.1": ("linux-image-amd64", "linux-headers-amd64"),
-    "debian-6.12": ("linux-image-6.12-amd64", "linux-headers-6.12-amd64"),
+    "debian-6.1": Stock("12", "linux-image-amd64", "linux-headers-amd64"),
+    "debian-6.12": Stock("12", "linux-image-6.12-amd64", "linux-headers-6.12-amd64"),
+    "debian-13": Stock("13", r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-amd64"),
+    "debian-13-7": Stock("13", r"linux-image-(7\.\d+\.\d+)\+deb13(\.\d+)?-amd64"),
 }
 
-NAMES = ("um", "um-debug", "debian-6.1", "debian-6.12", "smp-debug")
+NAMES = ("um", "um-debug", "um-7", "um-7-debug", "debian-6.1", "debian-6.12", "debian-13",
+         "debian-13-7", "smp-debug")
 
 # The guest whose module counts the lines that it runs; its kernel is that of um.
 COVERAGE = "um-gcov"
@@ -79,17 +135,28 @@ def short_hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
 
 
-def source_version() -> str:
-    """The version of Debian's kernel source."""
-    return packages.package_version(SOURCE_PACKAGE)
+def source_package(wanted: Source) -> str:
+    """The newest package of a kernel source."""
+    return packages.apt(wanted.release).newest(wanted.package)
+
+
+def source_version(wanted: Source = SOURCE_6) -> str:
+    """The version of a kernel source."""
+    return packages.apt(wanted.release).version(source_package(wanted))
+
+
+def source_key(wanted: Source) -> str:
+    """The key of a kernel source in the cache."""
+    edits = [f"-{short_hash(repr(wanted.edits))}"] if wanted.edits else []
+    return "".join([source_version(wanted), *edits])
 
 
 @once
-def source() -> Path:
-    """The kernel source that the lab's own kernels are built from."""
+def source(wanted: Source = SOURCE_6) -> Path:
+    """A kernel source that the lab's own kernels are built from."""
 
     def unpack(directory: Path) -> None:
-        packages.fetch_packages(directory, SOURCE_PACKAGE)
+        packages.apt(wanted.release).fetch(directory, source_package(wanted))
         tarball, = (directory / "usr/src").glob("linux-source-*.tar.xz")
         # Kconfig reads every folder. These have nothing for it, and are large.
         bulk = ["arch/*/boot/dts", "drivers/gpu/drm/amd/include", "tools/testing/selftests"]
@@ -97,15 +164,24 @@ def source() -> Path:
         run("tar", "-xJf", tarball, "--strip-components=1", "-C", directory, *unused)
         shutil.rmtree(directory / "usr/src")
         shutil.rmtree(directory / "usr/share")
+        for edit in wanted.edits:
+            edit.apply(directory)
 
-    return cache.cached("source", source_version(), unpack)
+    return cache.cached(wanted.kind, source_key(wanted), unpack)
 
 
 def fragment_text(flavour: Flavour) -> str:
-    """The Kconfig options of a flavour, without comments, which do not change a kernel."""
-    lines = [line for name in flavour.fragments
-             for line in (FRAGMENTS / f"{name}.config").read_text().splitlines()]
-    return "".join(f"{line}\n" for line in lines if re.match("(# )?CONFIG_", line))
+    """
+    The Kconfig options of a flavour, without comments, which do not change a kernel. A
+    fragment may change what those before it say.
+    """
+    options = {}
+    for name in flavour.fragments:
+        for line in (FRAGMENTS / f"{name}.config").read_text().splitlines():
+            match = re.match(r"(?:# )?(CONFIG_\w+)", line)
+            if match:
+                options[match[1]] = line
+    return "".join(f"{line}\n" for line in options.values())
 
 
 def check_config(wanted: str, config: Path) -> None:
@@ -127,9 +203,14 @@ def configure(tree: Path, out: Path, flavour: Flavour) -> None:
     check_config(fragment.read_text(), out / ".config")
 
 
-def compiler() -> list[str]:
+def compiler(arch: str) -> list[str]:
     """Words for make. With ccache a kernel that was built before takes a minute or two."""
-    return ["CC=ccache gcc"] if shutil.which("ccache") else []
+    words = ["CC=ccache gcc"] if shutil.which("ccache") else []
+    if arch == "um" and host.debian() != "12":
+        # User-Mode Linux has large addresses. gcc 14 therefore puts large arrays into
+        # sections of their own, which kmemleak does not scan.
+        words.append("KCFLAGS=-mlarge-data-threshold=2147483647")
+    return words
 
 
 def last_lines(log: Path, count: int) -> str:
@@ -140,7 +221,7 @@ def last_lines(log: Path, count: int) -> str:
 def make_kernel(tree: Path, out: Path, flavour: Flavour, what: str) -> None:
     """Run make in a kernel tree, and print its progress every half minute."""
     argv = ["make", "-C", str(tree), f"ARCH={flavour.arch}", f"O={out.name}",
-            f"-j{host.jobs() + 1}", *compiler(), *flavour.targets]
+            f"-j{host.jobs() + 1}", *compiler(flavour.arch), *flavour.targets]
     log = out / "build.log"
     with open(log, "w", encoding="utf-8") as sink:
         # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
@@ -169,10 +250,10 @@ def build_own(name: str) -> Kernel:
     and also with a new configuration: only what differs is compiled again.
     """
     flavour = FLAVOURS[name]
-    tree = source()
+    tree = source(flavour.source)
 
     def build(directory: Path) -> None:
-        for old in cache.unused_entries(name, tree, but=directory):
+        for old in cache.unused_entries(kind(name), tree, but=directory):
             directory.rmdir()
             old.rename(directory)
             (directory / ".complete").unlink(missing_ok=True)
@@ -182,7 +263,7 @@ def build_own(name: str) -> Kernel:
         run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={directory.name}",
             "INSTALL_MOD_PATH=mods", "INSTALL_MOD_STRIP=1", "modules_install")
 
-    out = cache.cached(name, version(name), build, parent=tree)
+    out = cache.cached(kind(name), version(name), build, parent=tree)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Kernel(name, out / flavour.image, release, out, out / "mods",
                   (f"ARCH={flavour.arch}",), flavour.append)
@@ -192,8 +273,17 @@ def relocate_headers(directory: Path) -> None:
     """Correct the paths in Debian's headers, which are those in /usr/src."""
     for makefile in (directory / "usr/src").glob("*/Makefile"):
         text = makefile.read_text()
-        if text.startswith("include /usr/src"):
-            makefile.write_text(text.replace("include /usr/src", f"include {directory}/usr/src"))
+        # Two lines at most; the kernel's own Makefile is long.
+        if re.match(r"(KBUILD_OUTPUT=|include )/usr/src/", text):
+            makefile.write_text(re.sub(r"(=| )/usr/src/", rf"\1{directory}/usr/src/", text))
+
+
+def move_modules(directory: Path) -> None:
+    """Put modules where all programs of the lab look for them: below lib/ and not usr/lib/."""
+    usr = directory / "usr/lib/modules"
+    if usr.is_dir():
+        shutil.copytree(usr, directory / "lib/modules", symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(usr)
 
 
 def wanted_modules(modules: Path) -> list[str]:
@@ -216,14 +306,21 @@ def trim_modules(modules: Path) -> None:
     for path in modules.rglob("*.ko*"):
         if path not in keep:
             path.unlink()
+    # For the initrd's insmod
+    for path in modules.rglob("*.ko.xz"):
+        run("xz", "--decompress", path)
     run("depmod", "-b", modules.parents[2], modules.name)
 
 
 def stock_packages(name: str) -> tuple[str, str]:
     """The packages of the newest image and of its headers."""
-    image_meta, headers_meta = STOCK[name]
-    image, = (p for p in packages.package_depends(image_meta) if p.startswith("linux-image-"))
-    headers, = (p for p in packages.package_depends(headers_meta) if p.startswith("linux-headers-"))
+    stock = STOCK[name]
+    apt = packages.apt(stock.release)
+    if stock.headers is None:
+        image = apt.newest(stock.image)
+        return image, image.replace("linux-image-", "linux-headers-")
+    image, = (p for p in apt.depends(stock.image) if p.startswith("linux-image-"))
+    headers, = (p for p in apt.depends(stock.headers) if p.startswith("linux-headers-"))
     return image, headers
 
 
@@ -231,18 +328,49 @@ def fetch_stock(name: str) -> Kernel:
     """One of Debian's own kernels, unmodified, and its headers."""
     image, headers = stock_packages(name)
     release = image.removeprefix("linux-image-")
+    apt = packages.apt(STOCK[name].release)
 
     def fetch(directory: Path) -> None:
-        parts = [p for p in packages.package_depends(headers)
-                 if re.match(r"linux-(headers|kbuild)-", p)]
-        packages.fetch_packages(directory, image, headers, *parts)
+        # Since 7.x the image is three packages.
+        parts = [p for p in apt.depends(image) if re.match(r"linux-(base-\d|binary|modules)", p)]
+        parts += [p for p in apt.depends(headers) if re.match(r"linux-(headers|kbuild)-", p)]
+        apt.fetch(directory, image, headers, *parts)
         relocate_headers(directory)
+        move_modules(directory)
         trim_modules(directory / "lib/modules" / release)
         shutil.rmtree(directory / "usr/share")
 
-    directory = cache.cached(name, version(name), fetch)
-    return Kernel(name, directory / f"boot/vmlinuz-{release}", release,
-                  directory / f"usr/src/{headers}", directory)
+    directory = cache.cached(kind(name), version(name), fetch)
+    boot = directory / f"boot/vmlinuz-{release}"
+    image_file = boot if boot.exists() else directory / f"lib/modules/{release}/vmlinuz"
+    return Kernel(name, image_file, release, directory / f"usr/src/{headers}", directory,
+                  tools=STOCK[name].release)
+
+
+def header_tools(name: str) -> list[str]:
+    """The packages with the compiler that the headers of a stock kernel want."""
+    depends = packages.apt(STOCK[name].release).depends(stock_packages(name)[1])
+    return [package for package in depends if package.startswith("gcc-")]
+
+
+def user_space(name: str) -> str:
+    """The release of Debian of a guest's root: its own for Debian 13, else the host's."""
+    return "13" if name in STOCK and STOCK[name].release == "13" else host.debian()
+
+
+def of_host() -> str:
+    """The guest with the 6.12 and the user space of the host's release."""
+    return {"12": "debian-6.12", "13": "debian-13"}[host.debian()]
+
+
+def kind(name: str) -> str:
+    """
+    The kind of a kernel's entry in the cache. Entries of a kind are found by its name, a
+    hyphen and a digit. So um-7 has the kind um7, or it would be found as an um. Other
+    names would be clearer, but with them all kernels would be built again.
+    """
+    kind_of = re.sub(r"-(7|13)\b", r"\1", name)
+    return kind_of if name in STOCK else f"{kind_of}{host.built_on()}"
 
 
 @once
@@ -253,15 +381,20 @@ def version(name: str) -> str:
     if name in STOCK:
         image = stock_packages(name)[0]
         release = image.removeprefix("linux-image-")
-        return f"{packages.package_version(image)}-{short_hash(release, *STOCK_MODULES)}"
-    return f"{source_version()}-{short_hash(fragment_text(FLAVOURS[name]))}"
+        package = packages.apt(STOCK[name].release).version(image)
+        return f"{package}-{short_hash(release, *STOCK_MODULES)}"
+    flavour = FLAVOURS[name]
+    return f"{source_key(flavour.source)}-{short_hash(fragment_text(flavour))}"
 
 
 def missing(name: str) -> bool:
     """Whether a guest's kernel has to be built or fetched first."""
-    own = CACHE / f"source-{source_version()}"
     name = "um" if name == COVERAGE else name
-    return not ((CACHE if name in STOCK else own) / f"{name}-{version(name)}/.complete").exists()
+    parent = CACHE
+    if name not in STOCK:
+        wanted = FLAVOURS[name].source
+        parent = CACHE / f"{wanted.kind}-{source_key(wanted)}"
+    return not (parent / f"{kind(name)}-{version(name)}/.complete").exists()
 
 
 @once

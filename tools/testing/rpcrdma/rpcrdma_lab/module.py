@@ -7,7 +7,7 @@ import shutil
 import threading
 from pathlib import Path
 
-from . import host, kernels
+from . import host, kernels, toolchain
 from .host import BUILD, TOP, run
 from .kernels import Kernel
 
@@ -34,7 +34,7 @@ def sync_sources(directory: Path) -> None:
 
 def directory_of(name: str) -> Path:
     """Where the module for a guest is built."""
-    return BUILD / f"module-{name}"
+    return BUILD / f"module-{name}{host.built_on()}"
 
 
 # One make at a time works in a guest's folder. A variant is installed before the next
@@ -50,13 +50,14 @@ def make(kernel: Kernel, *words: str, variant: str = "ours", log: str = "make") 
     """
     directory = directory_of(kernel.name)
     options = [f"KDIR={kernel.kdir}", *kernel.make_args, f"-j{host.jobs()}", "W=1",
-               "KCFLAGS=-Werror"]
+               "KCFLAGS=-Werror", "UNTESTED=1"]
     if variant == "kunit" or kernel.name == kernels.COVERAGE:
         options.append("KUNIT=1")
     if kernel.name == kernels.COVERAGE:
         options.append("GCOV=1")
     with _locks[kernel.name]:
-        return run("make", "-C", directory, *options, *words, log=directory / f"{log}.log")
+        return run(*toolchain.inside(kernel), "make", "-C", directory, *options, *words,
+                   log=directory / f"{log}.log")
 
 
 def build_log(kernel: Kernel, variant: str) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The scripted peer. It is built on the host, whose Debian is the same as the guests'."""
+"""The scripted peer. It is built on the host, whose Debian is that of the guests or older."""
 
 from pathlib import Path
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-The guests' root file system, which is the same for all of them, and the initrd that
-mounts it. Both are made from Debian packages.
+The guests' root file systems, one for each release of Debian, and the initrd that mounts
+one. They are made from Debian packages.
 """
 
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-from . import cache, kernels, packages
+from . import cache, host, kernels, packages
 from .host import CACHE, LAB, LabError, once, run
 
 ROOT_PACKAGES = """
@@ -18,24 +19,6 @@ ROOT_PACKAGES = """
     rdma-core ibverbs-providers ibverbs-utils rdmacm-utils
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
-
-
-def debian_sources() -> str:
-    """The sources of Debian 12 in apt's configuration, without its other sources."""
-    fields = "$(ORIGIN)|$(CODENAME)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
-    out = run("apt-get", "indextargets", "--format", fields, "Identifier: Packages")
-    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    lines = set()
-    for line in out.splitlines():
-        if line.count("|") != 4:    # a warning of apt about a source that is listed twice
-            continue
-        origin, codename, uri, release, component = line.split("|")
-        if origin == "Debian" and codename.startswith("bookworm") and component == "main":
-            lines.add(f"deb [signed-by={keyring}] {uri} {release} {component}\n")
-    if not lines:
-        raise LabError("apt has no source of Debian 12 (bookworm) for the guests: "
-                       "add one to /etc/apt/sources.list")
-    return "".join(sorted(lines))
 
 
 def root_environment(directory: Path) -> dict[str, str] | None:
@@ -55,47 +38,60 @@ def root_environment(directory: Path) -> dict[str, str] | None:
     return None
 
 
+def bootstrap(directory: Path, release: str, names: Sequence[str]) -> Path:
+    """Make a tar file of a root file system that has some packages of a release."""
+    sources = directory / "sources.list"
+    sources.write_text(packages.sources_list(release))
+    options = [f"--dpkgopt=path-exclude=/usr/share/{path}/*"
+               for path in ("doc", "man", "info", "locale")]
+    tar = directory / "root.tar"
+    run("mmdebstrap", "--variant=essential", f"--include={','.join(names)}",
+        '--aptopt=APT::Install-Recommends "false"', *options, packages.CODENAMES[release], tar,
+        sources, env=root_environment(directory))
+    sources.unlink()
+    return tar
+
+
 @once
-def version() -> str:
-    """The key of the root file system in the cache, whether the entry exists or not."""
-    versions = [f"{name}={packages.package_version(name)}" for name in ROOT_PACKAGES]
-    return f"12-{kernels.short_hash(*versions)}"
+def version(release: str) -> str:
+    """The key of a root file system in the cache, whether the entry exists or not."""
+    apt = packages.apt(release)
+    versions = [f"{name}={apt.version(name)}" for name in ROOT_PACKAGES]
+    return f"{release}-{kernels.short_hash(*versions)}"
 
 
-def missing() -> bool:
-    """Whether the root file system has to be built first."""
-    return not (CACHE / f"root-{version()}/.complete").exists()
+def kind(release: str) -> str:
+    """The kind of its entry in the cache, of which there is one for each release."""
+    return "root" if release == "12" else f"root{release}"
+
+
+def missing(release: str) -> bool:
+    """Whether a root file system has to be built first."""
+    return not (CACHE / f"{kind(release)}-{version(release)}/.complete").exists()
 
 
 @once
-def image() -> Path:
-    """The squashfs that every guest mounts as its root, under a tmpfs."""
+def image(release: str) -> Path:
+    """The squashfs that guests mount as their root, under a tmpfs."""
 
     def build(directory: Path) -> None:
-        sources = directory / "sources.list"
-        sources.write_text(debian_sources())
-        options = [f"--dpkgopt=path-exclude=/usr/share/{path}/*"
-                   for path in ("doc", "man", "info", "locale")]
-        tar = directory / "root.tar"
-        run("mmdebstrap", "--variant=essential", f"--include={','.join(ROOT_PACKAGES)}",
-            '--aptopt=APT::Install-Recommends "false"', *options, "bookworm", tar, sources,
-            env=root_environment(directory))
+        tar = bootstrap(directory, release, ROOT_PACKAGES)
         with open(tar, "rb") as stream:
             run("mksquashfs", "-", directory / "root.sqfs", "-tar", "-comp", "lz4",
                 "-noappend", "-quiet", "-no-progress", stdin=stream)
         tar.unlink()
-        sources.unlink()
 
-    return cache.cached("root", version(), build) / "root.sqfs"
+    return cache.cached(kind(release), version(release), build) / "root.sqfs"
 
 
 @once
 def busybox() -> Path:
     """A static busybox. It is not installed, because its package would replace the host's."""
-    key = packages.package_version("busybox-static").replace(":", ".")
-    directory = cache.cached("busybox", key,
-                             lambda folder: packages.fetch_packages(folder, "busybox-static"))
-    return directory / "bin/busybox"
+    apt = packages.apt(host.debian())
+    key = apt.version("busybox-static").replace(":", ".")
+    directory = cache.cached("busybox", key, lambda folder: apt.fetch(folder, "busybox-static"))
+    return next(path for path in (directory / "bin/busybox", directory / "usr/bin/busybox")
+                if path.exists())
 
 
 def initrd(kernel: kernels.Kernel, directory: Path) -> Path:

@@ -16,8 +16,8 @@ from .results import Times
 
 # About how much longer things take than on um. It is used to plan as long as their times
 # on this machine are not known.
-GUESS = {"um": 1, "um-debug": 4, kernels.COVERAGE: 1,
-         "debian-6.1": 4, "debian-6.12": 4, "smp-debug": 12}
+GUESS = {"um": 1, "um-debug": 4, "um-7": 1, "um-7-debug": 4, kernels.COVERAGE: 1,
+         "debian-6.1": 4, "debian-6.12": 4, "debian-13": 4, "debian-13-7": 4, "smp-debug": 12}
 
 # Scenarios that um-gcov runs with ALL=1 only: they wait for long, and run hardly any line
 # that others do not run.
@@ -46,8 +46,8 @@ class Scenario:
     A file in scenarios/. Its first comment has these lines:
 
       shows:    what it shows, in one line
-      guests:   where it runs every day: guests, or GUEST/DEVICE or GUEST/ENDS for
-                these only
+      guests:   where it runs every day: guests, or SERVER+CLIENT for two different
+                ones; or such a place with /DEVICE, /ENDS or /MODULES for these only
       also:     where else it runs with ALL=1, in the same form
       devices:  rxe, siw, or none if it needs none   (none)
       ends:     1 or 2 or both: client and server in one guest, or in two (1)
@@ -82,24 +82,31 @@ class Scenario:
                            "add \"# shows:\" and \"# guests:\"")
         guests, also = fields["guests"].split(), fields.get("also", "").split()
         devices, ends = fields.get("devices", "none").split(), fields.get("ends", "1").split()
+        modules = fields.get("modules", "ours inbox").split()
         for place in guests + also:
             name, _, what = place.partition("/")
-            if (name not in (*kernels.NAMES, kernels.COVERAGE)
-                    or what and what not in devices + ends):
+            if not is_place(name) or what and what not in devices + ends + modules:
                 raise LabError(f"{path} names an unknown place: {place}: guests are "
-                               f"{', '.join(kernels.NAMES)}")
+                               f"{', '.join(kernels.NAMES)}, or two that a network can join")
         return Scenario(
             path.stem, path, fields["shows"], tuple(guests), tuple(also), tuple(devices),
-            tuple(int(n) for n in ends),
-            tuple(fields.get("modules", "ours inbox").split()),
+            tuple(int(n) for n in ends), tuple(modules),
             int(fields.get("limit", "60")), tuple(fields.get("steps", "").split()),
             fields.get("host"), skips)
 
     @staticmethod
-    def runs_on(places: Sequence[str], guest: str, device: str, ends: int) -> bool:
+    def runs_on(places: Sequence[str], guest: str, device: str, ends: int, module: str) -> bool:
         """Whether one of the places is this one."""
         guest = guest_name(guest)
-        return any(place in (guest, f"{guest}/{device}", f"{guest}/{ends}") for place in places)
+        if is_pair(guest) and ends != 2:
+            return False
+        return any(place in (guest, f"{guest}/{device}", f"{guest}/{ends}", f"{guest}/{module}")
+                   for place in places)
+
+    def pairs(self) -> list[str]:
+        """The places with two different guests."""
+        names = [place.partition("/")[0] for place in self.guests + self.also]
+        return [name for name in dict.fromkeys(names) if is_pair(name)]
 
     def why_skipped(self, job: "Job") -> str | None:
         """The reason why a job is skipped, or None if it is not."""
@@ -107,13 +114,13 @@ class Scenario:
         for skip in self.skips:
             if all(fnmatch.fnmatch(have, want) for have, want in zip(place, skip.patterns)):
                 return skip.why
-        if job.device == "siw" and job.guest in kernels.STOCK:
+        if job.device == "siw" and set(guests_at(job.guest)) & set(kernels.STOCK):
             return "Debian's kernels have no siw"
         return None
 
 
 def read_comment(path: Path) -> tuple[dict[str, str], tuple[Skip, ...]]:
-    """The fields of a scenario's first comment, and its "skip:" lines."""
+    """The fields of a scenario's first comment, each on one line or more; its "skip:" lines."""
     fields: dict[str, str] = {}
     skips = []
     for line in path.read_text().splitlines():
@@ -124,13 +131,40 @@ def read_comment(path: Path) -> tuple[dict[str, str], tuple[Skip, ...]]:
             what, _, why = match[2].partition(": ")
             skips.append(Skip(tuple(what.split()), why))
         elif match:
-            fields[match[1]] = match[2]
+            fields[match[1]] = f"{fields.get(match[1], '')} {match[2]}".lstrip()
     return fields, tuple(skips)
 
 
 def guest_name(name: str) -> str:
     """What scenarios call a guest: the one that counts lines is another um."""
     return "um" if name == kernels.COVERAGE else name
+
+
+def guests_at(guest: str) -> list[str]:
+    """The guests of a place: one, or the server's and the client's, as in um+um-7."""
+    return guest.split("+")
+
+
+def guest_at(guest: str, end: int) -> str:
+    """The guest of one end."""
+    return guests_at(guest)[-1 if end == 2 else 0]
+
+
+def is_pair(guest: str) -> bool:
+    """Whether a place has two different guests."""
+    return "+" in guest
+
+
+def is_place(guest: str) -> bool:
+    """Whether there are such guests; a network joins two of User-Mode Linux or two of QEMU."""
+    names = guests_at(guest)
+    return (set(names) <= {*kernels.NAMES, kernels.COVERAGE} and len(names) <= 2
+            and len({name.startswith("um") for name in names}) == 1)
+
+
+def guess(guest: str) -> float:
+    """About how much longer things take there than on um."""
+    return max(GUESS[name] for name in guests_at(guest))
 
 
 def guest_of(place: str) -> str:
@@ -172,7 +206,8 @@ class Job:
         """Whether it runs every day, and not with ALL=1 only."""
         if self.guest == kernels.COVERAGE and self.scenario.name in LEFT_OUT:
             return False
-        return self.scenario.runs_on(self.scenario.guests, self.guest, self.device, self.ends)
+        return self.scenario.runs_on(self.scenario.guests, self.guest, self.device, self.ends,
+                                     self.module)
 
     @property
     def session(self) -> SessionKey:
@@ -193,14 +228,17 @@ class Job:
     @property
     def ran_with(self) -> str:
         """What a result of the job is valid for."""
-        return f"{kernels.version(self.guest)} {root.version()}"
+        names = guests_at(self.guest)
+        roots = dict.fromkeys(kernels.user_space(name) for name in names)
+        return " ".join([*(kernels.version(name) for name in names),
+                         *(root.version(release) for release in roots)])
 
     def about(self, times: Times) -> float:
         """Seconds that it takes after the boot: measured here, or estimated from other guests."""
         on_um = [seconds / GUESS[guest_of(place)]
                  for place, seconds in times.places(self.scenario.name).items()
                  if guest_of(place) in GUESS] or [self.scenario.limit / 3]
-        return times.about(self.name, statistics.median(on_um) * GUESS[self.guest])
+        return times.about(self.name, statistics.median(on_um) * guess(self.guest))
 
 
 def load_all(folder: str = "scenarios") -> list[Scenario]:
@@ -219,14 +257,18 @@ def jobs(scenarios: Sequence[Scenario], guests: Sequence[str] | None = None,
     names = [*kernels.NAMES, kernels.COVERAGE]
     for scenario in scenarios:
         places = scenario.guests + (scenario.also if everywhere else ())
+        pairs = [pair for pair in scenario.pairs()
+                 if not guests or set(guests_at(pair)) <= set(guests)]
         for guest, device, ends, module in itertools.product(
-                guests or kernels.NAMES, scenario.devices, scenario.ends, scenario.modules):
+                [*(guests or kernels.NAMES), *pairs], scenario.devices, scenario.ends,
+                scenario.modules):
             job = Job(scenario, guest, device, ends, module)
-            if (scenario.runs_on(places, guest, device, ends)
+            if (scenario.runs_on(places, guest, device, ends, module)
                     and (set(module.split("+")) & set(modules) or module == "kunit")
                     and fnmatch.fnmatch(job.name, pattern_for(pattern))):
                 found.append(job)
-    return sorted(found, key=lambda job: (names.index(job.guest), job.module, job.ends))
+    return sorted(found, key=lambda job: ([names.index(name) for name in guests_at(job.guest)],
+                                          job.module, job.ends))
 
 
 def pattern_for(text: str) -> str:

@@ -4,6 +4,8 @@ The lab's own tests: the lab must report faults that are planted in a guest, lea
 when it is killed, and compare correctly what the benchmark measures.
 """
 
+import dataclasses
+import itertools
 import os
 import re
 import signal
@@ -13,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from . import figures, peer, results, scenario, session
+from . import figures, kernels, packages, peer, results, scenario, session
 from .console import KERNEL_ERROR
 from .host import LAB
 from .ktap import Report, Reporter, Test
@@ -90,6 +92,57 @@ def console_lines(test: Test) -> None:
         for line in wrong:
             test.line(f"# {line}")
         test.step(not wrong, f"lines on a console that are {'errors' if bad else 'no errors'}")
+
+
+# Names of packages, of which the lab must take one
+PACKAGE_NAMES = """
+    linux-image-6.12.99+deb13-amd64
+    linux-image-7.9.12+deb13-amd64
+    linux-image-7.10.2+deb13-amd64
+    linux-image-7.10.2+deb13-cloud-amd64
+    linux-image-8.0.1+deb13-amd64
+"""
+
+
+def newest_kernel(test: Test) -> None:
+    """The newest kernel is found by its number, and only kernels of its own kind count."""
+    apt = packages.Apt("13")
+    apt.answers = {"apt-cache pkgnames linux-image-": PACKAGE_NAMES}
+    found = apt.newest(kernels.STOCK["debian-13-7"].image)
+    test.step(found == "linux-image-7.10.2+deb13-amd64", f"the newest kernel 7.x is {found}")
+
+
+def kinds_of_entries(test: Test) -> None:
+    """An entry of the cache that is removed for a newer one belongs to the same guest."""
+    wrong = [f"{one} and {other}" for one, other in itertools.permutations(kernels.NAMES, 2)
+             if re.match(rf"{re.escape(kernels.kind(one))}-\d", kernels.kind(other))]
+    for line in wrong:
+        test.line(f"# {line}")
+    test.step(not wrong, "guests have entries of their own in the cache")
+
+
+def options_change(test: Test) -> None:
+    """A fragment of Kconfig options changes what those before it say."""
+    lines = kernels.fragment_text(kernels.FLAVOURS["um-7"]).splitlines()
+    test.step("# CONFIG_UML_NET is not set" in lines and "CONFIG_UML_NET=y" not in lines,
+              "a fragment takes options back")
+
+
+def places_of_pairs(test: Test) -> None:
+    """Places with two different guests, each with a kernel of its own."""
+    pair = dataclasses.replace(
+        scenario.load_all()[0], name="pair", guests=("um-7+um/ours+inbox",), also=("um+um-7",),
+        devices=("rxe",), ends=(1, 2), modules=("ours+inbox", "inbox+ours"), skips=())
+    daily = scenario.jobs([pair], modules=("ours",))
+    more = scenario.jobs([pair], modules=("ours",), everywhere=True)
+    test.step([job.name for job in daily] == ["pair [um-7+um 2 guests rxe ours+inbox]"],
+              "a pair runs in its place, with two guests and its modules")
+    test.step(len(more) == 3 and scenario.guest_at(more[0].guest, 2) == "um-7",
+              "with ALL=1 it runs in more places")
+    test.step(not scenario.jobs([pair], ["um"], ("ours",), everywhere=True),
+              "it does not run if one of its guests is not wanted")
+    test.step(not scenario.is_place("um+debian-6.1") and not scenario.is_place("um-8"),
+              "guests that no network joins are no place")
 
 
 def processes_of(mark: str, word: bytes = b"") -> list[int]:
@@ -185,6 +238,11 @@ def run(report: Reporter) -> None:
         console_lines(test)
     with report.test("the benchmark compares variants") as test:
         comparisons(test)
+    with report.test("the lab plans kernels and places") as test:
+        newest_kernel(test)
+        kinds_of_entries(test)
+        options_change(test)
+        places_of_pairs(test)
     with report.test("guests die with their runner") as test:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             dies_with_runner(test, GUEST, number)

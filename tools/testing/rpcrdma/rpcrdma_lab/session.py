@@ -28,7 +28,7 @@ P = ParamSpec("P")
 
 # Seconds that the jobs of one boot may take together if they are several. Guests that
 # boot quickly get short boots, because these spread better over the CPUs.
-BOOT_LIMIT = {"um": 45, kernels.COVERAGE: 45, "um-debug": 120}
+BOOT_LIMIT = {"um": 45, "um-7": 45, kernels.COVERAGE: 45, "um-debug": 120, "um-7-debug": 120}
 LONG_BOOT = 300
 
 
@@ -79,11 +79,11 @@ class Session:
             links = Link.pair(self.name.startswith("um"))
         for end, link in enumerate(links, 1):
             name = "-".join([self.name, self.module] + ([f"end{end}"] if self.ends == 2 else []))
-            guest = Guest(self.name, next_boot(name), scenario.module_of(self.module, end),
-                          link, end)
+            guest = Guest(scenario.guest_at(self.name, end), next_boot(name),
+                          scenario.module_of(self.module, end), link, end)
             self.guests.append(guest)
             seconds = guest.boot()
-            test.line(f"# {self.name} booted in {seconds:.1f} s, log: {guest.console}")
+            test.line(f"# {guest.name} booted in {seconds:.1f} s, log: {guest.console}")
         test.restart()
 
     def kill(self) -> None:
@@ -116,7 +116,7 @@ class Session:
         guest = self.guests[step.end - 1]
         variables: dict[str, str | int] = {
             "MODULE": scenario.module_of(job.module, step.end), "DEVICE": job.device,
-            "ENDS": job.ends, "END": step.end, "GUEST": scenario.guest_name(self.name),
+            "ENDS": job.ends, "END": step.end, "GUEST": scenario.guest_name(guest.name),
             "PACE": min(math.ceil(100 * guest.pace), 400),
             "SLOW": int(self.name == "smp-debug")}
         before = test.bad
@@ -248,12 +248,33 @@ def build_task(run: Run, name: str, missing: bool, build: Callable[[], object], 
 
 def guest_tasks(names: Iterable[str], run: Run) -> list[Task]:
     """Tasks that build what guests need. Each kernel build uses all CPUs, so it is alone."""
-    found = [build_task(run, "guests' root", root.missing(), root.image, 60)]
-    for name in dict.fromkeys(scenario.guest_name(name) for name in names):
+    guests = list(dict.fromkeys(scenario.guest_name(name) for place in names
+                                for name in scenario.guests_at(place)))
+    releases = dict.fromkeys([host.debian(), *(kernels.user_space(name) for name in guests)])
+    found = [build_task(run, root_task(release), root.missing(release),
+                        functools.partial(root.image, release), 60) for release in releases]
+    for name in guests:
         found.append(build_task(run, f"kernel {name}", kernels.missing(name),
                                 functools.partial(kernels.kernel, name),
                                 30 if name in kernels.STOCK else 300, "kernel"))
     return found
+
+
+def root_task(release: str) -> str:
+    """The name of the task that makes a root file system."""
+    return "guests' root" if release == host.debian() else f"guests' root of Debian {release}"
+
+
+def needs(place: str) -> tuple[str, ...]:
+    """The tasks that build what the guests of a place need."""
+    names = [scenario.guest_name(name) for name in scenario.guests_at(place)]
+    return tuple(dict.fromkeys([*(root_task(kernels.user_space(name)) for name in names),
+                                *(f"kernel {name}" for name in names)]))
+
+
+def boot_limit(place: str) -> int:
+    """Seconds that the jobs of one boot may take there."""
+    return max(BOOT_LIMIT.get(name, LONG_BOOT) for name in scenario.guests_at(place))
 
 
 def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
@@ -264,11 +285,11 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
     found = []
     for key, group in sessions.items():
         name = key.guest
-        for boot in divide(group, run.times, BOOT_LIMIT.get(name, LONG_BOOT)):
+        for boot in divide(group, run.times, boot_limit(name)):
             found.append(Task(
                 name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
                 sum(job.about(run.times) for job in boot if not job.scenario.why_skipped(job)),
-                ("guests' root", f"kernel {scenario.guest_name(name)}"),
+                needs(name),
                 # This guest has a thread for each of its two CPUs. On a host with two CPUs,
                 # two such guests run faster one after the other than at the same time: a
                 # CPU that waits for a spinlock uses up its time while the holder does not
