@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   verified I/O over a network that loses and reorders packets
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12
+# also:    um-debug debian-6.1 debian-6.12 um-7
 # devices: rxe siw
 # ends:    1 2
 # limit:   90
 # skip:    * rxe 1 *: what rxe sends to itself passes no interface that could lose packets
-# skip:    um-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
+# skip:    um*-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
 # skip:    smp-debug * 2 *: two of the slowest guests take minutes
 # skip:    * siw 2 inbox: siw between two guests hangs or crashes them, with the kernel's own module
 #

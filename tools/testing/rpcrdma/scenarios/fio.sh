@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   verified I/O of mixed sizes by several jobs, cached and direct
 # guests:  um um-debug/siw
-# also:    um-debug debian-6.1 debian-6.12 smp-debug
+# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um-7-debug debian-13-7
 # devices: rxe siw
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 # limit:   90

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   with Calls in both directions, our server answers what may be a Call, and no Reply
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12
+# also:    um-debug debian-6.1 debian-6.12 um-7
 # devices: rxe siw
 # modules: ours
 # limit:   120

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   our server answers a hostile requester as it should, and other clients are not affected
 # guests:  um um-debug/rxe
-# also:    um-debug debian-6.1 debian-6.12
+# also:    um-debug debian-6.1 debian-6.12 um-7-debug
 # devices: rxe siw
 # modules: ours
-# skip:    um-debug siw * *: takes minutes, and um with siw and um-debug with rxe show the same
+# skip:    um*-debug siw * *: takes minutes, and um with siw and um-debug with rxe show the same
 # limit:   210
 
 . /lab/guest/peer.sh

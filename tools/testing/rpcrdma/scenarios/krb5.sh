@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   sec=krb5, krb5i and krb5p work; protected data have no Read or Write chunk of their own
 # guests:  um
-# also:    debian-6.12
+# also:    debian-6.12 um-7
 # devices: rxe siw
 # limit:   90
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround

@@ -68,7 +68,7 @@ after() {
 	need "$1: the settings" versions_up_to "$2" "$3"
 	need "$1: the connection is dropped" wait_for 20 drop_connection "$(the_transport)"
 	check "$1: I/O" traced reconnect_and_write "$before"
-	check "$1: the last Call is in version $4" is "$4" "$(calls_in | tail -n 1)"
+	check "$1: the last Call is in version $4" is "$4" "$(versions_sent /tmp/trace | tail -n 1)"
 	check "$1: one new connection" is $((before + 1)) "$(connections_made)"
 }
 
@@ -79,11 +79,6 @@ reconnect_and_write() {
 write_and_count() {
 	dd if=/dev/urandom of=/mnt/file bs=64k count=4 oflag=direct conv=notrunc &&
 		same_sum /mnt/file $LOCAL/file && more_connections "$1"
-}
-
-# The version of each Call that was sent, in the order in which they were sent
-calls_in() {
-	sed -n 's/.*rpcrdma_call_form: .* sent .* version=\([0-9]*\) .*/\1/p' /tmp/trace
 }
 
 # null_in_version_2 MESSAGE...: a rule that answers a NULL in version 2. All other rules are

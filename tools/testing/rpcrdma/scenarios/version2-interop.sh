@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   an end of ours that may use version 2 works with the kernel's own module at the other end
 # guests:  um
-# also:    debian-6.1 debian-6.12
+# also:    debian-6.1 debian-6.12 um-7
 # devices: rxe
 # ends:    2
 # modules: ours+inbox inbox+ours
-#
-# The guests are those of interop.
 
 server() {
 	server_begin
