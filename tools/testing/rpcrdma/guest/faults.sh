@@ -127,6 +127,15 @@ bridge_up() {
 		ip link set "$(cable)" master lab0
 }
 
+# Have the other guest's link address for good. Otherwise, if probes of the neighbour are
+# among the packets that netem loses, no connection is requested as long as the loss lasts.
+# Not for a lost carrier: then the request itself cannot be sent, and rxe's queue pair for
+# datagrams is in error for ever.
+neighbour_known() {
+	local other=$((3 - END))
+	ip neigh replace "10.17.0.$other" lladdr "02:17:00:00:00:0$other" dev lab0 nud permanent
+}
+
 # Take away the carrier for long enough that RoCE gives up a Send.
 cable_bounce() {
 	ip link set "$(cable)" nomaster && sleep 6 && ip link set "$(cable)" master lab0

@@ -37,6 +37,7 @@ client() {
 	reconnects "the client's device is deleted and added again" device_bounce
 	reconnects "the server's device is deleted and added again" order device_bounce
 	reconnects "the server's module is unloaded and loaded again" order reload
+	need "the server's link address is known" neighbour_known
 	reconnects "it is unloaded while it accepts a connection" order reload_accepting
 	check "umount" umount /mnt
 	client_loses_packets
@@ -52,10 +53,14 @@ reload() {
 # All packets of the server are lost. So the client gives up its connection and requests a
 # new one, which the server begins to accept. The bridge's port loses them and not lab0: an
 # interface refuses packets while its qdisc is replaced, and rxe's queue pair would be in
-# error for ever.
+# error for ever. The loss ends in any case, or the client would wait for ever.
 reload_accepting() {
-	impair "$(cable)" loss 100% && traced wait_for 15 grep -q state=ACCEPTING $TRACE &&
-		reload && impair_no_more "$(cable)"
+	local status
+	impair "$(cable)" loss 100% || return
+	traced wait_for 15 grep -q state=ACCEPTING $TRACE && reload
+	status=$?
+	impair_no_more "$(cable)"
+	return $status
 }
 
 # All packets of the client are lost while no process uses the mount. Only its keepalive
