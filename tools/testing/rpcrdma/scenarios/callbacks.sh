@@ -113,9 +113,19 @@ recalled() {
 	for n in "${pids[@]}"; do
 		wait "$n" || status=1
 	done
+	# A delegation may be returned before its recall is answered.
+	[ ! -e $EVENTS/nfsd_cb_recall_done ] || wait_for 10 no_recall_open
 	echo 0 >$EVENTS/enable
 	[ ! -e $FORMS/enable ] || echo 0 >$FORMS/enable
 	return $status
+}
+
+no_recall_open() {
+	is "$(traced_times nfsd_cb_recall)" "$(traced_times nfsd_cb_recall_done)"
+}
+
+traced_times() {
+	grep -c " $1: " /sys/kernel/tracing/trace
 }
 
 # Also writes a summary with the longest time to /tmp/recalls.
