@@ -167,21 +167,23 @@ bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 }
 
 /*
- * For mountstats, and for sunrpc's limit of backward messages. While the version is open,
- * that is version 1's, which no version goes below.
+ * For mountstats, for the sizes that NFS chooses, and for sunrpc's limit of backward
+ * messages. While the version is open, that is version 1's: version 2 allows as much, but
+ * for one segment, for which xprt_rdma_form_max_payload() has room.
  */
 static void xprt_rdma_ep_publish_version(struct xprt_rdma_endpoint *ep)
 {
 	u32 settled = xprt_rdma_version_settled(&ep->version);
 	u32 version = settled ?: RPCRDMA_VERSION_ONE;
+	u32 call = rpcrdma_conn_call_threshold(ep->conn, version);
+	u32 reply = rpcrdma_conn_reply_threshold(ep->conn, version);
 	struct xprt_rdma_client *client = ep->client;
-	u32 payload;
 
-	payload = xprt_rdma_form_backward(version,
-					  rpcrdma_conn_call_threshold(ep->conn, version),
-					  rpcrdma_conn_reply_threshold(ep->conn, version),
-					  PAGE_SIZE);
-	WRITE_ONCE(client->backward_payload, payload);
+	/* NFS reads it without a lock, when it mounts. */
+	WRITE_ONCE(client->xprt.max_payload,
+		   xprt_rdma_form_max_payload(version, call, reply, ep->max_mr_pages));
+	WRITE_ONCE(client->backward_payload,
+		   xprt_rdma_form_backward(version, call, reply, PAGE_SIZE));
 	WRITE_ONCE(client->version, settled);
 }
 

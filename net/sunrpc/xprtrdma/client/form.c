@@ -156,6 +156,33 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
 }
 
 /**
+ * xprt_rdma_form_max_payload - how much data one RPC can carry
+ * @version: the version of the connection
+ * @call_threshold: octets that may be sent inline
+ * @reply_threshold: octets that may be received inline
+ * @max_pages: pages that one segment can cover
+ *
+ * A message whose data need too many segments for its header cannot be sent in any form.
+ * That can happen on a device that registers few pages at once.
+ *
+ * Context: any.
+ * Return: octets, in whole pages; XPRT_RDMA_MAX_PAYLOAD at most.
+ */
+u32 xprt_rdma_form_max_payload(u32 version, u32 call_threshold, u32 reply_threshold,
+			       unsigned int max_pages)
+{
+	/* What is not data: head, tail, and the parts of pages at both ends */
+	const u32 others = 4;
+	u32 header = rpcrdma_wire_header_min(version);
+	/* The Call has them in a Read chunk, or else the Reply returns a Reply chunk. */
+	u32 call = (call_threshold - header) / RPCRDMA_READ_SEGMENT_LEN;
+	u32 reply = (reply_threshold - header - RPCRDMA_REPLY_CHUNK_LEN) / RPCRDMA_SEGMENT_LEN;
+	u32 segments = min3(call, reply, (u32)RPCRDMA_MAX_SEGMENTS) - others;
+
+	return min_t(u64, (u64)segments * max_pages * PAGE_SIZE, XPRT_RDMA_MAX_PAYLOAD);
+}
+
+/**
  * xprt_rdma_form_backward - how long backward Calls and their Replies may be
  * @version: of the message
  * @call_threshold: octets that the client may send inline in this version

@@ -21,6 +21,9 @@ enum xprt_rdma_reply_form {
 	XPRT_RDMA_REPLY_CHUNK,		/* for all of it */
 };
 
+/* The most that any server takes; NFS has a limit of its own, 1 MiB at most so far. */
+#define XPRT_RDMA_MAX_PAYLOAD		(4 * 1024 * 1024)
+
 /**
  * struct xprt_rdma_sizes - what the form of an RPC depends on
  * @call_len: octets of the Call: head, pages and tail
@@ -75,6 +78,8 @@ u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
 			    unsigned int max_pages, bool bounced);
 bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
 int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
+u32 xprt_rdma_form_max_payload(u32 version, u32 call_threshold, u32 reply_threshold,
+			       unsigned int max_pages);
 u32 xprt_rdma_form_backward(u32 version, u32 call_threshold, u32 reply_threshold, u32 space);
 
 #endif /* XPRT_RDMA_FORM_H */

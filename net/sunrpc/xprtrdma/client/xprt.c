@@ -15,9 +15,6 @@
 #define XPRT_RDMA_IDLE_TIMEOUT		(5 * 60 * HZ)
 #define XPRT_RDMA_BIND_TIMEOUT		(60 * HZ)
 
-/* The most that any server takes; NFS has a limit of its own, 1 MiB at most so far. */
-#define XPRT_RDMA_MAX_PAYLOAD		(4 * 1024 * 1024)
-
 /* The least time that a server has for its first Reply, whatever the mount's time-out */
 #define XPRT_RDMA_FIRST_REPLY_TIMEOUT	(2UL * HZ)
 

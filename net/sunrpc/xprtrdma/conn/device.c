@@ -34,13 +34,23 @@ static unsigned int device_max_sg_len(struct ib_device *ib)
 	return max(len, PAGE_SIZE);
 }
 
+/* Some devices register less memory at once than their page lists have space for. */
+static unsigned int device_max_mr_pages(const struct ib_device_attr *attrs)
+{
+	u64 pages = min(attrs->max_fast_reg_page_list_len, MR_PAGES_MAX);
+
+	if (!attrs->max_mr_size)	/* not told */
+		return pages;
+	return clamp_t(u64, attrs->max_mr_size >> PAGE_SHIFT, 1, pages);
+}
+
 static void device_limits(struct rpcrdma_device *device)
 {
 	const struct ib_device_attr *attrs = &device->ib->attrs;
 	bool gaps = attrs->kernel_cap_flags & IBK_SG_GAPS_REG;
 
 	device->max_send_sge = attrs->max_send_sge;
-	device->max_mr_pages = min(attrs->max_fast_reg_page_list_len, MR_PAGES_MAX);
+	device->max_mr_pages = device_max_mr_pages(attrs);
 	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	device->max_qp_wr = attrs->max_qp_wr;

@@ -432,6 +432,61 @@ static void test_form_segments(struct kunit *test)
 	expect_no_form(test, whole);
 }
 
+/* An RPC with data of this length, at worst begun and ended within a page */
+static int choose_unaligned(u32 len, u32 call, u32 reply, unsigned int max_pages, bool ddp)
+{
+	u32 segments = xprt_rdma_form_segments(PAGE_SIZE - 1, len, max_pages, true);
+	struct xprt_rdma_sizes write = {
+		.header_min = HEADER, .call_threshold = call, .reply_threshold = reply,
+		.call_len = len + 1000, .call_pages = len, .call_ddp = ddp,
+		.read_segments = segments, .long_segments = segments + 2,
+		.reply_max = 128,
+	};
+	struct xprt_rdma_sizes read = {
+		.header_min = HEADER, .call_threshold = call, .reply_threshold = reply,
+		.call_len = 800, .long_segments = 1,
+		.reply_max = len + 200, .reply_pages = len, .reply_ddp = ddp,
+		.write_segments = segments, .reply_segments = segments + 2,
+	};
+	struct xprt_rdma_form form;
+
+	return xprt_rdma_form_choose(&form, &write) ?: xprt_rdma_form_choose(&form, &read);
+}
+
+/* What is promised to NFS can be sent, and not much more than that. */
+static void test_form_max_payload(struct kunit *test)
+{
+	static const struct {
+		u32 call, reply;
+		unsigned int max_pages;
+		u32 octets;
+	} rows[] = {
+		{ 1024, 1024, 1, 37 * PAGE_SIZE },
+		{ 1024, 16384, 1, 37 * PAGE_SIZE },
+		{ 16384, 1024, 1, 58 * PAGE_SIZE },
+		{ 4096, 4096, 1, 165 * PAGE_SIZE },
+		{ 16384, 16384, 1, 252 * PAGE_SIZE },
+		{ 1024, 1024, 16, 592 * PAGE_SIZE },
+		{ 1024, 1024, 256, 4 * MIB },
+		{ 16384, 16384, 256, 4 * MIB },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 call = rows[i].call, reply = rows[i].reply;
+		unsigned int max_pages = rows[i].max_pages;
+		u32 len = xprt_rdma_form_max_payload(1, call, reply, max_pages);
+		u32 more = len + 6 * max_pages * PAGE_SIZE;
+
+		KUNIT_EXPECT_EQ(test, len, rows[i].octets);
+		KUNIT_EXPECT_EQ(test, 0, choose_unaligned(len, call, reply, max_pages, true));
+		KUNIT_EXPECT_EQ(test, 0, choose_unaligned(len, call, reply, max_pages, false));
+		if (len < 4 * MIB && call <= reply)
+			KUNIT_EXPECT_EQ(test, -EMSGSIZE, choose_unaligned(more, call, reply,
+									  max_pages, false));
+	}
+}
+
 /* What fits by the smaller threshold, and into the buffer */
 static void test_form_backward(struct kunit *test)
 {
@@ -462,6 +517,7 @@ static struct kunit_case form_cases[] = {
 	KUNIT_CASE(test_form_version_2),
 	KUNIT_CASE(test_form_too_long),
 	KUNIT_CASE(test_form_segments),
+	KUNIT_CASE(test_form_max_payload),
 	KUNIT_CASE(test_form_backward),
 	{}
 };
