@@ -15,14 +15,15 @@ FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|
                        r"|rpc_rdma_cid)|trace/events/rpcrdma)\.h")
 
 # Complaints of checkpatch that do not apply: trace headers have a layout of their own in
-# all of the kernel, the overlay exists to tell kernel versions apart, libFuzzer names its
-# entry point, and the KUnit shim has KUnit's names.
+# all of the kernel, the overlay and the device's compat.h exist to tell kernel versions
+# apart, libFuzzer names its entry point, and the KUnit shim has KUnit's names.
 EXEMPT = {
     "net/sunrpc/xprtrdma/trace.h": {"PARENTHESIS_ALIGNMENT", "OPEN_ENDED_LINE", "COMPLEX_MACRO",
                                     "TRAILING_SEMICOLON", "MACRO_ARG_REUSE",
                                     "MACRO_ARG_UNUSED"},
     "include/": {"LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "COMPLEX_MACRO", "MACRO_ARG_REUSE",
                  "MACRO_ARG_PRECEDENCE", "SPACING"},
+    "tools/testing/rpcrdma/device/compat.h": {"LINUX_VERSION_CODE", "CONSTANT_COMPARISON"},
     "tools/testing/rpcrdma/wire/fuzz.c": {"CAMELCASE"},
     "tools/testing/rpcrdma/wire/kunit/test.h": {"MACRO_ARG_REUSE", "MACRO_ARG_PRECEDENCE",
                                                 "PREFER_DEFINED_ATTRIBUTE_MACRO"},

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What differs between the kernels that rdma_mem is built for: Debian's 6.1, 6.12 and 7.3.
+ * No other file of it knows the kernel's version.
+ */
+#ifndef RDMA_MEM_COMPAT_H
+#define RDMA_MEM_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+#include <rdma/ib_verbs.h>
+
+/* The last parameter of create_cq. The device does not look at it. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define mem_udata	uverbs_attr_bundle
+#else
+#define mem_udata	ib_udata
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* The parameters of reg_user_mr between its PD and its udata. It always fails. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define MEM_REG_USER_MR_ARGS	u64 start, u64 length, u64 virt_addr, int access, \
+				struct ib_dmah *dmah
+#else
+#define MEM_REG_USER_MR_ARGS	u64 start, u64 length, u64 virt_addr, int access
+#endif
+
+#endif /* RDMA_MEM_COMPAT_H */

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The engine of a queue pair: it executes the work requests of the send queue in order,
+ * and flushes both queues in the error state.
+ *
+ * It is a tasklet of the highest priority. A doorbell in process context runs it as an
+ * interrupt of this CPU would, when softirqs are enabled, which costs no context switch;
+ * a doorbell in a softirq or with softirqs disabled runs it after that. Copying there
+ * leaves interrupts enabled. A tasklet never runs twice at once, so the engine needs no
+ * lock for the work request that it executes.
+ */
+#include "mem.h"
+
+#define ENGINE_BUDGET	64	/* work requests until other softirqs may run */
+/* How long a lost acknowledgment is waited for at most. 2^18 * 4 us is usual, 1.07 s. */
+#define ENGINE_MAX_TIMEOUT	(100 * NSEC_PER_MSEC)
+
+/**
+ * mem_engine_ring - let the engine look at its queue pair
+ * @qp: the queue pair
+ *
+ * Context: any.
+ */
+void mem_engine_ring(struct mem_qp *qp)
+{
+	if (in_hardirq() || irqs_disabled()) {
+		tasklet_hi_schedule(&qp->engine);
+		return;
+	}
+	/* Without this, process context would wake ksoftirqd. */
+	local_bh_disable();
+	tasklet_hi_schedule(&qp->engine);
+	local_bh_enable();
+}
+
+enum hrtimer_restart mem_engine_timer(struct hrtimer *timer)
+{
+	tasklet_hi_schedule(&container_of(timer, struct mem_qp, timer)->engine);
+	return HRTIMER_NORESTART;
+}
+
+static void engine_wait(struct mem_qp *qp, u64 until)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	if (!qp->dying)
+		hrtimer_start(&qp->timer, ns_to_ktime(until), HRTIMER_MODE_ABS);
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+static enum ib_wc_opcode wc_opcode(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return IB_WC_RDMA_WRITE;
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		return IB_WC_RDMA_READ;
+	case IB_WR_REG_MR:
+		return IB_WC_REG_MR;
+	case IB_WR_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+static enum mem_fault_op fault_op(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_SEND_WITH_INV:
+		return MEM_OP_SEND_INV;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return MEM_OP_WRITE;
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		return MEM_OP_READ;
+	case IB_WR_REG_MR:
+		return MEM_OP_REG;
+	case IB_WR_LOCAL_INV:
+		return MEM_OP_LOCAL_INV;
+	default:
+		return MEM_OP_SEND;
+	}
+}
+
+/* The work request at sq_next is over. */
+static void engine_done(struct mem_qp *qp, struct mem_swqe *wqe, enum ib_wc_status status)
+{
+	struct mem_cqe cqe = {
+		.wc.wr_id = wqe->wr_id,
+		.wc.status = status,
+		.wc.opcode = wc_opcode(wqe->opcode),
+		.wc.byte_len = wqe->length,
+		.wc.qp = &qp->ib,
+		.sq_freed = qp->sq_next + 1,
+	};
+	bool signaled = status || qp->all_signaled || wqe->flags & IB_SEND_SIGNALED;
+
+	if (wqe->mr) {
+		atomic_dec(&wqe->mr->wrs);
+		mem_mr_put(wqe->mr);
+		wqe->mr = NULL;
+	}
+	if (status == IB_WC_WR_FLUSH_ERR)
+		mem_count(qp->dev, MEM_STAT_FLUSHED);
+	else if (status)
+		mem_count(qp->dev, MEM_STAT_LOCAL_ERRORS);
+	/* what follows may be overwritten as soon as the completion is polled */
+	WRITE_ONCE(qp->sq_next, qp->sq_next + 1);
+	if (signaled)
+		mem_complete(qp, false, &cqe, false);
+}
+
+static void engine_flush_receives(struct mem_qp *qp)
+{
+	struct ib_sge sge[MEM_MAX_SGE];
+	struct mem_rwqe rwqe;
+	bool limit;
+
+	if (qp->rq != &qp->own_rq) {
+		if (!qp->last_wqe) {
+			qp->last_wqe = true;
+			mem_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+		}
+		return;
+	}
+	while (mem_rq_take(qp->rq, &rwqe, sge, &limit)) {
+		struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR };
+
+		mem_count(qp->dev, MEM_STAT_FLUSHED);
+		mem_wire_receive_done(qp, &rwqe, &wc, false);
+	}
+}
+
+static void engine_peer_put(struct mem_qp *peer)
+{
+	atomic_dec_return_release(&peer->inbound);
+	mem_qp_put(peer);
+}
+
+/* The peer, if it can be reached, for engine_peer_put() */
+static struct mem_qp *engine_peer(struct mem_qp *qp)
+{
+	struct mem_qp *peer = mem_qp_find(qp->attr.dest_qp_num);
+	enum ib_qp_state state;
+
+	if (!peer)
+		return NULL;
+	atomic_inc(&peer->inbound);
+	smp_mb__after_atomic();	/* pairs with mem_qp_wait_inbound() */
+	/* pairs with mem_modify_qp() */
+	state = smp_load_acquire(&peer->state);
+	if (state != IB_QPS_RTR && state != IB_QPS_RTS && state != IB_QPS_SQD)
+		goto unreachable;
+	if (peer->attr.dest_qp_num != qp->number || !READ_ONCE(qp->dev->port_up) ||
+	    !READ_ONCE(peer->dev->port_up))
+		goto unreachable;
+	if (!qp->path_checked) {
+		if (!mem_has_gid(peer->dev, &qp->dgid))
+			goto unreachable;
+		if (qp->attr.sq_psn != peer->attr.rq_psn) {
+			mem_violation(qp->dev, MEM_RULE_PSN,
+				      "QP %u sends from PSN %#x, QP %u expects %#x",
+				      qp->number, qp->attr.sq_psn, peer->number,
+				      peer->attr.rq_psn);
+			goto unreachable;
+		}
+		qp->path_checked = true;
+	}
+	return peer;
+
+unreachable:
+	engine_peer_put(peer);
+	return NULL;
+}
+
+static u64 engine_timeout(struct mem_qp *qp)
+{
+	u64 timeout = 4096ULL << (qp->attr.timeout & 31);
+
+	return min_t(u64, timeout, ENGINE_MAX_TIMEOUT);
+}
+
+static void engine_execute(struct mem_qp *qp, struct mem_swqe *wqe, struct mem_outcome *out)
+{
+	struct mem_qp *peer;
+
+	*out = (struct mem_outcome){};
+	if (wqe->opcode == IB_WR_REG_MR) {
+		out->status = mem_mr_register(qp, wqe);
+		return;
+	}
+	if (wqe->opcode == IB_WR_LOCAL_INV) {
+		out->status = mem_mr_invalidate(qp->dev, qp->ib.pd, wqe->ex.invalidate_rkey,
+						false);
+		if (out->status)
+			mem_violation(qp->dev, MEM_RULE_INVALIDATE,
+				      "QP %u: local invalidation of %#x", qp->number,
+				      wqe->ex.invalidate_rkey);
+		return;
+	}
+	if (qp->ib.qp_type == IB_QPT_GSI) {
+		out->status = mem_gsi_send(qp, wqe);
+		return;
+	}
+	peer = engine_peer(qp);
+	if (!peer) {
+		out->retry = true;
+		out->delay = engine_timeout(qp);
+		return;
+	}
+	mem_wire_execute(qp, peer, wqe, out);
+	engine_peer_put(peer);
+}
+
+/* Count retries. Return: whether to try again. */
+static bool engine_retry(struct mem_qp *qp, struct mem_outcome *out)
+{
+	if (out->rnr) {
+		mem_count(qp->dev, MEM_STAT_RNR_NAKS);
+		if (qp->attr.rnr_retry == 7 || qp->rnr_retries++ < qp->attr.rnr_retry)
+			return true;
+		out->status = IB_WC_RNR_RETRY_EXC_ERR;
+		return false;
+	}
+	mem_count(qp->dev, MEM_STAT_RETRIES);
+	if (qp->retries++ < qp->attr.retry_cnt)
+		return true;
+	out->status = IB_WC_RETRY_EXC_ERR;
+	return false;
+}
+
+/**
+ * mem_engine_fault - do what a fault says about a completion, before it
+ * @qp: the queue pair
+ * @recv: it is a Receive's
+ * @verdict: the fault
+ *
+ * Context: softirq, with no lock held.
+ */
+void mem_engine_fault(struct mem_qp *qp, bool recv, const struct mem_verdict *verdict)
+{
+	switch (verdict->action) {
+	case MEM_ACTION_LATE:
+		mem_hold(qp, recv, verdict->count);
+		break;
+	case MEM_ACTION_HOLD:
+		mem_hold(qp, recv, -1);
+		break;
+	case MEM_ACTION_QP_FATAL:
+		mem_qp_error(qp, IB_EVENT_QP_FATAL);
+		break;
+	case MEM_ACTION_GONE:
+		if (ib_device_try_get(&qp->dev->ib) &&
+		    !queue_work(mem_wq, &qp->dev->gone_work))
+			ib_device_put(&qp->dev->ib);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Execute the next work request. Return: whether the engine can go on. */
+static bool engine_step(struct mem_qp *qp, struct mem_swqe *wqe)
+{
+	struct mem_outcome out = {};
+
+	if (wqe->due && ktime_get_ns() < wqe->due) {
+		engine_wait(qp, wqe->due);
+		return false;
+	}
+	if (qp->ib.qp_type != IB_QPT_GSI && !wqe->counted) {
+		wqe->verdict = mem_fault(qp->dev, fault_op(wqe->opcode));
+		wqe->counted = true;
+	}
+	if (wqe->verdict.action == MEM_ACTION_STATUS)
+		out.status = wqe->verdict.status;
+	else
+		engine_execute(qp, wqe, &out);
+	if ((out.retry || out.rnr) && engine_retry(qp, &out)) {
+		/* A doorbell does not make it earlier. */
+		wqe->due = ktime_get_ns() + out.delay;
+		engine_wait(qp, wqe->due);
+		return false;
+	}
+	qp->retries = 0;
+	qp->rnr_retries = 0;
+	mem_engine_fault(qp, false, &wqe->verdict);
+	engine_done(qp, wqe, out.status);
+	if (out.status)
+		mem_qp_error(qp, 0);
+	return true;
+}
+
+/**
+ * mem_engine_run - the tasklet
+ * @tasklet: of a queue pair
+ *
+ * Context: softirq.
+ */
+void mem_engine_run(struct tasklet_struct *tasklet)
+{
+	struct mem_qp *qp = from_tasklet(qp, tasklet, engine);
+	unsigned int budget = ENGINE_BUDGET;
+	enum ib_qp_state state;
+	struct mem_swqe *wqe;
+	unsigned long flags;
+	bool work;
+
+	for (;;) {
+		spin_lock_irqsave(&qp->lock, flags);
+		state = qp->state;
+		work = qp->sq_next != qp->sq_posted;
+		wqe = &qp->sq[qp->sq_next & (qp->sq_size - 1)];
+		spin_unlock_irqrestore(&qp->lock, flags);
+
+		if (state == IB_QPS_ERR)
+			mem_qp_wait_inbound(qp);
+		if (state == IB_QPS_ERR && !work)
+			engine_flush_receives(qp);
+		if (!work || (state != IB_QPS_RTS && state != IB_QPS_ERR))
+			return;
+		if (!budget--) {
+			tasklet_hi_schedule(&qp->engine);
+			return;
+		}
+		if (state == IB_QPS_ERR)
+			engine_done(qp, wqe, IB_WC_WR_FLUSH_ERR);
+		else if (!engine_step(qp, wqe))
+			return;
+	}
+}

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Protection domains and registrations: DMA registrations of all memory, and fast
+ * registrations with and without gaps.
+ *
+ * The upper 24 bits of a key find a registration; its lower 8 bits change with each use.
+ * A key is valid from the execution of REG_MR to its invalidation. A copy counts as a user
+ * of the registration. Invalidation and deregistration wait until the users that were
+ * there have ended; as they are copies in softirqs of other CPUs, they end soon.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "mem.h"
+
+int mem_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	if (udata)
+		return -EOPNOTSUPP;
+	atomic_inc(&to_mem_dev(pd->device)->num_pds);
+	return 0;
+}
+
+int mem_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	atomic_dec(&to_mem_dev(pd->device)->num_pds);
+	return 0;
+}
+
+static void mr_release(struct kref *ref)
+{
+	struct mem_mr *mr = container_of(ref, struct mem_mr, ref);
+
+	kvfree(mr->pages);
+	kvfree(mr->gaps);
+	kfree_rcu(mr, rcu);
+}
+
+/**
+ * mem_mr_put - give back a reference
+ * @mr: the registration
+ *
+ * Context: any but hard interrupts.
+ */
+void mem_mr_put(struct mem_mr *mr)
+{
+	kref_put(&mr->ref, mr_release);
+}
+
+static struct mem_mr *mr_alloc(struct ib_pd *pd)
+{
+	struct mem_dev *dev = to_mem_dev(pd->device);
+	struct mem_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return NULL;
+	kref_init(&mr->ref);
+	spin_lock_init(&mr->lock);
+	mr->dev = dev;
+	mr->ib.device = pd->device;
+	mr->ib.pd = pd;
+	return mr;
+}
+
+/* Give it a key. Return: the registration, or an error if there is none. */
+static struct ib_mr *mr_add(struct mem_mr *mr)
+{
+	struct mem_dev *dev = mr->dev;
+	int ret;
+
+	atomic_inc(&dev->num_mrs);
+	ret = xa_alloc_cyclic_bh(&dev->mrs, &mr->index, mr, XA_LIMIT(1, 0xfffffe),
+				 &dev->mr_next, GFP_KERNEL);
+	if (ret < 0) {
+		atomic_dec(&dev->num_mrs);
+		mem_mr_put(mr);
+		return ERR_PTR(ret);
+	}
+	mr->key = mr->index << 8;
+	mr->ib.lkey = mr->key;
+	mr->ib.rkey = mr->key;
+	return &mr->ib;
+}
+
+/* A registration of all memory */
+struct ib_mr *mem_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct mem_mr *mr = mr_alloc(pd);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->all = true;
+	mr->access = access;
+	mr->valid = true;
+	mr->length = U64_MAX;
+	return mr_add(mr);
+}
+
+struct ib_mr *mem_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
+{
+	struct mem_dev *dev = to_mem_dev(pd->device);
+	const struct mem_limits *limits = &dev->limits;
+	struct mem_mr *mr;
+
+	if (type != IB_MR_TYPE_MEM_REG && !(type == IB_MR_TYPE_SG_GAPS && limits->sg_gaps))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_num_sg || max_num_sg > limits->max_fast_reg_page_list_len) {
+		mem_violation(dev, MEM_RULE_LIMIT, "registration of %u pages", max_num_sg);
+		return ERR_PTR(-EINVAL);
+	}
+	if (atomic_read(&dev->num_mrs) >= limits->max_mr)
+		return ERR_PTR(-ENOMEM);
+	mr = mr_alloc(pd);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->max_pages = max_num_sg;
+	if (type == IB_MR_TYPE_SG_GAPS)
+		mr->gaps = kvcalloc(max_num_sg, sizeof(*mr->gaps), GFP_KERNEL);
+	else
+		mr->pages = kvcalloc(max_num_sg, sizeof(*mr->pages), GFP_KERNEL);
+	if (!mr->gaps && !mr->pages) {
+		mem_mr_put(mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	return mr_add(mr);
+}
+
+/* Nobody gets a valid key any more; wait for those who have it. */
+static void mr_revoke(struct mem_mr *mr)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&mr->lock, flags);
+	mr->valid = false;
+	spin_unlock_irqrestore(&mr->lock, flags);
+	while (atomic_read_acquire(&mr->users))
+		cpu_relax();
+}
+
+int mem_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
+{
+	struct mem_mr *mr = to_mem_mr(ib);
+	struct mem_dev *dev = mr->dev;
+
+	if (atomic_read(&mr->wrs))
+		mem_violation(dev, MEM_RULE_MR_IN_USE,
+			      "registration %#x freed while REG_MR is posted", mr->index);
+	xa_erase_bh(&dev->mrs, mr->index);
+	mr_revoke(mr);
+	atomic_dec(&dev->num_mrs);
+	mem_mr_put(mr);
+	return 0;
+}
+
+static int mr_set_page(struct ib_mr *ib, u64 addr)
+{
+	struct mem_mr *mr = to_mem_mr(ib);
+
+	if (mr->num_pages == mr->max_pages)
+		return -ENOMEM;
+	mr->pages[mr->num_pages++] = addr;
+	return 0;
+}
+
+/* Like ib_sg_to_pages(), but entries may begin and end anywhere. */
+static int mr_map_gaps(struct mem_mr *mr, struct scatterlist *sgl, int nents,
+		       unsigned int *offset)
+{
+	unsigned int skip = offset ? *offset : 0;
+	struct scatterlist *sg;
+	u64 length = 0;
+	int i;
+
+	if (nents <= 0 || skip > sg_dma_len(sgl))
+		return -EINVAL;
+	mr->ib.iova = sg_dma_address(sgl) + skip;
+	for_each_sg(sgl, sg, nents, i) {
+		struct mem_gap *gap = &mr->gaps[i];
+
+		if (i == mr->max_pages)
+			break;
+		gap->addr = sg_dma_address(sg) + skip;
+		gap->len = sg_dma_len(sg) - skip;
+		gap->offset = length;
+		length += gap->len;
+		skip = 0;
+	}
+	mr->ib.length = length;
+	mr->num_pages = i;
+	if (offset)
+		*offset = 0;
+	return i;
+}
+
+int mem_map_mr_sg(struct ib_mr *ib, struct scatterlist *sgl, int nents, unsigned int *offset)
+{
+	struct mem_mr *mr = to_mem_mr(ib);
+
+	if (READ_ONCE(mr->valid) || atomic_read(&mr->wrs))
+		mem_violation(mr->dev, MEM_RULE_MR_IN_USE,
+			      "registration %#x mapped while it is posted or valid", mr->index);
+	mr->num_pages = 0;
+	if (mr->gaps)
+		return mr_map_gaps(mr, sgl, nents, offset);
+	if (ib->page_size < PAGE_SIZE || !is_power_of_2(ib->page_size)) {
+		mem_violation(mr->dev, MEM_RULE_REG_PAGES, "page size %u", ib->page_size);
+		return -EINVAL;
+	}
+	return ib_sg_to_pages(ib, sgl, nents, offset, mr_set_page);
+}
+
+/* Is what REG_MR registers something that the device can do? */
+static bool mr_pages_ok(struct mem_mr *mr)
+{
+	u64 mask = mr->ib.page_size - 1;
+	unsigned int i;
+	u64 octets;
+
+	if (!mr->num_pages || !mr->ib.length || mr->ib.length > mr->dev->limits.max_mr_size)
+		return false;
+	if (mr->gaps)
+		return true;
+	for (i = 0; i < mr->num_pages; i++)
+		if (mr->pages[i] & mask)
+			return false;
+	octets = (u64)mr->num_pages * mr->ib.page_size;
+	return (mr->ib.iova & mask) + mr->ib.length <= octets;
+}
+
+/* What is wrong with a REG_MR? Return: whether nothing is. */
+static bool mr_register_ok(struct mem_qp *qp, struct mem_swqe *wqe)
+{
+	struct mem_mr *mr = wqe->mr;
+
+	if (mr->ib.pd != qp->ib.pd)
+		mem_violation(qp->dev, MEM_RULE_LKEY, "QP %u registers memory of another PD",
+			      qp->number);
+	else if (mr->all || wqe->rkey >> 8 != mr->index)
+		mem_violation(qp->dev, MEM_RULE_REG_KEY,
+			      "QP %u registers key %#x, but the registration has %#x",
+			      qp->number, wqe->rkey, mr->index << 8);
+	else if (mr->valid)
+		mem_violation(qp->dev, MEM_RULE_REG_VALID,
+			      "QP %u registers %#x, which is valid as %#x", qp->number,
+			      wqe->rkey, mr->key);
+	else if (!mr_pages_ok(mr))
+		mem_violation(qp->dev, MEM_RULE_REG_PAGES,
+			      "QP %u registers %u pages, iova %#llx, %llu octets", qp->number,
+			      mr->num_pages, mr->ib.iova, mr->ib.length);
+	else if (wqe->access & IB_ACCESS_REMOTE_WRITE && !(wqe->access & IB_ACCESS_LOCAL_WRITE))
+		mem_violation(qp->dev, MEM_RULE_ACCESS,
+			      "QP %u registers with remote but without local write", qp->number);
+	else
+		return true;
+	return false;
+}
+
+static enum ib_wc_status mr_register(struct mem_qp *qp, struct mem_swqe *wqe)
+{
+	struct mem_mr *mr = wqe->mr;
+
+	if (!mr_register_ok(qp, wqe))
+		return IB_WC_LOC_QP_OP_ERR;
+	mr->key = wqe->rkey;
+	mr->access = wqe->access;
+	mr->iova = mr->ib.iova;
+	mr->length = mr->ib.length;
+	mr->page_shift = mr->gaps ? 0 : ilog2(mr->ib.page_size);
+	mr->valid = true;
+	return IB_WC_SUCCESS;
+}
+
+/**
+ * mem_mr_register - execute REG_MR
+ * @qp: the queue pair
+ * @wqe: the work request
+ *
+ * Context: softirq.
+ * Return: the status of the work request.
+ */
+enum ib_wc_status mem_mr_register(struct mem_qp *qp, struct mem_swqe *wqe)
+{
+	enum ib_wc_status status;
+	unsigned long flags;
+
+	spin_lock_irqsave(&wqe->mr->lock, flags);
+	status = mr_register(qp, wqe);
+	spin_unlock_irqrestore(&wqe->mr->lock, flags);
+	return status;
+}
+
+/* The registration of a key, or NULL. The caller is in an RCU read-side section. */
+static struct mem_mr *mr_find(struct mem_dev *dev, u32 key)
+{
+	return xa_load(&dev->mrs, key >> 8);
+}
+
+/**
+ * mem_mr_invalidate - execute the invalidation of a key
+ * @dev: the device that has the registration
+ * @pd: the protection domain of the queue pair there
+ * @key: the key
+ * @remote: the peer asks for it, by Send with Invalidate
+ *
+ * Returns when no copy uses the key any more.
+ *
+ * Context: softirq. The caller uses no registration.
+ * Return: IB_WC_SUCCESS; else the key is not valid, or not of @pd.
+ */
+enum ib_wc_status mem_mr_invalidate(struct mem_dev *dev, struct ib_pd *pd, u32 key,
+				    bool remote)
+{
+	enum ib_wc_status status = IB_WC_LOC_QP_OP_ERR;
+	struct mem_mr *mr;
+	unsigned long flags;
+
+	rcu_read_lock();
+	mr = mr_find(dev, key);
+	if (mr) {
+		spin_lock_irqsave(&mr->lock, flags);
+		if (mr->valid && !mr->all && mr->key == key && mr->ib.pd == pd &&
+		    (!remote || mr->access & (IB_ACCESS_REMOTE_READ |
+					      IB_ACCESS_REMOTE_WRITE))) {
+			mr->valid = false;
+			status = IB_WC_SUCCESS;
+		}
+		spin_unlock_irqrestore(&mr->lock, flags);
+		while (!status && atomic_read_acquire(&mr->users))
+			cpu_relax();
+	}
+	rcu_read_unlock();
+	return status;
+}
+
+/**
+ * mem_mr_open - begin to use memory of a registration
+ * @dev: the device that has it
+ * @pd: the protection domain that it has to be of
+ * @key: its lkey or rkey
+ * @va: the first address
+ * @len: octets
+ * @access: the flags that it needs
+ * @out: returned, for mem_mr_close()
+ *
+ * Context: softirq, or any but hard interrupts with softirqs disabled.
+ * Return: IB_WC_SUCCESS; IB_WC_LOC_PROT_ERR if the key, the protection domain, or the
+ * bounds are wrong; IB_WC_LOC_ACCESS_ERR if the flags are.
+ */
+enum ib_wc_status mem_mr_open(struct mem_dev *dev, struct ib_pd *pd, u32 key, u64 va,
+			      u64 len, int access, struct mem_mr **out)
+{
+	enum ib_wc_status status = IB_WC_LOC_PROT_ERR;
+	struct mem_mr *mr;
+	unsigned long flags;
+
+	rcu_read_lock();
+	mr = mr_find(dev, key);
+	if (!mr)
+		goto unlock;
+	spin_lock_irqsave(&mr->lock, flags);
+	if (!mr->valid || mr->key != key || mr->ib.pd != pd)
+		goto unlock_mr;
+	if (va < mr->iova || len > mr->length || va - mr->iova > mr->length - len)
+		goto unlock_mr;
+	status = (mr->access & access) == access ? IB_WC_SUCCESS : IB_WC_LOC_ACCESS_ERR;
+	if (!status) {
+		atomic_inc(&mr->users);
+		*out = mr;
+	}
+unlock_mr:
+	spin_unlock_irqrestore(&mr->lock, flags);
+unlock:
+	rcu_read_unlock();
+	return status;
+}
+
+/**
+ * mem_mr_close - end what mem_mr_open() has begun
+ * @mr: the registration
+ */
+void mem_mr_close(struct mem_mr *mr)
+{
+	atomic_dec_return_release(&mr->users);
+}
+
+/* The piece with an offset: the last one that does not begin behind it. */
+static struct mem_gap *mr_gap(struct mem_mr *mr, u64 offset)
+{
+	unsigned int low = 0, high = mr->num_pages;
+
+	while (high - low > 1) {
+		unsigned int middle = (low + high) / 2;
+
+		if (mr->gaps[middle].offset <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &mr->gaps[low];
+}
+
+/**
+ * mem_mr_piece - memory of an open registration
+ * @mr: the registration
+ * @va: an address in it
+ * @data: returned: where that is, or NULL if it is not memory
+ *
+ * Return: how many octets are contiguous from there; never 0.
+ */
+u32 mem_mr_piece(struct mem_mr *mr, u64 va, void **data)
+{
+	u64 addr = va;
+	u32 len = 1;
+
+	if (mr->gaps) {
+		const struct mem_gap *gap = mr_gap(mr, va - mr->iova);
+		u64 in_gap = va - mr->iova - gap->offset;
+
+		addr = gap->addr + in_gap;
+		len = gap->len - in_gap;
+	} else if (mr->pages) {
+		u64 mask = (1ULL << mr->page_shift) - 1;
+		u64 at = va - (mr->iova & ~mask);
+
+		addr = mr->pages[at >> mr->page_shift] + (at & mask);
+		len = mask + 1 - (at & mask);
+	}
+	*data = mem_dma_to_virt(mr->dev, addr, len);
+	return mr->all ? U32_MAX : len;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Posting: the checks that a driver and its device make before a work request is in the
+ * queue, and what they keep of it.
+ */
+#include "mem.h"
+
+static enum mem_stat post_stat(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_IMM:
+		return MEM_STAT_SENDS;
+	case IB_WR_SEND_WITH_INV:
+		return MEM_STAT_SENDS_INV;
+	case IB_WR_RDMA_WRITE:
+		return MEM_STAT_WRITES;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return MEM_STAT_WRITES_IMM;
+	case IB_WR_RDMA_READ:
+		return MEM_STAT_READS;
+	case IB_WR_RDMA_READ_WITH_INV:
+		return MEM_STAT_READS_INV;
+	case IB_WR_REG_MR:
+		return MEM_STAT_REGISTRATIONS;
+	case IB_WR_LOCAL_INV:
+		return MEM_STAT_INVALIDATIONS;
+	default:
+		return MEM_NUM_STATS;
+	}
+}
+
+static bool post_opcode_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
+{
+	bool read = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV;
+	enum mem_stat stat = post_stat(wr->opcode);
+
+	if (stat == MEM_NUM_STATS || (read && wr->send_flags & IB_SEND_INLINE) ||
+	    (qp->ib.qp_type == IB_QPT_GSI && wr->opcode != IB_WR_SEND)) {
+		mem_violation(qp->dev, MEM_RULE_OPCODE, "QP %u: opcode %d", qp->number,
+			      wr->opcode);
+		return false;
+	}
+	return true;
+}
+
+/* Copy the SGEs, or the data if it is inline. */
+static int post_data(struct mem_qp *qp, struct mem_swqe *wqe, const struct ib_send_wr *wr)
+{
+	unsigned int limit = qp->cap.max_send_sge;
+	int i;
+
+	if (wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV)
+		limit = min_t(unsigned int, limit, qp->dev->limits.max_sge_rd);
+	if (wr->num_sge < 0 || wr->num_sge > limit) {
+		mem_violation(qp->dev, MEM_RULE_SGE_COUNT,
+			      "QP %u: opcode %d with %d SGEs, %u allowed", qp->number,
+			      wr->opcode, wr->num_sge, limit);
+		return -EINVAL;
+	}
+	wqe->num_sge = wr->num_sge;
+	wqe->length = 0;
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (wr->send_flags & IB_SEND_INLINE) {
+			if ((u64)wqe->length + sge->length > qp->cap.max_inline_data) {
+				mem_violation(qp->dev, MEM_RULE_INLINE,
+					      "QP %u: more than %u octets inline", qp->number,
+					      qp->cap.max_inline_data);
+				return -EINVAL;
+			}
+			/* inline data is given by virtual address */
+			memcpy(wqe->data + wqe->length, (void *)(uintptr_t)sge->addr,
+			       sge->length);
+		} else {
+			wqe->sge[i] = *sge;
+		}
+		wqe->length += sge->length;
+	}
+	return 0;
+}
+
+static void post_operands(struct mem_swqe *wqe, const struct ib_send_wr *wr, bool gsi)
+{
+	wqe->mr = NULL;
+	switch (wr->opcode) {
+	case IB_WR_REG_MR:
+		wqe->mr = to_mem_mr(reg_wr(wr)->mr);
+		wqe->rkey = reg_wr(wr)->key;
+		wqe->access = reg_wr(wr)->access;
+		kref_get(&wqe->mr->ref);
+		atomic_inc(&wqe->mr->wrs);
+		break;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		wqe->rkey = rdma_wr(wr)->rkey;
+		wqe->remote_addr = rdma_wr(wr)->remote_addr;
+		break;
+	default:
+		if (gsi)
+			wqe->route = container_of(ud_wr(wr)->ah, struct mem_ah, ib)->route;
+		break;
+	}
+}
+
+static bool post_is_send(enum ib_wr_opcode opcode)
+{
+	return opcode == IB_WR_SEND || opcode == IB_WR_SEND_WITH_IMM ||
+	       opcode == IB_WR_SEND_WITH_INV;
+}
+
+/* When the work request has passed the wire, if it takes time */
+static u64 post_due(struct mem_dev *dev, u32 length)
+{
+	u64 bandwidth = READ_ONCE(dev->bandwidth);
+	u64 latency = READ_ONCE(dev->latency);
+	unsigned long flags;
+	u64 due;
+
+	if (!bandwidth && !latency)
+		return 0;
+	due = ktime_get_ns() + latency;
+	if (!bandwidth)
+		return due;
+	spin_lock_irqsave(&dev->wire_lock, flags);
+	due = max(due, dev->wire_free) + div64_u64((u64)length * NSEC_PER_SEC, bandwidth);
+	dev->wire_free = due;
+	spin_unlock_irqrestore(&dev->wire_lock, flags);
+	return due;
+}
+
+/* Faults are for the user of the device, and neither for ib_mad nor for ib_drain_qp(). */
+static bool post_counts(const struct mem_qp *qp)
+{
+	return qp->ib.qp_type != IB_QPT_GSI && READ_ONCE(qp->state) != IB_QPS_ERR;
+}
+
+static int post_one(struct mem_qp *qp, const struct ib_send_wr *wr)
+{
+	struct mem_dev *dev = qp->dev;
+	struct mem_swqe *wqe;
+	int ret;
+
+	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD && qp->state != IB_QPS_ERR) {
+		mem_violation(dev, MEM_RULE_STATE, "QP %u: posted a send in state %d",
+			      qp->number, qp->state);
+		return -EINVAL;
+	}
+	if (!post_opcode_ok(qp, wr))
+		return -EINVAL;
+	/* pairs with cq_free_slots() */
+	if (qp->sq_posted - smp_load_acquire(&qp->sq_freed) >= qp->cap.max_send_wr) {
+		mem_violation(dev, MEM_RULE_SQ_FULL,
+			      "QP %u: %u sends whose completion was not polled", qp->number,
+			      qp->cap.max_send_wr);
+		return -ENOMEM;
+	}
+	if (post_counts(qp) && mem_fault(dev, MEM_OP_POST_SEND).action == MEM_ACTION_NOMEM)
+		return -ENOMEM;
+	wqe = &qp->sq[qp->sq_posted & (qp->sq_size - 1)];
+	ret = post_data(qp, wqe, wr);
+	if (ret)
+		return ret;
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->send_flags;
+	wqe->ex.imm_data = wr->ex.imm_data;
+	wqe->counted = false;
+	wqe->verdict.action = MEM_ACTION_NONE;
+	post_operands(wqe, wr, qp->ib.qp_type == IB_QPT_GSI);
+	wqe->summed = dev->checksums && post_is_send(wr->opcode) &&
+		      !(wr->send_flags & IB_SEND_INLINE) &&
+		      mem_list_sum(dev, qp->ib.pd, wqe->sge, wqe->num_sge, &wqe->sum);
+	wqe->due = post_due(dev, wqe->length);
+	mem_count(dev, post_stat(wr->opcode));
+	/* The engine looks at the work request when it sees this, and at its lock. */
+	qp->sq_posted++;
+	return 0;
+}
+
+int mem_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad)
+{
+	struct mem_qp *qp = to_mem_qp(ib);
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	for (; wr; wr = wr->next) {
+		ret = post_one(qp, wr);
+		if (ret) {
+			*bad = wr;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&qp->lock, flags);
+	mem_count(qp->dev, MEM_STAT_DOORBELLS);
+	mem_engine_ring(qp);
+	return ret;
+}
+
+int mem_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad)
+{
+	struct mem_qp *qp = to_mem_qp(ib);
+	enum ib_qp_state state = READ_ONCE(qp->state);
+	int ret;
+
+	if (state == IB_QPS_RESET || ib->srq) {
+		mem_violation(qp->dev, MEM_RULE_STATE, "QP %u: posted a Receive in state %d%s",
+			      qp->number, state, ib->srq ? ", with an SRQ" : "");
+		*bad = wr;
+		return -EINVAL;
+	}
+	ret = mem_rq_post(qp->dev, ib->pd, &qp->own_rq, wr, bad, post_counts(qp));
+	mem_count(qp->dev, MEM_STAT_DOORBELLS);
+	/* The engine flushes it, in whatever order the state changed. */
+	smp_mb();
+	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+		mem_engine_ring(qp);
+	return ret;
+}
