@@ -58,8 +58,9 @@ coverage: ## write build/coverage.txt: which lines of net/ KUnit and the scenari
 scenarios: ## list the scenarios and where each one runs; ALL=1: all guests
 	@$(LAB) list $(if $(ALL),--all)
 
-shell: ## a shell in a guest with an NFS server; GUEST=um is the fastest; MODULE=inbox
-	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE))
+shell: ## a shell in a guest with an NFS server; GUEST=um; MODULE=inbox; DEVICE=mem
+	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE)) \
+		$(if $(DEVICE),--device $(DEVICE))
 
 bench: ## compare our module with the kernel's own; ROUNDS=3; T=pattern: some jobs only
 	@$(LAB) bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(T),'$(T)')

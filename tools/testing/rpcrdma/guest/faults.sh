@@ -97,10 +97,11 @@ reconnects() {
 # Faults
 
 # Set an interface down until I/O stops, then up. Within one guest the packets of siw pass
-# lo. Those of rxe pass no interface, but rxe needs lab0 to be up to find a route.
+# lo. Those of rxe pass no interface, but rxe needs lab0 to be up to find a route. The test
+# device's port is up if lab0 is.
 link_bounce() {
 	local dev=lab0 stopped
-	[ "$DEVICE" = rxe ] || dev=lo
+	[ "$DEVICE" != siw ] || dev=lo
 	ip link set $dev down || return
 	io_stops
 	stopped=$?

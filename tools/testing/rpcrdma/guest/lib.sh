@@ -10,7 +10,7 @@
 # another. It sets these variables:
 #
 #   MODULE  which rpcrdma: ours or inbox
-#   DEVICE  rxe or siw
+#   DEVICE  rxe or siw, or mem, which is the test device
 #   ENDS    1: client and server are in this guest; 2: each has a guest of its own
 #   END     which of two guests this is: 1 is the server's, 2 the client's
 #   GUEST   the name of this guest
@@ -85,6 +85,9 @@ wait_for() {
 
 # Network and RDMA device
 
+# The network namespace that mounts are made in, if it is not the server's, see guest/mem.sh
+NETNS=
+
 # The interface that the RDMA device uses
 netdev() {
 	if [ "$ENDS" = 1 ] || [ -e /sys/class/net/lab0 ]; then
@@ -113,10 +116,11 @@ net_up() {
 }
 
 rdma_up() {
-	local module=rdma_rxe
-	[ "$DEVICE" = rxe ] || module=siw
-	modprobe -q crc32_generic
-	modprobe -q $module
+	case $DEVICE in
+	rxe) modprobe -qa crc32_generic rdma_rxe ;;
+	siw) modprobe -qa crc32_generic siw ;;
+	mem) modprobe rdma_mem || return ;;
+	esac
 	rdma link show "${DEVICE}0/1" >/dev/null 2>&1 ||
 		rdma link add "${DEVICE}0" type "$DEVICE" netdev "$(netdev)"
 	# A work item of the kernel adds the addresses to the GID table.
@@ -127,9 +131,11 @@ gid_ready() {
 	[ "$DEVICE" = siw ] || grep -q fd17 "/sys/class/infiniband/${DEVICE}0/ports/1/gids/"*
 }
 
+# At its end the test device says what is left of it, as a violation.
 rdma_down() {
 	rdma link delete "${DEVICE}0"
 	ip link delete lab0 2>/dev/null || true
+	[ "$DEVICE" != mem ] || wait_for 5 modprobe -r rdma_mem
 }
 
 # The module under test
@@ -266,7 +272,8 @@ nfs_mount() {
 		opts="nolock,mountport=20048,mountproto=$proto${opts:+,$opts}"
 		;;
 	esac
-	mount -t nfs -o "vers=$vers,proto=$netid,port=$PORT${opts:+,$opts}" "$host:$EXPORT" "$dir"
+	${NETNS:+nsenter "--net=/run/netns/$NETNS"} mount -t nfs \
+		-o "vers=$vers,proto=$netid,port=$PORT${opts:+,$opts}" "$host:$EXPORT" "$dir"
 }
 
 # uses_rdma DIRECTORY: whether all transports of a mount are rdma, by its statistics.
@@ -312,6 +319,15 @@ one_transport() {
 # repeated.
 drop_connection() {
 	timeout -s KILL "$(seconds 1)" bash -c 'echo "$1" >"$2"' drop_connection $SERVER4 "$1/dstaddr"
+}
+
+# Have the client close all its connections. Transports that the server has for callbacks
+# refuse that.
+drop_connections() {
+	local transport
+	for transport in $(rdma_transports); do
+		drop_connection "$transport"
+	done
 }
 
 # mounted_as DIRECTORY VERSION NETID: whether that is what is mounted.

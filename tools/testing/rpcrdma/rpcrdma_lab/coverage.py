@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypedDict, TypeVar
 
 from . import kernels, module, scenario
+from .device import MEM
 from .host import BUILD, LabError
 from .results import Results
 from .scenario import Job, Scenario
@@ -47,10 +48,14 @@ class GcovReport(TypedDict):
 
 
 def jobs(scenarios: Sequence[Scenario], everywhere: bool = False) -> list[Job]:
-    """Every scenario that runs in one guest. Two guests would add hardly a line."""
+    """
+    Every scenario that runs in one guest. Two guests would add hardly a line. Nor would the
+    test device in a scenario that also has another.
+    """
     return [job for job in scenario.jobs(scenarios, [kernels.COVERAGE], ("ours",),
                                          everywhere=everywhere)
-            if job.ends == 1 and job.module == "ours" and (everywhere or job.daily)]
+            if job.ends == 1 and job.module == "ours" and (everywhere or job.daily)
+            and (job.device != MEM or job.scenario.devices == (MEM,))]
 
 
 def counts_for(job: Job, todo: Sequence[Job]) -> bool:

@@ -37,13 +37,13 @@ def demo() -> bool:
     return True
 
 
-def shell(name: str | None, module: str) -> bool:
+def shell(name: str | None, module: str, device: str) -> bool:
     """Run a guest with its console on this terminal: that of the demo if none is named."""
     if not sys.stdin.isatty():
         raise LabError("make shell was not started in a terminal: start it in one")
     name = name or kernels.of_host()
-    guest = Guest(name, BUILD / "logs/shell", module)
-    say(f"# booting {name} with the {module} rpcrdma; what it writes to /lab/out "
+    guest = Guest(name, BUILD / "logs/shell", module, rdma=device)
+    say(f"# booting {name} with the {module} rpcrdma over {device}; what it writes to /lab/out "
         f"is in {guest.out.relative_to(host.TOP)}")
     guest.shell()
     return True

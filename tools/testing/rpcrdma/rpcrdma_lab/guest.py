@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from . import console, emulator, host, kernels, module, peer, root
+from . import console, device, emulator, host, kernels, module, peer, root
 from .console import GuestFailure, NoAnswer
 from .host import LAB, die_with_parent
 
@@ -88,7 +88,8 @@ class Guest:
     """
 
     def __init__(self, name: str, directory: Path, under_test: str = "inbox",
-                 link: Link | None = None, end: int = 1, plugin: str | None = None) -> None:
+                 link: Link | None = None, end: int = 1, plugin: str | None = None,
+                 rdma: str = "") -> None:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -100,6 +101,7 @@ class Guest:
         self.link = link
         self.end = end
         self.plugin = plugin            # of QEMU's TCG: its file and arguments
+        self.rdma = rdma                # device of a shell; the test device is there if "mem"
         self.cpu: int | None = None     # that it is pinned to
         self.boot_seconds = 0.0
         self.start_seconds = 0.0        # what some programs took to start after the boot
@@ -124,6 +126,9 @@ class Guest:
                         ignore=shutil.ignore_patterns("build", "source"), symlinks=True)
         if self.module != "inbox":
             built = module.build(self.kernel, self.module)
+            shutil.copytree(built, self.share, dirs_exist_ok=True)
+        if self.rdma == device.MEM:
+            built = device.build(self.kernel, tests=self.module == "kunit")
             shutil.copytree(built, self.share, dirs_exist_ok=True)
         host.run("depmod", "-b", self.share, self.kernel.release)
 
@@ -176,8 +181,9 @@ class Guest:
     def _command_line(self, channel: str, disk: str) -> str:
         """The kernel's command line, see guest/init and guest/agent."""
         share = self.share if self.uml else "9p"
+        checks = self.kernel.append_mem if self.rdma == device.MEM else ""
         return (f"quiet panic=-1 lab.disk={disk} lab.share={share} lab.channel={channel} "
-                f"lab.module={self.module} {self.kernel.append}")
+                f"lab.module={self.module} lab.device={self.rdma} {self.kernel.append} {checks}")
 
     def _uml(self, fd: int, channel: str) -> list[str]:
         """The command that runs it in User-Mode Linux."""

@@ -39,6 +39,7 @@ class Kernel:
     modules: Path               # has lib/modules/<release>
     make_args: tuple[str, ...] = ()
     append: str = ""            # added to its command line
+    append_mem: str = ""        # added where the test device is used
     tools: str | None = None    # the release of Debian whose compiler the module needs
 
 
@@ -87,6 +88,7 @@ class Flavour:
     targets: tuple[str, ...]
     fragments: tuple[str, ...]      # files of kernels/, without .config
     append: str = ""
+    append_mem: str = ""
     source: Source = SOURCE_6
 
 
@@ -94,10 +96,15 @@ FLAVOURS = {
     "um": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "gcov")),
     "um-debug": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "debug", "um-debug")),
     "smp-debug": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
-                         ("common", "smp", "debug"),
+                         ("common", "smp", "debug", "smp-debug"),
                          # With KASAN under TCG, the ACPI interpreter needs a minute
                          # to route PCI interrupts.
-                         "acpi=noirq"),
+                         "acpi=noirq",
+                         # Each DMA mapping is a copy: who accesses memory that is mapped, and
+                         # does not sync it, gets wrong data. 128 MiB, in slots of 2 KiB.
+                         "swiotlb=65536,force"),
+    "smp-kcsan": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
+                         ("common", "smp", "kcsan"), "acpi=noirq"),
     "um-7": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7"),
                     source=SOURCE_7),
     "um-7-debug": Flavour("um", "linux", ("linux", "modules"),
@@ -124,7 +131,7 @@ STOCK = {
 }
 
 NAMES = ("um", "um-debug", "um-7", "um-7-debug", "debian-6.1", "debian-6.12", "debian-13",
-         "debian-13-7", "smp-debug")
+         "debian-13-7", "smp-debug", "smp-kcsan")
 
 # The guest whose module counts the lines that it runs; its kernel is that of um.
 COVERAGE = "um-gcov"
@@ -266,7 +273,7 @@ def build_own(name: str) -> Kernel:
     out = cache.cached(kind(name), version(name), build, parent=tree)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Kernel(name, out / flavour.image, release, out, out / "mods",
-                  (f"ARCH={flavour.arch}",), flavour.append)
+                  (f"ARCH={flavour.arch}",), flavour.append, flavour.append_mem)
 
 
 def relocate_headers(directory: Path) -> None:

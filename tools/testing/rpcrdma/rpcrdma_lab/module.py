@@ -5,6 +5,7 @@ import collections
 import filecmp
 import shutil
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 from . import host, kernels, toolchain
@@ -14,10 +15,10 @@ from .kernels import Kernel
 SOURCES = ("Kbuild", "Kconfig", "Makefile", "include", "net")
 
 
-def sync_sources(directory: Path) -> None:
+def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
     """Copy the files that have changed, so that make rebuilds only these."""
     wanted = set()
-    for name in SOURCES:
+    for name in names:
         paths = [TOP / name] if (TOP / name).is_file() else (TOP / name).rglob("*")
         for path in paths:
             if path.is_file() and path.suffix in ("", ".c", ".h"):

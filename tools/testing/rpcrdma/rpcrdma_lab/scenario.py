@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import kernels, root
+from .device import MEM
 from .host import LAB, LabError
 from .results import Times
 
 # About how much longer things take than on um. It is used to plan as long as their times
 # on this machine are not known.
 GUESS = {"um": 1, "um-debug": 4, "um-7": 1, "um-7-debug": 4, kernels.COVERAGE: 1,
-         "debian-6.1": 4, "debian-6.12": 4, "debian-13": 4, "debian-13-7": 4, "smp-debug": 12}
+         "debian-6.1": 4, "debian-6.12": 4, "debian-13": 4, "debian-13-7": 4, "smp-debug": 12,
+         "smp-kcsan": 8}
 
 # Scenarios that um-gcov runs with ALL=1 only: they wait for long, and run hardly any line
 # that others do not run.
@@ -46,10 +48,11 @@ class Scenario:
     A file in scenarios/. Its first comment has these lines:
 
       shows:    what it shows, in one line
-      guests:   where it runs every day: guests, or SERVER+CLIENT for two different
+      guests:   where it runs every day, if anywhere: guests, or SERVER+CLIENT for two different
                 ones; or such a place with /DEVICE, /ENDS or /MODULES for these only
       also:     where else it runs with ALL=1, in the same form
-      devices:  rxe, siw, or none if it needs none   (none)
+      devices:  rxe, siw, mem, or none if it needs none   (none). Where there are others,
+                mem runs only in places that name it, such as um/mem.
       ends:     1 or 2 or both: client and server in one guest, or in two (1)
       modules:  which rpcrdma it can run with: ours, inbox (both), kunit; or
                 SERVER+CLIENT where there are two guests
@@ -77,10 +80,10 @@ class Scenario:
     def load(path: Path) -> "Scenario":
         """Read a scenario's first comment. Raises LabError if something in it is wrong."""
         fields, skips = read_comment(path)
-        if "shows" not in fields or "guests" not in fields:
+        guests, also = fields.get("guests", "").split(), fields.get("also", "").split()
+        if "shows" not in fields or not guests + also:
             raise LabError(f"{path} does not say what it shows and on which guests it runs: "
-                           "add \"# shows:\" and \"# guests:\"")
-        guests, also = fields["guests"].split(), fields.get("also", "").split()
+                           "add \"# shows:\" and \"# guests:\" or \"# also:\"")
         devices, ends = fields.get("devices", "none").split(), fields.get("ends", "1").split()
         modules = fields.get("modules", "ours inbox").split()
         for place in guests + also:
@@ -94,12 +97,16 @@ class Scenario:
             int(fields.get("limit", "60")), tuple(fields.get("steps", "").split()),
             fields.get("host"), skips)
 
-    @staticmethod
-    def runs_on(places: Sequence[str], guest: str, device: str, ends: int, module: str) -> bool:
+    def runs_on(self, places: Sequence[str], guest: str, device: str, ends: int,
+                module: str) -> bool:
         """Whether one of the places is this one."""
         guest = guest_name(guest)
         if is_pair(guest) and ends != 2:
             return False
+        if device == MEM and ends == 2:     # it connects nothing but ends in one kernel
+            return False
+        if device == MEM and len(self.devices) > 1:
+            return f"{guest}/{MEM}" in places
         return any(place in (guest, f"{guest}/{device}", f"{guest}/{ends}", f"{guest}/{module}")
                    for place in places)
 
@@ -182,6 +189,7 @@ class SessionKey(NamedTuple):
     guest: str
     ends: int
     module: str
+    rdma: str       # mem: the test device is in the guest, which checks DMA if it can
     extra: bool     # runs with ALL=1 only, where lines are counted
 
 
@@ -215,7 +223,7 @@ class Job:
         Which jobs it can share a boot with. The lines that run every day are counted
         apart from those that run with ALL=1 only.
         """
-        return SessionKey(self.guest, self.ends, self.module,
+        return SessionKey(self.guest, self.ends, self.module, MEM if self.device == MEM else "",
                           self.guest == kernels.COVERAGE and not self.daily)
 
     def steps(self) -> Sequence[Step]:

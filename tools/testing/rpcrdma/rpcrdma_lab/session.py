@@ -30,6 +30,8 @@ P = ParamSpec("P")
 # boot quickly get short boots, because these spread better over the CPUs.
 BOOT_LIMIT = {"um": 45, "um-7": 45, kernels.COVERAGE: 45, "um-debug": 120, "um-7-debug": 120}
 LONG_BOOT = 300
+# Guests in which scenarios do less
+SLOWEST = ("smp-debug", "smp-kcsan")
 
 
 @dataclasses.dataclass
@@ -69,7 +71,7 @@ class Session:
     """The guests that some jobs share. They boot when they are first needed."""
 
     def __init__(self, key: SessionKey) -> None:
-        self.name, self.ends, self.module, _ = key
+        self.name, self.ends, self.module, self.rdma, _ = key
         self.guests: list[Guest] = []
 
     def boot(self, test: Test) -> None:
@@ -78,9 +80,10 @@ class Session:
         if self.ends == 2:
             links = Link.pair(self.name.startswith("um"))
         for end, link in enumerate(links, 1):
-            name = "-".join([self.name, self.module] + ([f"end{end}"] if self.ends == 2 else []))
+            name = "-".join([self.name, self.module, *([self.rdma] if self.rdma else []),
+                             *([f"end{end}"] if self.ends == 2 else [])])
             guest = Guest(scenario.guest_at(self.name, end), next_boot(name),
-                          scenario.module_of(self.module, end), link, end)
+                          scenario.module_of(self.module, end), link, end, rdma=self.rdma)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {guest.name} booted in {seconds:.1f} s, log: {guest.console}")
@@ -118,7 +121,7 @@ class Session:
             "MODULE": scenario.module_of(job.module, step.end), "DEVICE": job.device,
             "ENDS": job.ends, "END": step.end, "GUEST": scenario.guest_name(guest.name),
             "PACE": min(math.ceil(100 * guest.pace), 400),
-            "SLOW": int(self.name == "smp-debug")}
+            "SLOW": int(self.name in SLOWEST)}
         before = test.bad
         status = guest.run(variables, job.scenario.name, step.function,
                            math.ceil(job.scenario.limit * guest.pace), test.line)
@@ -290,11 +293,11 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
                 name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
                 sum(job.about(run.times) for job in boot if not job.scenario.why_skipped(job)),
                 needs(name),
-                # This guest has a thread for each of its two CPUs. On a host with two CPUs,
-                # two such guests run faster one after the other than at the same time: a
-                # CPU that waits for a spinlock uses up its time while the holder does not
-                # run.
-                alone=name if name == "smp-debug" else ""))
+                # These guests have a thread for each of their two CPUs. On a host with two
+                # CPUs, two such guests run faster one after the other than at the same
+                # time: a CPU that waits for a spinlock uses up its time while the holder
+                # does not run.
+                alone="smp" if name in SLOWEST else ""))
     return found
 
 
