@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the server sends its callbacks on the client's connection (RFC 8167)
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 debian-13-7
-# devices: rxe siw
+# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 debian-13-7 um/mem
+# devices: rxe siw mem
 # limit:   90
 
 # nfsd does not delegate what it has recalled in the last minute. It keeps hashes of these

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   while the server is stopped a soft mount fails, and a hard one can be unmounted or waits
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12
-# devices: rxe siw
+# also:    um-debug debian-6.1 debian-6.12 um/mem
+# devices: rxe siw mem
 # limit:   90
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"

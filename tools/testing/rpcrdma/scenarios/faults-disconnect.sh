@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   when either end keeps dropping the connection, no RPC is lost or executed twice
 # guests:  um-debug/rxe
-# also:    um-debug/siw smp-debug um-7-debug
-# devices: rxe siw
+# also:    um-debug/siw smp-debug um-7-debug um-debug/mem
+# devices: rxe siw mem
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

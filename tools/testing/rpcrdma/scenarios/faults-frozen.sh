@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   repeated WRITEs that the server is still executing break no further connection
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12
-# devices: rxe siw
+# also:    um-debug debian-6.1 debian-6.12 um/mem
+# devices: rxe siw mem
 # modules: ours
 # limit:   150
 

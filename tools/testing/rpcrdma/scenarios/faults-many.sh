@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   160 connections of one host, or of ten, work again soon after the server restarts
 # guests:  um
-# devices: rxe siw
+# also:    um/mem
+# devices: rxe siw mem
 # modules: ours
 # limit:   120
 

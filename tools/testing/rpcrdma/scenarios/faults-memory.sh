@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   failed allocations of the module may delay or fail a mount, but no I/O
 # guests:  um-debug/rxe
-# also:    um-debug/siw
-# devices: rxe siw
+# also:    um-debug/siw um-debug/mem
+# devices: rxe siw mem
 # limit:   150
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"

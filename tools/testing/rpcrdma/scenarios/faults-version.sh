@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O continues when the server is restarted with another version, and uses that version
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12
-# devices: rxe siw
+# also:    um um-debug/rxe debian-6.12 um/mem
+# devices: rxe siw mem
 # modules: ours
 # limit:   150
 

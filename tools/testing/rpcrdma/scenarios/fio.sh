@@ -2,7 +2,8 @@
 # shows:   verified I/O of mixed sizes by several jobs, cached and direct
 # guests:  um um-debug/siw
 # also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um-7-debug debian-13-7
-# devices: rxe siw
+# also:    um/mem smp-debug/mem
+# devices: rxe siw mem
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 # limit:   90
 

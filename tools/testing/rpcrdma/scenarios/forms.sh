@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   each operation uses the form that it should, by tracepoints and counters
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7
-# devices: rxe siw
+# also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem
+# devices: rxe siw mem
 # modules: ours
 
 . "${BASH_SOURCE%/*}/../guest/forms.sh"

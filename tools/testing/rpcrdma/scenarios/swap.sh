@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   memory that was swapped out to the server is read back correctly, also after a reconnect
 # guests:  um
-# also:    um-debug
-# devices: rxe siw
+# also:    um-debug um/mem
+# devices: rxe siw mem
 # modules: ours
 # limit:   90
 

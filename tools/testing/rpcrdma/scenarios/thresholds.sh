@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   two ends with any inline sizes, or without private data, agree and transfer correct data
 # guests:  um
-# also:    um-debug/rxe debian-6.1 debian-6.12 um-7
-# devices: rxe siw
+# also:    um-debug/rxe debian-6.1 debian-6.12 um-7 um/mem
+# devices: rxe siw mem
 # modules: ours
 # limit:   120
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   1,000 files (200 on a slow guest) can be made, listed, renamed and removed
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7
-# devices: rxe siw
+# also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem
+# devices: rxe siw mem
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 FOLDERS=$((SLOW ? 2 : 10))

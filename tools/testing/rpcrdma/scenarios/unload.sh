@@ -2,7 +2,8 @@
 # shows:   the module cannot be unloaded while it is used, and can be when it is not
 # guests:  um um-debug/rxe
 # also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um-7-debug debian-13-7
-# devices: rxe siw
+# also:    um/mem smp-debug/mem
+# devices: rxe siw mem
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   in version 2 all NFS versions have correct data, and each operation uses the form that it should
 # guests:  um
-# also:    um-debug/rxe debian-6.1 debian-6.12 smp-debug um-7
-# devices: rxe siw
+# also:    um-debug/rxe debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem
+# devices: rxe siw mem
 # modules: ours
 # limit:   90
 

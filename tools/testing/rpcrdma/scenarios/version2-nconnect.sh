@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the connections of one mount may use different versions
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12 smp-debug
-# devices: rxe siw
+# also:    um um-debug/rxe debian-6.12 smp-debug um/mem
+# devices: rxe siw mem
 # modules: ours
 
 client() {

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   over a device that forgives nothing, I/O in each form is correct and breaks no rule of verbs
+# guests:  um
+# also:    um-debug um-7 um-7-debug smp-debug debian-6.1 debian-6.12 debian-13-7
+# devices: mem
+# limit:   120
+#
+#   +------------------------------------+
+#   | nfsd, rdma port 20049; mount       |
+#   | rpcrdma: client and server         |
+#   | mem0 on lab0: the test device      |
+#   | 10.17.0.1, fd17::1                 |
+#   +------------------------------------+
+
+. "${BASH_SOURCE%/*}/../guest/mem.sh"
+
+client() {
+	local vers
+	client_begin
+	check "an interface has one such device at most" \
+		not rdma link add mem1 type mem netdev lab0
+	forms_begin
+	for vers in 3 4.2; do
+		need "mount v$vers" nfs_mount $vers rdma /mnt
+		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
+		every_form "v$vers" $vers
+		reconnects "v$vers: the client closes the connection" disconnect
+		judge "v$vers"
+		reconnects "v$vers: the device is deleted and added again" device_bounce
+		judge "v$vers, the new device"
+		check "umount v$vers" umount /mnt
+	done
+}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   whatever status one operation of a device ends with, at either end, no I/O is lost
+# guests:  um
+# also:    um-debug smp-debug
+# devices: mem
+# limit:   60
+# steps:   statuses
+
+. "${BASH_SOURCE%/*}/../guest/mem.sh"
+
+# Which device, mem0 of the server or mem1 of the client, the operation, and its status.
+# The server registers nothing.
+CASES="
+	mem1 send     retry-exc-err
+	mem1 reg      loc-qp-op-err
+	mem0 read     rem-access-err
+	mem0 send-inv fatal-err
+"
+
+statuses() {
+	pair_begin
+	hard
+	pair_end
+}
+
+# With a hard mount I/O goes on after each of CASES.
+hard() {
+	local device op status
+	need "mount" nfs_mount 3 rdma /mnt
+	while read -r device op status; do
+		[ -z "$device" ] || ends_with "$device" "$op" "$status"
+	done <<<"$CASES"
+	check "umount" umount /mnt
+}
+
+# ends_with DEVICE OPERATION STATUS: one operation ends so.
+ends_with() {
+	local what="$1, $2: $3" before
+	before=$(hits "$1")
+	need "$what: from now on" fault "$1" "$2" 1 "$3"
+	check "$what: I/O goes on, and the data are correct" verified_io
+	check "$what: it has happened" more_hits "$1" "$before"
+}

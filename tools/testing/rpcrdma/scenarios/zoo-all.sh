@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   what zoo shows, with each preset
+# also:    um
+# devices: mem
+# limit:   600
+# steps:   zoo
+
+. "${BASH_SOURCE%/*}/zoo.sh"
+
+PRESETS=

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   I/O in each form works over devices with the limits of different hardware, and between two devices
+# guests:  um
+# also:    um-debug
+# devices: mem
+# limit:   120
+# steps:   zoo
+
+. "${BASH_SOURCE%/*}/../guest/mem.sh"
+
+# The most different ones. All of them if there are none here.
+PRESETS="mlx5 one-sge"
+
+zoo() {
+	local preset
+	need "network" net_up
+	need "load the test device" modprobe rdma_mem
+	need "NFS server" server_up
+	for preset in ${PRESETS:=$(xargs <$MEM_PARAMETERS/presets)}; do
+		try_preset "$preset"
+	done
+	need "remove the network" ip link delete lab0
+	try_pair
+	check "stop the NFS server" server_down
+}
+
+# try_preset NAME: one device that is both ends'
+try_preset() {
+	need "$1: the limits of the next device" use_preset "$1"
+	need "$1: add the device" rdma_up
+	case $1 in
+	no-reads) try_devices "$1" without_reads ;;
+	*) try_devices "$1" with_reads ;;
+	esac
+	check "$1: delete the device" rdma link delete mem0
+}
+
+# Each end has a device, with limits of its own.
+try_pair() {
+	need "the server's limits" use_preset "${PRESETS%% *}"
+	pair use_preset "${PRESETS##* }"
+	try_devices "two devices" with_reads
+	pair_no_more
+}
+
+# try_devices WHAT FUNCTION: what is to work over any device, with a module loaded for it
+try_devices() {
+	need "$1: rpcrdma is the $MODULE module" right_module
+	need "$1: load it, and listen" load_and_listen
+	# nfsd cannot send the long list of by_long_call, which a second one would ask for.
+	rm -f "$LOCAL"/*
+	"$2" "$1"
+	judge "$1"
+	check "$1: umount" umount /mnt
+	check "$1: stop the server" rpc.nfsd 0
+	check "$1: unload the module" unload
+}
+
+with_reads() {
+	forms_begin
+	need "$1: mount v3" nfs_mount 3 rdma /mnt
+	every_form "$1" 3
+	reconnects "$1: a queue pair goes to error by itself" queue_pair_fatal
+}
+
+# The server cannot read what is not inline. Such a Call has to fail, and not to hang.
+without_reads() {
+	need "$1: set inline sizes of 1024 octets" small_sizes
+	head -c 64k /dev/urandom >/tmp/data
+	cp /tmp/data "$LOCAL/data"
+	need "$1: mount v3" nfs_mount 3 rdma /mnt
+	check "$1: inline_both_ways" by_inline_both_ways
+	check "$1: write_chunk" by_write_chunk
+	check "$1: read_chunk fails" is 1 "$(by_read_chunk_status)"
+	check "$1: the server still has the old data" same_sum /tmp/data "$LOCAL/data"
+}
+
+by_read_chunk_status() {
+	timeout -s KILL "$(seconds $RECOVERY)" dd if=/dev/zero of=/mnt/data bs=64k count=1 \
+		oflag=direct conv=notrunc,nocreat >/dev/null 2>&1
+	echo $?
+}
