@@ -21,7 +21,8 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 
-from . import bench, check, demo, host, kernels, ktap, packages, results, scenario, session, wire
+from . import (bench, chart, check, demo, host, kernels, ktap, packages, results, scenario, session,
+               wire)
 
 
 @dataclasses.dataclass
@@ -33,6 +34,7 @@ class Arguments(argparse.Namespace):
     all: bool = False
     guest: list[str] | None = None
     shell_guest: str | None = None
+    device: str = "rxe"
     folder: str = "scenarios"
     rounds: int = bench.ROUNDS
     seconds: int = 0
@@ -59,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     shell = commands.add_parser("shell", help="a shell in a guest")
     shell.add_argument("--guest", dest="shell_guest", choices=kernels.NAMES)
     shell.add_argument("--module", default=check.MODULE, choices=("ours", "inbox"))
+    shell.add_argument("--device", default="rxe", choices=("rxe", "siw", "mem"))
     measure = commands.add_parser("bench", help="compare our module with the kernel's own")
     measure.add_argument("pattern", nargs="?", default="*")
     measure.add_argument("--rounds", type=int, default=bench.ROUNDS)
@@ -104,7 +107,7 @@ COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "run": run,
     "list": show,
     "demo": lambda args: demo.demo(),
-    "shell": lambda args: demo.shell(args.shell_guest, args.module or check.MODULE),
+    "shell": lambda args: demo.shell(args.shell_guest, args.module or check.MODULE, args.device),
     "bench": lambda args: bench.bench(args.rounds, args.pattern),
     "fuzz": lambda args: wire.fuzz(args.seconds),
     "setup": setup_guests,
@@ -121,7 +124,7 @@ def main() -> None:
         if args.command != "list":
             host.debian()
             host.require_plain_paths()
-            packages.require_packages()
+            packages.require_packages(chart.PACKAGES if args.command == "bench" else ())
         if args.command not in ("list", "setup"):
             host.lock_build()
         good = COMMANDS[args.command](args)

@@ -5,16 +5,18 @@ the protocol, and compare them.
 """
 
 import collections
+import dataclasses
 import fnmatch
+import os
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from . import figures, kernels, perf, scenario
+from . import bare, chart, figures, kernels, perf, report, scenario
 from .console import GuestFailure, NoAnswer
-from .figures import (ARROWS, COUNTED, INBOX, INSTRUCTIONS, JOBS, PAIRS, TIMED, VARIANTS,
-                      Comparison, Job, Sample, Variant, difference, markdown)
+from .figures import INBOX, JOBS, MEM, VARIANTS, Job, Sample, Variant, difference, variants_on
 from .guest import Guest
-from .host import BUILD, LabError, say
+from .host import BUILD, TOP, LabError, say
 from .instructions import PAGE, CountingGuest
 
 LIMIT = 60                      # seconds for one step in the guest
@@ -27,14 +29,23 @@ Measure = Callable[[str, Variant, list[Job], Sample], None]
 # The load of the machine changes the figures. So jobs are short and are repeated: figures
 # that are compared are measured at nearly the same time.
 ROUNDS = 3
-JOB_MS = 1200
-# How many I/Os of each size in KiB a job does while every event is recorded
-TRACED_IOS = {4: 1000, 8: 1000, 64: 1000, 1024: 250}
+JOB_MS = 1000
+# How many I/Os of each size in KiB a job does while every event is recorded; files of a tree
+# under the size 0
+TRACED_IOS = {0: 300, 4: 1000, 8: 1000, 64: 1000, 1024: 250}
 # How long a job takes whose instructions perf samples
 PERF_MS = 2000
 # How many I/Os of each size a job does whose instructions TCG counts. That is slow, and
 # is done only where perf cannot count.
-EMULATED_IOS = {4: 1000, 8: 1000, 64: 400, 1024: 100}
+EMULATED_IOS = {0: 300, 4: 1000, 8: 1000, 64: 400, 1024: 100}
+
+# How many connections rest, for how many seconds; each mount has 16 of them. With the
+# kernel's own module so many need more memory than the guest has.
+CONNECTIONS = int(os.environ.get("CONNECTIONS", "1024"))
+REST = int(os.environ.get("REST", "120"))
+INBOX_CONNECTIONS = 64
+
+CHART = TOP / "Documentation/drawings/bench.svg"
 
 
 class Bench:
@@ -44,42 +55,82 @@ class Bench:
         self.rounds = max(rounds, 1)
         self.jobs = [job for job in JOBS
                      if fnmatch.fnmatch(job.name, scenario.pattern_for(pattern))]
-        self.make_guest: Callable[[], Guest] = lambda: Guest("um", BUILD / "logs/bench", "ours")
+        self.rows = [job for job in self.jobs if job.direction != "memory"]
+        self.make_guest: Callable[[], Guest] = make_guest
         self.guest = self.make_guest()
         self.perf_data = self.guest.directory / "perf.data"
         self.perf = perf.works(self.perf_data)
-        # Samples of each job with each variant: one for each round in timed, one in the others
+        self.nconnect = 1       # connections of the mount that there is
+        # What is done when the guest says that what counts begins or ends, and the CPU time
+        # that has counted in a step
+        self.switch: Callable[[bool], None] = lambda on: None
+        self.cpu_ns = 0
+        # See report.Measured
         self.timed: dict[tuple[Job, Variant], list[Sample]] = collections.defaultdict(list)
         self.counted: dict[tuple[Job, Variant], list[Sample]] = {}
         self.instructions: dict[tuple[Job, Variant], list[Sample]] = {}
-        # Of each device with each variant: a sample, and rsize and wsize
         self.memory: dict[tuple[str, Variant], Sample] = {}
+        self.rested: dict[tuple[str, Variant], Sample] = {}
         self.sizes: dict[tuple[str, Variant], tuple[int, int]] = {}
 
-    def step(self, function: str, device: str, variant: Variant,
+    def measured(self) -> report.Measured:
+        """Everything that was measured."""
+        return report.Measured(self.rounds, self.rows, self.perf, self.timed, self.counted,
+                               self.instructions, self.memory, self.rested, self.sizes)
+
+    # Steps
+
+    def step(self, function: str, device: str, variant: Variant, limit: int = LIMIT, /,
              **variables: str | int) -> Sample:
         """Have the guest run a function. Returns the figures that it printed."""
         lines: list[str] = []
         variables |= {"MODULE": variant.module, "VERSION": variant.version, "DEVICE": device,
                       "ENDS": 1, "END": 1}
-        if self.guest.run(variables, "bench", function, LIMIT, lines.append):
+
+        def on_line(line: str) -> None:
+            lines.append(line)
+            self.mark(line)
+
+        self.cpu_ns = 0
+        if self.guest.run(variables, "bench", function, limit, on_line):
             raise LabError("\n".join([f"{function} failed with {device}, {variant.name}:",
                                       *lines]))
         return figures.parse(lines)
 
+    def mark(self, line: str) -> None:
+        """If with this line the guest says that what counts begins or ends, count that."""
+        if line in ("# begin", "# end"):
+            begun = line == "# begin"
+            assert self.guest.process
+            used = cpu_ns(self.guest.process.pid)
+            self.cpu_ns += -used if begun else used
+            self.switch(begun)
+
     def job(self, function: str, job: Job, variant: Variant, ios: int = 0,
             milliseconds: int = JOB_MS) -> Sample:
         """Run a job for a number of I/Os or, if that is 0, for a time."""
-        return self.step(function, job.device, variant, **job.variables(ios, milliseconds))
+        variables = job.variables(ios, milliseconds)
+        if job.direction != "bare" and job.nconnect != self.nconnect:
+            self.step("connect", job.device, variant, **variables)
+            self.nconnect = job.nconnect
+        sample = self.step(function, job.device, variant, **variables) | {"cpu_ns": self.cpu_ns}
+        if job.is_io:
+            text = (self.guest.out / "fio.json").read_text()
+            sample |= figures.parse_fio(text, job.direction)
+        return sample
 
-    def sessions(self, what: str, measure: Measure, variants: Sequence[Variant] = VARIANTS
-                 ) -> None:
+    # Sessions
+
+    def sessions(self, what: str, measure: Measure, jobs: Sequence[Job],
+                 variants: Sequence[Variant] = VARIANTS) -> None:
         """Measure with each variant on each device that has jobs."""
-        for device in dict.fromkeys(job.device for job in self.jobs):
-            for variant in variants:
-                self.session(what, device, variant, measure)
+        for device in dict.fromkeys(job.device for job in jobs):
+            for variant in (variant for variant in variants if variant in variants_on(device)):
+                self.session(what, device, variant, measure,
+                             [job for job in jobs if job.device == device])
 
-    def session(self, what: str, device: str, variant: Variant, measure: Measure) -> None:
+    def session(self, what: str, device: str, variant: Variant, measure: Measure,
+                jobs: list[Job]) -> None:
         """
         Measure with an NFS server and a mount of it. A failure of the kernel's own module that
         is known leads to another try.
@@ -87,19 +138,21 @@ class Bench:
         tries = TRIES if (device, variant) == ("siw", INBOX) else 1
         for left in reversed(range(tries)):
             try:
-                return self.one_session(what, device, variant, measure)
+                return self.one_session(what, device, variant, measure, jobs)
             except NoAnswer as failure:
                 if not left:
                     raise
                 say(f"# {what}: {device} {variant.name}: {failure}: again, in a new guest")
                 self.reboot()
 
-    def one_session(self, what: str, device: str, variant: Variant, measure: Measure) -> None:
+    def one_session(self, what: str, device: str, variant: Variant, measure: Measure,
+                    jobs: list[Job]) -> None:
         """Measure with an NFS server and a mount of it, once."""
         start = time.monotonic()
         facts = self.step("up", device, variant)
+        self.nconnect = 1
         self.sizes[device, variant] = facts["rsize"], facts["wsize"]
-        measure(device, variant, [job for job in self.jobs if job.device == device], facts)
+        measure(device, variant, jobs, facts)
         self.step("down", device, variant)
         say(f"# {what}: {device} {variant.name}, {time.monotonic() - start:.0f} s")
 
@@ -109,17 +162,29 @@ class Bench:
         self.guest = self.make_guest()
         self.guest.boot()
 
+    # Measuring
+
     def time(self) -> None:
         """Run each job for a time, in each round."""
         for number in range(1, self.rounds + 1):
             # The variant that is first in one round is last in the next one, so that a
             # change of the machine's load does not favour one of them.
             order = VARIANTS if number % 2 else VARIANTS[::-1]
-            self.sessions(f"round {number} of {self.rounds}", self.time_jobs, order)
+            self.sessions(f"round {number} of {self.rounds}", self.time_jobs, self.rows, order)
 
     def time_jobs(self, _device: str, variant: Variant, jobs: list[Job], _facts: Sample) -> None:
         """Run each job for a time. A session that fails leaves no samples."""
-        for job, sample in [(job, self.job("job", job, variant)) for job in jobs]:
+        start: dict[int, int] = {}      # CPU time of starting so many processes of fio
+        found = []
+        for job in jobs:
+            if job.is_io and job.processes not in start:
+                little = dataclasses.replace(job, kib=4, bandwidth=0)
+                start[job.processes] = self.job("job", little, variant, job.processes)["cpu_ns"]
+            sample = self.job("job", job, variant)
+            if job.is_io:
+                sample["cpu_ns"] -= start[job.processes]
+            found.append((job, sample))
+        for job, sample in found:
             self.timed[job, variant].append(sample)
 
     def count(self, device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
@@ -136,98 +201,97 @@ class Bench:
         assert self.guest.process
         samples = []
         for ios in (job.processes, 0):
-            with perf.sampling(self.guest.process.pid, self.perf_data):
+            with perf.sampling(self.guest.process.pid, self.perf_data) as self.switch:
                 sample = self.job("job", job, variant, ios, PERF_MS)
-            samples.append(sample | perf.sampled_instructions(self.perf_data, text_of(facts)))
-        return difference(*samples)
+            self.switch = lambda on: None
+            samples.append(sample | perf.sampled_instructions(self.perf_data, code_of(facts)))
+        return outside(difference(*samples))
 
     def emulate(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
         """Count the instructions of each job in a guest that QEMU emulates."""
         guest = self.guest
         assert isinstance(guest, CountingGuest)
         # The first job also looks for programs and files, so it is not counted.
-        self.job("job", jobs[-1], variant, jobs[-1].processes)
+        self.job("job", jobs[0], variant, jobs[0].processes)
         for job in jobs:
-            self.instructions[job, variant] = [difference(*(
-                self.job("counted_job", job, variant, ios) | guest.counted(text_of(facts))
-                for ios in (job.processes, EMULATED_IOS[job.kib])))]
+            self.instructions[job, variant] = [outside(difference(*(
+                self.job("counted_job", job, variant, ios) | guest.counted(code_of(facts))
+                for ios in (job.processes, EMULATED_IOS[job.kib]))))]
 
-    # Reporting
+    def rest(self, device: str, variant: Variant, _jobs: list[Job], _facts: Sample) -> None:
+        """Measure the memory of many connections that rest."""
+        most = INBOX_CONNECTIONS if variant == INBOX else CONNECTIONS
+        mounts = max(min(CONNECTIONS, most) // 16, 1)
+        self.rested[device, variant] = self.step("rest", device, variant,
+                                                 LIMIT + REST + 5 * mounts,
+                                                 MOUNTS=mounts, REST=REST)
 
-    def report(self) -> None:
-        """Print all tables, and what is worse than what it is compared with."""
-        worse = self.report_jobs()
-        self.report_events()
-        self.report_memory()
-        for (device, variant), sizes in self.sizes.items():
-            if sizes != self.sizes[device, INBOX]:
-                say(f"On {device} rsize and wsize are {self.sizes[device, INBOX]} with inbox "
-                    f"and {sizes} with {variant.name}: their RPCs cannot be compared.")
-        for (first, second), cells in zip(PAIRS, worse):
-            name = second.name.capitalize()
-            say(f"{name} is worse than {first.name} in: " + "; ".join(cells) if cells else
-                f"{name} is at least as good as {first.name} in every row of the first table.")
-
-    def report_jobs(self) -> list[list[str]]:
-        """Print the first table. Returns for each of PAIRS the cells in which it is worse."""
-        rows = []
-        worse: list[list[str]] = [[] for _ in PAIRS]
-        for job, row in self.compared():
-            rows.append([job.name, *(text for cell in row for text in cell.cells())])
-            for cell in row:
-                for pair, cells in enumerate(worse):
-                    if (ratio := cell.worse(pair)) is not None:
-                        cells.append(f"{job.name}: {cell.figure.title} {ratio:.2f}")
-        columns = [title for figure in TIMED + INSTRUCTIONS for title in figures.titles(figure)]
-        say(f"Medians of {self.rounds} rounds; a ratio is the median of the rounds' ratios "
-            "(least to most).")
-        say("IOPS: more is better. All other figures: less is better. The context switches are "
-            "those of the whole guest.")
-        say("Instructions: " + ("of the guest's process, as perf samples them." if self.perf else
-                                "of a guest's kernel, Debian's 6.12, as QEMU's TCG counts them "
-                                "(perf cannot count any on this machine)."))
-        say()
-        say(markdown(["device, job", *columns], rows))
-        say()
-        return worse
-
-    def compared(self) -> Iterator[tuple[Job, list[Comparison]]]:
-        """The rows of the first table."""
-        timed = figures.compare(self.jobs, self.timed, TIMED)
-        instructions = figures.compare(self.jobs, self.instructions, INSTRUCTIONS)
-        return ((job, row + more) for (job, row), (_, more) in zip(timed, instructions))
-
-    def report_events(self) -> None:
-        """Print the table of events."""
-        say(f"Per RPC, {ARROWS}, while every event is recorded; less is better.")
-        say()
-        say(markdown(["device, job", *(figure.title for figure in COUNTED)],
-                     [[job.name, *(cell.arrows() for cell in row)]
-                      for job, row in figures.compare(self.jobs, self.counted, COUNTED)]))
-        say()
-
-    def report_memory(self) -> None:
-        """Print the table of memory."""
-        rows = []
-        for device in dict.fromkeys(device for device, _ in self.memory):
-            samples = [self.memory[device, variant] for variant in VARIANTS]
-            rows.append([device, *(" → ".join(f"{sample[key] / sample['connections']:,.0f}"
-                                              for sample in samples)
-                                   for key in ("free", "slab", "lost"))])
-        say(f"Memory for each connection, both ends and the device's part, {ARROWS}; "
-            "less is better.")
-        say()
-        say(markdown(["device", "memory, KiB", "of it unreclaimable slab", "not back after umount"],
-                     rows))
-        say()
+    def all(self) -> None:
+        """Measure everything that was selected."""
+        compared = [job for job in self.rows if job.compares]
+        self.guest.boot()
+        self.time()
+        self.sessions("counting", self.count, compared)
+        # Memory that was used before may be in caches, so these get a new guest.
+        resting = [job for job in self.jobs if job.direction == "memory"]
+        if resting:
+            self.reboot()
+            self.sessions("memory", self.rest, resting)
+        if compared and not self.perf:
+            self.make_guest = lambda: CountingGuest(BUILD / "logs/bench-instructions")
+            self.reboot()
+            self.sessions("instructions", self.emulate, compared)
 
 
-def text_of(facts: Sample) -> range:
+def make_guest() -> Guest:
+    """The guest for everything but instructions: both modules, the test device, the loop."""
+    guest = Guest("um", BUILD / "logs/bench", "ours", rdma=MEM)
+    folder = guest.share / "lib/modules" / guest.kernel.release / "extra"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(bare.build(guest.kernel), folder)
+    return guest
+
+
+def cpu_ns(pid: int) -> int:
     """
-    The addresses of the module's code, in whole pages. Its last symbol may extend into
-    one more page; if not, nothing else has addresses in that page.
+    The CPU time in ns that a process and its threads have used. That of User-Mode Linux is
+    the time of the guest's kernel: its programs run in processes of their own.
     """
-    return range(facts["text"] & -PAGE, facts["last_symbol"] + PAGE)
+    # What clock_getcpuclockid() returns
+    return time.clock_gettime_ns(~pid << 3 | 2)
+
+
+def code_of(facts: Sample) -> dict[str, range]:
+    """
+    The addresses of the module's and of the device's code. Of a module these are whole
+    pages. Its last symbol may extend into one more page; if not, nothing else has addresses
+    in that page. Of a device that is built in, the end is known.
+    """
+    def pages(prefix: str) -> range:
+        return range(facts[f"{prefix}text"] & -PAGE, facts[f"{prefix}last_symbol"] + PAGE)
+
+    built_in = "device_end" in facts
+    return {"transport": pages(""),
+            "device": (range(facts["device_text"], facts["device_end"]) if built_in
+                       else pages("device_"))}
+
+
+def outside(sample: Sample) -> Sample:
+    """Add the instructions outside the device."""
+    return sample | {"outside": sample["instructions"] - sample["device"]}
+
+
+def finish(run: Bench, pattern: str) -> None:
+    """Print what was measured, and leave it in build/. A run of all jobs draws the chart."""
+    found = run.measured()
+    say()
+    report.report(found)
+    kernel = kernels.kernel("um").release
+    report.write_json(found, kernel, BUILD / "bench.json")
+    say(f"# everything that was measured is in {BUILD / 'bench.json'}")
+    file = CHART if pattern == "*" else BUILD / "bench.svg"
+    if chart.draw(found, file, BUILD):
+        say(f"# the chart is in {file}")
 
 
 def bench(rounds: int, pattern: str) -> bool:
@@ -238,13 +302,7 @@ def bench(rounds: int, pattern: str) -> bool:
                        + ", ".join(job.name for job in JOBS))
     start = time.monotonic()
     try:
-        run.guest.boot()
-        run.time()
-        run.sessions("counting", run.count)
-        if not run.perf:
-            run.make_guest = lambda: CountingGuest(BUILD / "logs/bench-instructions")
-            run.reboot()
-            run.sessions("instructions", run.emulate)
+        run.all()
     except GuestFailure as failure:
         say("\n".join(run.guest.last_lines()))
         raise LabError(f"the guest failed: {failure}; see {run.guest.console}") from failure
@@ -252,6 +310,5 @@ def bench(rounds: int, pattern: str) -> bool:
         run.guest.kill()
     say(f"# kernel {kernels.kernel('um').release} in User-Mode Linux, "
         f"{time.monotonic() - start:.0f} s")
-    say()
-    run.report()
+    finish(run, pattern)
     return True

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The figures of the benchmark, and the tables that compare its variants."""
+"""The figures of the benchmark: its variants and jobs, and how samples of them are compared."""
 
 import dataclasses
 import itertools
+import json
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-DEVICES = ("siw", "rxe")
+MEM = "mem"
+DEVICES = (MEM, "siw", "rxe")
 
 Sample = dict[str, int]         # figures that were measured together
+
+NOTHING = "–"                   # in a cell: this is not measured here
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,37 +29,89 @@ INBOX = Variant("inbox", "inbox", 1)
 OURS = Variant("ours", "ours", 1)
 OURS_2 = Variant("ours version 2", "ours", 2)
 VARIANTS = (INBOX, OURS, OURS_2)
-PAIRS = tuple(itertools.pairwise(VARIANTS))     # each variant is compared with the one before it
 ARROWS = " → ".join(variant.name for variant in VARIANTS)
 
 
+def variants_on(device: str) -> tuple[Variant, ...]:
+    """
+    What is measured on a device. There are so many jobs for mem that version 2 is compared
+    on the others only.
+    """
+    return (INBOX, OURS) if device == MEM else VARIANTS
+
+
+# Jobs
+
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One row of the tables: one fio run."""
+    """
+    One row of the tables. What it does is its direction: fio's read or write; create, stat
+    or remove for a tree of files; bare for RDMA Writes without NFS; memory for connections
+    that rest.
+    """
     device: str
     direction: str
-    kib: int
-    processes: int
+    kib: int = 0                # the size of one I/O
+    processes: int = 1
+    nconnect: int = 1           # connections of the mount
+    bandwidth: int = 0          # of the device, in MB/s; 0: as fast as it can
 
     @property
     def name(self) -> str:
         """Its name in tables and patterns."""
-        size = "1m" if self.kib == 1024 else f"{self.kib}k"
-        several = f" x{self.processes}" if self.processes > 1 else ""
-        return f"{self.device} {self.direction} {size}{several}"
+        size = "" if not self.kib else " 1m" if self.kib == 1024 else f" {self.kib}k"
+        what = {"bare": "bare write", "memory": "memory"}.get(self.direction, self.direction)
+        return "".join([
+            f"{self.device} {what}{size}",
+            f" x{self.processes}" if self.processes > 1 else "",
+            f" nconnect={self.nconnect}" if self.nconnect > 1 else "",
+            f" at {self.bandwidth} MB/s" if self.bandwidth else ""])
+
+    @property
+    def is_io(self) -> bool:
+        """Whether fio does it."""
+        return self.direction in ("read", "write")
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it works on a tree of files."""
+        return self.direction in ("create", "stat", "remove")
+
+    @property
+    def compares(self) -> bool:
+        """Whether it compares the variants: all is measured of it, not only the time."""
+        return (self.is_io or self.is_tree) and not self.bandwidth
 
     def variables(self, ios: int, milliseconds: int) -> dict[str, str | int]:
         """What guest/bench.sh gets."""
         return {"RW": self.direction, "KB": self.kib, "NUMJOBS": self.processes,
+                "NCONNECT": self.nconnect, "BANDWIDTH": self.bandwidth,
                 "IOS": ios, "MS": milliseconds}
 
 
-JOBS = [Job(device, *job) for device in DEVICES for job in (
+SIZES = (4, 8, 64, 1024)
+# The bandwidth at which reads are compared with the bare loop: one CPU can do several
+# times as much, so the device is what limits both.
+WIRE = 1000
+
+MEM_JOBS = [
+    *(Job(MEM, direction, kib, processes) for processes in (1, 8) for kib in SIZES
+      for direction in ("read", "write")),
+    *(Job(MEM, direction) for direction in ("create", "stat", "remove")),
+    *(Job(MEM, "read", 4, 8, nconnect) for nconnect in (4, 16)),
+    Job(MEM, "bare", 1024),
+    *(Job(MEM, direction, 1024, processes, bandwidth=WIRE)
+      for direction, processes in (("bare", 1), ("read", 1), ("read", 8))),
+    Job(MEM, "memory")]
+
+JOBS = MEM_JOBS + [Job(device, *job) for device in DEVICES if device != MEM for job in (
     ("read", 4, 1), ("write", 4, 1), ("read", 8, 1), ("read", 64, 1), ("write", 64, 1),
     ("read", 1024, 1), ("write", 1024, 1), ("read", 4, 8), ("write", 4, 8))]
 
 Samples = Mapping[tuple[Job, Variant], Sequence[Sample]]    # of each job with each variant
 
+
+# Figures
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
@@ -67,53 +123,53 @@ class Figure:
 
     def text(self, number: float) -> str:
         """The figure as it is printed."""
-        return f"{number:,.{self.digits}f}"
+        return NOTHING if math.isnan(number) else f"{number:,.{self.digits}f}"
 
 
-def per_rpc(title: str, key: str, digits: int) -> Figure:
-    """A figure that counts something for each RPC."""
-    return Figure(title, digits, lambda sample: sample[key] / sample["rpcs"])
+def per_rpc(title: str, key: str, digits: int, unit: float = 1) -> Figure:
+    """A figure that counts something for each RPC, in a unit of so many."""
+    return Figure(title, digits, lambda sample: quotient(sample, key, "rpcs") / unit)
 
 
-TIMED = (Figure("IOPS", 0, lambda sample: 1000 * sample["ops"] / sample["ms"], True),
-         per_rpc("switches per RPC", "switches", 1))
-INSTRUCTIONS = (per_rpc("instructions per RPC", "instructions", 0),
-                per_rpc("in the transport", "transport", 0))
-COUNTED = (per_rpc("completions", "completions", 2), per_rpc("CQ interrupts", "interrupts", 2),
+def quotient(sample: Sample, key: str, by: str) -> float:
+    """One value of a sample divided by another; nan if there is none."""
+    return sample[key] / sample[by] if key in sample and sample.get(by) else math.nan
+
+
+def latency(title: str, key: str) -> Figure:
+    """A percentile of fio's latencies."""
+    return Figure(title, 1, lambda sample: sample.get(key, math.nan) / 1000)
+
+
+IOPS = Figure("IOPS", 0, lambda sample: 1e6 * quotient(sample, "ops", "us"), True)
+LATENCIES = (latency("p50", "p50"), latency("p99", "p99"), latency("p99.9", "p999"))
+CPU_TIME = per_rpc("CPU time", "cpu_ns", 1, 1000)
+SWITCHES = per_rpc("switches", "switches", 1)
+CAUSED = per_rpc("switches of the transport", "transport_switches", 2)
+INSTRUCTIONS = per_rpc("instructions", "instructions", 0)
+OUTSIDE = per_rpc("instructions outside the device", "outside", 0)
+TRANSPORT = per_rpc("instructions in the transport", "transport", 0)
+
+# What each group of samples is for: of jobs that run for a time, of jobs while every event
+# is recorded, and of jobs whose instructions are counted.
+TIMED = (IOPS, *LATENCIES, CPU_TIME, SWITCHES)
+WORK_REQUESTS = ("sends", "sends_inv", "writes", "writes_imm", "reads", "reads_inv",
+                 "registrations", "invalidations")
+DEVICE = (Figure("work requests", 2, lambda sample: sum(
+              quotient(sample, f"mem_{name}", "rpcs") for name in WORK_REQUESTS)),
+          per_rpc("registrations", "mem_registrations", 2),
+          per_rpc("doorbells", "mem_doorbells", 2),
+          per_rpc("interrupts", "mem_interrupts", 2))
+COUNTED = (CAUSED, per_rpc("of nfsd", "nfsd_switches", 2), per_rpc("of CQs", "cq_switches", 2),
+           per_rpc("of its own work", "own_switches", 2),
+           per_rpc("completions", "completions", 2), per_rpc("CQ interrupts", "interrupts", 2),
            per_rpc("CQ polls", "polls", 2), per_rpc("MRs allocated", "allocations", 2),
-           per_rpc("work items", "works", 2), per_rpc("packets", "packets", 2))
+           per_rpc("DMA maps", "maps", 2), per_rpc("work items", "works", 2),
+           per_rpc("packets", "packets", 2))
+IN_CODE = (INSTRUCTIONS, OUTSIDE, TRANSPORT)
 
 
-@dataclasses.dataclass(frozen=True)
-class Comparison:
-    """
-    All variants in one row and column: their medians, and for each of PAIRS the ratios of
-    the rounds, sorted.
-    """
-    figure: Figure
-    medians: list[float]
-    ratios: list[list[float]]
-
-    def cells(self) -> list[str]:
-        """What the first table has of it: see titles()."""
-        return [*map(self.figure.text, self.medians), *map(ratio_text, self.ratios)]
-
-    def arrows(self) -> str:
-        """The medians in one cell."""
-        return " → ".join(map(self.figure.text, self.medians))
-
-    def worse(self, pair: int) -> float | None:
-        """The median ratio of a pair, if the second of it is worse by half a percent or more."""
-        ratio = round(statistics.median(self.ratios[pair]), 2)
-        return ratio if (ratio < 1 if self.figure.more_is_better else ratio > 1) else None
-
-
-def titles(figure: Figure) -> list[str]:
-    """The titles of the columns that the first table has for a figure."""
-    first, *others = (variant.name for variant in VARIANTS)
-    return [f"{figure.title}: {first}", *others,
-            *(f"{second.name}/{first.name}" for first, second in PAIRS)]
-
+# Samples
 
 def parse(lines: Iterable[str]) -> Sample:
     """The figures in lines of NAME=NUMBER; other lines are ignored."""
@@ -125,30 +181,87 @@ def parse(lines: Iterable[str]) -> Sample:
     return found
 
 
+PERCENTILES = {"p50": "50.000000", "p99": "99.000000", "p999": "99.900000"}
+
+
+def parse_fio(text: str, direction: str) -> Sample:
+    """
+    What fio did in one direction, from its JSON: I/Os, microseconds that they took in sum
+    on the clock, and percentiles of their latencies in ns. Messages may be before the JSON.
+    """
+    done = json.loads(text[text.index("{"):])["jobs"][0][direction]
+    found: Sample = {"ops": int(done["total_ios"]), "us": 1000 * int(done["runtime"])}
+    percentiles = done["clat_ns"].get("percentile", {})
+    return found | {key: int(percentiles[name]) for key, name in PERCENTILES.items()
+                    if name in percentiles}
+
+
 def difference(little: Sample, much: Sample) -> Sample:
     """Subtract a sample of a job with few I/Os: this removes the costs of start and end."""
-    return {key: much[key] - little[key] for key in much}
+    return {key: much[key] - little[key] for key in much if key in little}
 
 
-def compare(jobs: Sequence[Job], samples: Samples,
-            table: Sequence[Figure]) -> Iterator[tuple[Job, list[Comparison]]]:
-    """The rows of a table."""
-    for job in jobs:
-        row = []
-        for figure in table:
-            found = {variant: [figure.of(sample) for sample in samples[job, variant]]
-                     for variant in VARIANTS}
-            row.append(Comparison(
-                figure, [statistics.median(found[variant]) for variant in VARIANTS],
-                [sorted(b / a if a else math.nan for a, b in zip(found[first], found[second]))
-                 for first, second in PAIRS]))
-        yield job, row
+# Comparisons
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """
+    All variants in one row and column: their medians; and for each variant after the first,
+    its ratios to the one before it in each round, sorted.
+    """
+    figure: Figure
+    medians: list[float]
+    ratios: list[list[float]]
+
+    def arrows(self) -> str:
+        """The medians in one cell."""
+        return (NOTHING if all(map(math.isnan, self.medians))
+                else " → ".join(map(self.figure.text, self.medians)))
+
+    def ratio(self, pair: int = 0) -> float:
+        """The median ratio of a pair, or nan."""
+        return median(self.ratios[pair]) if pair < len(self.ratios) else math.nan
+
+    def worse(self, pair: int) -> float | None:
+        """The median ratio of a pair, if the second of it is worse by half a percent or more."""
+        ratio = round(self.ratio(pair), 2)
+        return ratio if (ratio < 1 if self.figure.more_is_better else ratio > 1) else None
 
 
-def ratio_text(ratios: Sequence[float]) -> str:
+def median(numbers: Sequence[float]) -> float:
+    """The median; nan if there is none."""
+    return statistics.median(numbers) if numbers else math.nan
+
+
+def geometric_mean(numbers: Iterable[float]) -> float:
+    """The geometric mean of those that are numbers; nan if there are none."""
+    found = [number for number in numbers if number > 0]
+    return statistics.geometric_mean(found) if found else math.nan
+
+
+def compare_one(job: Job, samples: Samples, figure: Figure) -> Comparison:
+    """One row and column."""
+    variants = variants_on(job.device)
+    found = [[figure.of(sample) for sample in samples.get((job, variant), ())]
+             for variant in variants]
+    ratios = [[b / a if a else math.nan for a, b in zip(first, second)]
+              for first, second in itertools.pairwise(found)]
+    return Comparison(figure, [median(numbers) for numbers in found],
+                      [sorted(numbers) for numbers in ratios])
+
+
+# Text
+
+def ratio_text(ratio: float) -> str:
+    """A ratio."""
+    return NOTHING if math.isnan(ratio) else f"{ratio:.2f}"
+
+
+def spread_text(ratios: Sequence[float]) -> str:
     """The median of sorted ratios, and their range if there are several."""
-    middle = f"{statistics.median(ratios):.2f}"
-    return middle if len(ratios) == 1 else f"{middle} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+    middle = ratio_text(median(ratios))
+    return (middle if len(ratios) < 2 or middle == NOTHING
+            else f"{middle} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
 
 
 def markdown(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:

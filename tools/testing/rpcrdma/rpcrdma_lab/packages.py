@@ -7,6 +7,7 @@ import re
 import shutil
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import cache, host
@@ -37,15 +38,16 @@ def installed() -> dict[str, str]:
     return {name: version for _, name, version in lines}
 
 
-def missing_packages() -> list[str]:
-    """Those packages that are not installed."""
+def missing_packages(more: Sequence[str] = ()) -> list[str]:
+    """Those packages that are not installed, of the lab's and of some more."""
     have = installed()
-    return [name for name in PACKAGES + RELEASE_PACKAGES[host.debian()] if name not in have]
+    return [name for name in [*PACKAGES, *RELEASE_PACKAGES[host.debian()], *more]
+            if name not in have]
 
 
-def require_packages() -> None:
+def require_packages(more: Sequence[str] = ()) -> None:
     """Install missing packages as root. For other users raise LabError with the command."""
-    missing = missing_packages()
+    missing = missing_packages(more)
     if not missing:
         return
     if os.geteuid():

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from .figures import Sample
@@ -33,8 +33,11 @@ def works(scratch: Path) -> bool:
 
 
 @contextlib.contextmanager
-def sampling(pid: int, data: Path) -> Iterator[None]:
-    """Record one process during a with statement."""
+def sampling(pid: int, data: Path) -> Iterator[Callable[[bool], None]]:
+    """
+    In a with statement, record one process while it is switched on. Gives the function that
+    switches.
+    """
     (control, to_perf), (from_perf, ack) = os.pipe(), os.pipe()
     argv = ["perf", "record", "-q", "-e", EVENT, "-c", str(PERIOD), "-i", "-p", str(pid),
             "-D", "-1", "--control", f"fd:{control},{ack}", "-o", str(data)]
@@ -44,11 +47,14 @@ def sampling(pid: int, data: Path) -> Iterator[None]:
                             preexec_fn=die_with_parent)
     os.close(control)
     os.close(ack)
-    try:
-        os.write(to_perf, b"enable\n")
+
+    def switch(on: bool) -> None:
+        os.write(to_perf, b"enable\n" if on else b"disable\n")
         if not select.select([from_perf], [], [], LIMIT)[0] or not os.read(from_perf, 16):
             raise LabError("perf does not begin to sample: try `perf record true`")
-        yield
+
+    try:
+        yield switch
     finally:
         perf.send_signal(signal.SIGINT)
         try:
@@ -60,11 +66,12 @@ def sampling(pid: int, data: Path) -> Iterator[None]:
         os.close(from_perf)
 
 
-def sampled_instructions(data: Path, text: range) -> Sample:
-    """All instructions, and those in a range of addresses."""
+def sampled_instructions(data: Path, code: Mapping[str, range]) -> Sample:
+    """All instructions, and those in some ranges of addresses."""
     done = subprocess.run(["perf", "script", "-i", data, "-F", "ip"], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                           check=True)
     addresses = [int(word, 16) for word in done.stdout.split()]
-    inside = sum(address in text for address in addresses)
-    return {"instructions": PERIOD * len(addresses), "transport": PERIOD * inside}
+    return {"instructions": PERIOD * len(addresses),
+            **{name: PERIOD * sum(address in inside for address in addresses)
+               for name, inside in code.items()}}

@@ -11,12 +11,14 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
-from . import figures, kernels, packages, peer, results, scenario, session
-from .console import KERNEL_ERROR
+from . import benchtest, kernels, packages, peer, results, scenario, session
+from .console import KERNEL_ERROR, GuestFailure, check_log
 from .host import LAB
 from .ktap import Report, Reporter, Test
 
@@ -71,6 +73,9 @@ ERROR_LINES = """
     Out of memory: Killed process 170 (dd)
     dd[170]: segfault at 0 ip 0 sp 0 error 4
     unregister_netdevice: waiting for lab0 to become free. Usage count = 2
+    rdma_mem: violation: send-touched: mem0: QP 17: a Send of 170 octets, address 0x17000
+    DMA-API: rdma_mem rdma_mem.0: device driver frees DMA memory with different size
+    DMA-API: debugging out of memory - disabling
 """
 NORMAL_LINES = """
     rpcrdma: loading out-of-tree module taints kernel.
@@ -78,6 +83,10 @@ NORMAL_LINES = """
     DEBUG: nothing
     kmemleak: Kernel memory leak detector initialized (mem pool available: 31016)
     # rpcrdma_wire_golden: pass:4 fail:0 skip:0 total:4
+    DMA-API: preallocated 65536 debug entries
+    DMA-API: debugging enabled by kernel config
+    DMA-API: dma_debug_entry pool grown to 131072 (200%)
+    BUG: KCSAN: data-race in tick_do_update_jiffies64 / tick_nohz_handler
 """
 
 
@@ -92,6 +101,45 @@ def console_lines(test: Test) -> None:
         for line in wrong:
             test.line(f"# {line}")
         test.step(not wrong, f"lines on a console that are {'errors' if bad else 'no errors'}")
+
+
+# What KCSAN prints, with the function at the top of each stack
+RACE = """[   17.17] {line}
+[   17.17] BUG: KCSAN: data-race in {one} / {other}
+[   17.17]
+[   17.17] write to 0xffff888017 of 8 bytes by task 170 on cpu 0:
+[   17.17]  {one}+0x17/0x40
+[   17.17]  worker_thread+0x17/0x40
+[   17.17] read to 0xffff888017 of 8 bytes by task 171 on cpu 1:
+[   17.17]  {other}+0x17/0x40
+[   17.17]
+[   17.17] Reported by Kernel Concurrency Sanitizer on:
+[   17.17] {line}
+"""
+
+
+def race_is_found(*functions: tuple[str, str], cut: int = 0) -> tuple[bool, int]:
+    """
+    Whether reports of races are a failure, and how many octets of them are left to be
+    checked. The last octets are not printed yet.
+    """
+    text = "".join(RACE.format(line=66 * "=", one=one, other=other) for one, other in functions)
+    with tempfile.TemporaryDirectory() as scratch:
+        log = Path(scratch) / "console.log"
+        log.write_text(text[:len(text) - cut])
+        try:
+            return False, len(text) - cut - check_log(log)
+        except GuestFailure:
+            return True, 0
+
+
+def races(test: Test) -> None:
+    """A data race is a failure if the module under test has a part in it."""
+    ours, others = ("xprt_connect", "conn_event [rpcrdma]"), ("mem_poll_cq [rdma_mem]", "kfree")
+    test.step(race_is_found(others, ours)[0], "a data race of the module")
+    test.step(race_is_found(others, others) == (False, 0), "data races of others are no failure")
+    found, left = race_is_found(others, ours, cut=80)
+    test.step(not found and left > 0, "a report that is not complete is looked at again")
 
 
 # Names of packages, of which the lab must take one
@@ -143,6 +191,25 @@ def places_of_pairs(test: Test) -> None:
               "it does not run if one of its guests is not wanted")
     test.step(not scenario.is_place("um+debian-6.1") and not scenario.is_place("um-8"),
               "guests that no network joins are no place")
+
+
+def places_of_device(test: Test) -> None:
+    """The test device runs where it is named, in one guest, in boots of its own."""
+    both = dataclasses.replace(
+        scenario.load_all()[0], name="both", guests=("um",), also=("um/mem", "um-debug"),
+        devices=("rxe", "mem"), ends=(1, 2), modules=("ours",), skips=())
+    alone = dataclasses.replace(both, guests=(), devices=("mem",))
+    found = {job.name: job for job in scenario.jobs([both], modules=("ours",), everywhere=True)}
+    test.step(sorted(found) == ["both [um 2 guests rxe ours]", "both [um mem ours]",
+                                "both [um rxe ours]", "both [um-debug 2 guests rxe ours]",
+                                "both [um-debug rxe ours]"],
+              "the test device runs in one guest, and beside another only where it is named")
+    test.step(found["both [um mem ours]"].session != found["both [um rxe ours]"].session,
+              "it has boots of its own")
+    test.step([job.name for job in scenario.jobs([alone], modules=("ours",), everywhere=True)]
+              == ["both [um mem ours]", "both [um-debug mem ours]"],
+              "a scenario over it alone runs wherever it says")
+    test.step(not scenario.jobs([alone], modules=("ours",)), "and with ALL=1 only if it says so")
 
 
 def processes_of(mark: str, word: bytes = b"") -> list[int]:
@@ -204,45 +271,21 @@ def dies_with_runner(test: Test, killed: Runner, number: int) -> None:
     test.step(begun and gone, f"{signal.Signals(number).name} ends a runner and its {killed.what}")
 
 
-# IOPS and instructions per RPC of one job in two rounds, with each variant
-ROUNDS = {figures.INBOX: [(1000, 500), (2000, 500)],
-          figures.OURS: [(1100, 400), (1800, 600)],
-          figures.OURS_2: [(1100, 420), (1800, 624)]}
-CELLS = [["1,500", "1,450", "1,450", "1.00 (0.90 to 1.10)", "1.00 (1.00 to 1.00)"],
-         ["500", "500", "522", "1.00 (0.80 to 1.20)", "1.04 (1.04 to 1.05)"]]
-
-
-def comparisons(test: Test) -> None:
-    """The benchmark compares ours with inbox, and version 2 with version 1."""
-    job, table = figures.JOBS[0], (figures.TIMED[0], figures.INSTRUCTIONS[0])
-    samples: dict[tuple[figures.Job, figures.Variant], list[figures.Sample]] = {
-        (job, variant): [{"ops": iops, "ms": 1000, "instructions": 10 * instructions, "rpcs": 10}
-                         for iops, instructions in rounds]
-        for variant, rounds in ROUNDS.items()}
-    row = next(figures.compare([job], samples, table))[1]
-    found = [cell.cells() for cell in row]
-    for text in found:
-        test.line(f"# {text}")
-    test.step(found == CELLS, "medians of each variant, and ratios of the rounds")
-    test.step(all(len(figures.titles(cell.figure)) == len(cell.cells()) for cell in row),
-              "a title for each column")
-    test.step([[cell.worse(pair) for pair in (0, 1)] for cell in row] ==
-              [[None, None], [None, 1.04]], "what is worse, by half a percent or more")
-
-
 def run(report: Reporter) -> None:
     """All tests of the lab itself."""
     peer.program()      # so that the runs started below need not build it
     with report.test("the lab reports planted faults") as test:
         planted_faults(test)
         console_lines(test)
+        races(test)
     with report.test("the benchmark compares variants") as test:
-        comparisons(test)
+        benchtest.run(test)
     with report.test("the lab plans kernels and places") as test:
         newest_kernel(test)
         kinds_of_entries(test)
         options_change(test)
         places_of_pairs(test)
+        places_of_device(test)
     with report.test("guests die with their runner") as test:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             dies_with_runner(test, GUEST, number)

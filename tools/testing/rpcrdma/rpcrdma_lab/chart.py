@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The chart of the benchmark's ratios, drawn by gnuplot."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from .figures import CAUSED, CPU_TIME, INBOX, IOPS, OURS, OUTSIDE, median
+from .host import run
+from .report import Measured
+
+# Packages that it needs, and the other parts of the lab do not
+PACKAGES = ("gnuplot-nox",)
+
+# What it shows: figure, words of the legend, colour and shape of its points. The colours
+# differ for those who see few, too.
+SERIES = ((IOPS, "IOPS (right is better)", "#0072b2", 9),
+          (CPU_TIME, "CPU time (left is better)", "#d55e00", 7),
+          (OUTSIDE, "instructions outside the device (left)", "#009e73", 5),
+          (CAUSED, "switches of the transport (left)", "#aa4499", 13))
+TICS = (0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8)
+
+WIDTH, ROW, MARGIN = 900, 22, 120       # pixels
+LICENCE = "<!-- SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause -->"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of the chart: its name, and for each of SERIES least, median and most."""
+    name: str
+    device: str
+    ratios: tuple[tuple[float, float, float] | None, ...]
+
+
+def rows_of(found: Measured) -> list[Row]:
+    """The rows in which variants are compared."""
+    rows = []
+    for job in (job for job in found.rows if job.compares):
+        cells = [sorted(found.cell(job, figure).ratios[0]) for figure, *_ in SERIES]
+        rows.append(Row(job.name, job.device, tuple(
+            (ratios[0], median(ratios), ratios[-1])
+            if ratios and all(ratio > 0 for ratio in ratios) else None for ratios in cells)))
+    return rows
+
+
+def places(rows: Sequence[Row]) -> list[int]:
+    """How far down each row is. Before each device but the first there is an empty line."""
+    devices = list(dict.fromkeys(row.device for row in rows))
+    return [number + devices.index(row.device) for number, row in enumerate(rows)]
+
+
+def limits(rows: Sequence[Row]) -> tuple[float, float]:
+    """The least and the greatest ratio that the chart has room for."""
+    values = [value for row in rows for ratio in row.ratios if ratio for value in ratio]
+    return min([0.7, *values]) / 1.05, max([1.4, *values]) * 1.05
+
+
+def script(rows: Sequence[Row], output: Path) -> str:
+    """gnuplot's commands."""
+    down = places(rows)
+    least, most = limits(rows)
+    labels = ", ".join(f'"{row.name}" {place}' for row, place in zip(rows, down))
+    tics = ", ".join(f'"{tic:g}" {tic}' for tic in TICS if least <= tic <= most)
+    data: list[str] = []
+    plots: list[str] = []
+    for number, (_, words, colour, shape) in enumerate(SERIES):
+        # Side by side, so that no point hides another
+        shift = 0.16 * (number - (len(SERIES) - 1) / 2)
+        lines = [f"{place + shift:.2f} {ratio[1]:.4f} {ratio[0]:.4f} {ratio[2]:.4f}"
+                 for row, place in zip(rows, down) if (ratio := row.ratios[number])]
+        if lines:
+            data.append("\n".join([f"$series{number} << END", *lines, "END"]))
+            plots.append(f"$series{number} using 2:1:3:4 with xerrorbars pt {shape} ps 0.7 lw 1.2 "
+                         f'lc rgb "{colour}" title "{words}"')
+    height = MARGIN + ROW * (down[-1] + 1)
+    return "\n".join([
+        f'set terminal svg size {WIDTH},{height} fixed background "white" '
+        'font "sans-serif,12" noenhanced',
+        f'set output "{output}"',
+        "set encoding utf8",
+        "set logscale x 2",
+        f"set xrange [{least:.4f}:{most:.4f}]",
+        f"set yrange [{down[-1] + 0.7}:-0.7]",
+        f"set xtics ({tics})",
+        f"set ytics scale 0 ({labels})",
+        'set grid xtics ytics lt 1 lw 0.5 lc rgb "#d0d0d0"',
+        'set arrow from 1, graph 0 to 1, graph 1 nohead lw 1.5 lc rgb "black"',
+        f'set xlabel "{OURS.name} divided by {INBOX.name}, which is the kernel\'s own module"',
+        "set key outside top center horizontal maxcols 2",
+        "set errorbars small",
+        *data,
+        "plot " + ", ".join(plots), ""])
+
+
+def tidy(svg: str) -> str:
+    """Add the licence and a title; leave out gnuplot's version, which differs on each Debian."""
+    svg = re.sub(r"<desc>.*?</desc>\s*", "", svg, flags=re.S)
+    svg = re.sub(r"<title>Gnuplot</title>", "<title>ratios of the benchmark</title>", svg)
+    head, rest = svg.split("\n", 1)
+    return f"{head}\n{LICENCE}\n<!-- Made by make bench -->\n{rest}"
+
+
+def draw(found: Measured, file: Path, scratch: Path) -> bool:
+    """Draw the chart. Returns whether there was something to draw."""
+    rows = rows_of(found)
+    if not any(ratio for row in rows for ratio in row.ratios):
+        return False
+    commands = scratch / "chart.gnuplot"
+    drawn = scratch / "chart.svg"
+    commands.write_text(script(rows, drawn))
+    run("gnuplot", commands)
+    file.write_text(tidy(drawn.read_text()))
+    return True
