@@ -446,6 +446,7 @@ static void conn_drain(struct rpcrdma_conn *conn)
 static void conn_release_memory(struct rpcrdma_conn *conn)
 {
 	conn_lock_out(conn);
+	rpcrdma_rest_stop(conn);
 	rpcrdma_mr_destroy(conn);
 	rpcrdma_send_destroy(conn);
 	rpcrdma_recv_destroy(conn);

@@ -247,6 +247,7 @@ struct rpcrdma_send {
 	void *private;
 	struct list_head list;
 	/* private: to send.c; the elements after the first are DMA-mapped pages */
+	bool rested;			/* idle since rpcrdma_send_trim() ran last */
 	unsigned int num_sge;
 	struct ib_sge sge[];
 };
@@ -280,6 +281,7 @@ struct rpcrdma_mr {
 	struct ib_reg_wr reg_wr;
 	bool mapped;
 	/* private: to mr.c */
+	bool rested;			/* idle since rpcrdma_mr_trim() ran last */
 	struct rpcrdma_resource resource;
 	struct rpcrdma_conn *conn;
 	struct ib_mr *mr;
@@ -505,6 +507,7 @@ struct rpcrdma_conn {
 	enum rpcrdma_admission admission;	/* admission_lock */
 
 	struct rpcrdma_keepalive keepalive;	/* keepalive.c */
+	struct delayed_work rest_work;		/* rest.c */
 
 	/* qp.c: made with @setup held, destroyed by the teardown */
 	struct ib_pd *pd;
@@ -548,6 +551,7 @@ struct rpcrdma_conn {
 	struct list_head mrs_free;	/* idle, by list */
 	struct list_head mrs_isolated;	/* to be freed, by list */
 	unsigned int num_mrs_free;
+	unsigned int num_mrs;		/* all, the isolated ones included */
 	bool mr_wanted;			/* a role waits for a registration */
 	struct delayed_work mr_work;
 	struct list_head mr_conns;	/* entry in the shrinker's list; mr_conns_lock */

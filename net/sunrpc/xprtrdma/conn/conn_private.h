@@ -119,6 +119,7 @@ void rpcrdma_work_flush(struct rpcrdma_conn *conn);
 /* send.c */
 void rpcrdma_send_init(struct rpcrdma_conn *conn);
 int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size);
+bool rpcrdma_send_trim(struct rpcrdma_conn *conn);
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn);
 
 /* mr.c */
@@ -126,6 +127,12 @@ int rpcrdma_mr_init(void);
 void rpcrdma_mr_exit(void);
 void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn);
 void rpcrdma_mr_create(struct rpcrdma_conn *conn);
+bool rpcrdma_mr_trim(struct rpcrdma_conn *conn);
 void rpcrdma_mr_destroy(struct rpcrdma_conn *conn);
+
+/* rest.c */
+void rpcrdma_rest_init(struct rpcrdma_conn *conn);
+void rpcrdma_rest_later(struct rpcrdma_conn *conn);
+void rpcrdma_rest_stop(struct rpcrdma_conn *conn);
 
 #endif /* RPCRDMA_CONN_PRIVATE_H */

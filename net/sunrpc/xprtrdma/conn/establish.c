@@ -318,6 +318,7 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 	INIT_WORK(&conn->connect_work, conn_connect_work);
 	INIT_WORK(&conn->established_work, conn_established_work);
 	rpcrdma_keepalive_init(conn);
+	rpcrdma_rest_init(conn);
 }
 
 /**

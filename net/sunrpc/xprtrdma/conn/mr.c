@@ -4,9 +4,10 @@
  * by fast registration work requests.
  *
  * A connection starts with none. A work item makes a few when they run short. When
- * memory is short, the shrinker isolates idle ones, and the work item frees them. A role
- * gives a registration back invalidated, so any idle one can be used. When a connection
- * ends, the peer can reach none, and the teardown deregisters all.
+ * memory is short, the shrinker isolates idle ones, and the work item frees them. The
+ * same happens to those that nobody has used for a while, see rest.c. A role gives a
+ * registration back invalidated, so any idle one can be used. When a connection ends, the
+ * peer can reach none, and the teardown deregisters all.
  *
  * Eight bits of a key change with each use. The registration that was idle longest is
  * used next, so that a key comes back as late as possible.
@@ -17,7 +18,7 @@
 #include "conn_private.h"
 #include "../trace.h"
 
-/* If fewer are idle, more are made. The shrinker leaves this many to each connection. */
+/* If fewer are idle, more are made. This many are left to each connection. */
 #define MRS_LOW		2
 /* How many are made at a time */
 #define MRS_STEP	8
@@ -102,13 +103,14 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 		list_add(&mr->resource.all, &conn->mrs);
 		list_add(&mr->list, &conn->mrs_free);
 		conn->num_mrs_free++;
+		conn->num_mrs++;
 		spin_unlock_bh(&conn->mr_lock);
 	}
 	atomic_long_add(added, &mrs_idle);
 	return added;
 }
 
-/* Free the registrations that the shrinker has isolated. Return: how many. */
+/* Free the registrations that were isolated. Return: how many. */
 static unsigned int mr_pool_shrink(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_mr *mr, *next;
@@ -117,8 +119,10 @@ static unsigned int mr_pool_shrink(struct rpcrdma_conn *conn)
 
 	spin_lock_bh(&conn->mr_lock);
 	list_splice_init(&conn->mrs_isolated, &isolated);
-	list_for_each_entry(mr, &isolated, list)
+	list_for_each_entry(mr, &isolated, list) {
 		list_del(&mr->resource.all);
+		conn->num_mrs--;
+	}
 	spin_unlock_bh(&conn->mr_lock);
 
 	list_for_each_entry_safe(mr, next, &isolated, list) {
@@ -202,14 +206,17 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 	if (mr) {
 		list_del_init(&mr->list);
 		conn->num_mrs_free--;
+		mr->rested = false;
 		mr->resource.held = true;
 	} else {
 		conn->mr_wanted = true;
 	}
 	low = conn->num_mrs_free < MRS_LOW;
 	spin_unlock_bh(&conn->mr_lock);
-	if (low)
+	if (low) {
 		queue_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
+		rpcrdma_rest_later(conn);
+	}
 	if (!mr)
 		return NULL;
 
@@ -518,6 +525,43 @@ static unsigned long mr_shrinker_scan(struct shrinker *shrinker, struct shrink_c
 	spin_unlock(&mr_conns_lock);
 	atomic_long_sub(freed, &mrs_idle);
 	return freed ?: SHRINK_STOP;
+}
+
+/* The registration that was idle longest is at the head. */
+static unsigned long mr_pool_isolate_rested_locked(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_mr *mr;
+	unsigned long rested = 0;
+
+	lockdep_assert_held(&conn->mr_lock);
+	list_for_each_entry(mr, &conn->mrs_free, list) {
+		rested += mr->rested;
+		mr->rested = true;
+	}
+	return mr_pool_isolate_locked(conn, rested);
+}
+
+/**
+ * rpcrdma_mr_trim - free the registrations that were idle since this ran last
+ * @conn: the connection
+ *
+ * Context: entered; any but hard interrupts.
+ * Return: true if there are more than each connection keeps.
+ */
+bool rpcrdma_mr_trim(struct rpcrdma_conn *conn)
+{
+	unsigned long isolated;
+	bool left;
+
+	spin_lock_bh(&conn->mr_lock);
+	isolated = mr_pool_isolate_rested_locked(conn);
+	left = conn->num_mrs > MRS_LOW;
+	spin_unlock_bh(&conn->mr_lock);
+
+	atomic_long_sub(isolated, &mrs_idle);
+	if (isolated)
+		mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
+	return left;
 }
 
 /**

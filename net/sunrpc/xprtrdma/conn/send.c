@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Sends. Each has a buffer for the transport header, which stays mapped, and gathers
- * pages after it. A connection makes Sends on demand and keeps them.
+ * pages after it. A connection makes Sends on demand, and keeps those that it uses.
  */
 #include <linux/slab.h>
 
@@ -115,8 +115,12 @@ static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int li
 	if (READ_ONCE(conn->num_sends) >= limit)
 		return NULL;
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
-	if (!send || send_count(conn, limit))
+	if (!send)
+		return NULL;
+	if (send_count(conn, limit)) {
+		rpcrdma_rest_later(conn);
 		return send;
+	}
 	/* Other threads have reached the limit meanwhile. */
 	send_destroy(conn, send);
 	return NULL;
@@ -131,6 +135,7 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send, list);
 	if (send) {
 		list_del(&send->list);
+		send->rested = false;
 		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
 	} else if (wanted) {
 		conn->send_wanted = true;
@@ -351,6 +356,47 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 void rpcrdma_send_done(struct rpcrdma_work *work, int status)
 {
 	rpcrdma_send_put(container_of(work, struct rpcrdma_send, work));
+}
+
+/*
+ * The Send that was used last is at the head. Those that are kept include SENDS_MIN idle
+ * ones, so that the next Send can be signalled however many were posted without.
+ */
+static void send_isolate_locked(struct rpcrdma_conn *conn, struct list_head *isolated)
+{
+	struct rpcrdma_send *send, *prev;
+
+	lockdep_assert_held(&conn->send_lock);
+	list_for_each_entry_safe_reverse(send, prev, &conn->sends_free, list) {
+		if (!send->rested || conn->num_sends_free <= SENDS_MIN)
+			break;
+		list_move(&send->list, isolated);
+		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
+		WRITE_ONCE(conn->num_sends, conn->num_sends - 1);
+	}
+	list_for_each_entry(send, &conn->sends_free, list)
+		send->rested = true;
+}
+
+/**
+ * rpcrdma_send_trim - free the Sends that were idle since this ran last
+ * @conn: the connection
+ *
+ * Context: entered; any but hard interrupts. One thread at a time.
+ * Return: true if there are more than each connection keeps.
+ */
+bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_send *send, *next;
+	LIST_HEAD(isolated);
+
+	spin_lock_bh(&conn->send_lock);
+	send_isolate_locked(conn, &isolated);
+	spin_unlock_bh(&conn->send_lock);
+
+	list_for_each_entry_safe(send, next, &isolated, list)
+		send_destroy(conn, send);
+	return READ_ONCE(conn->num_sends) > SENDS_MIN;
 }
 
 /**

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of conn/: what a connection frees when it rests, with a device that counts.
+ */
+#include <kunit/test.h>
+#include <linux/slab.h>
+
+#include "../conn/conn_private.h"
+
+#define MADE	8
+
+/* A connection with Sends and registrations that the test makes; they are never posted */
+struct rest {
+	struct ib_device ib;
+	struct ib_pd pd;
+	struct rpcrdma_device device;
+	struct rpcrdma_conn *conn;
+	struct ib_mr ib_mr[MADE];
+};
+
+/* Tests run one at a time. */
+static unsigned int deregistered;
+
+static int rest_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
+{
+	deregistered++;
+	return 0;
+}
+
+static void rest_add_mr(struct kunit *test, struct rest *rest, unsigned int i)
+{
+	struct rpcrdma_conn *conn = rest->conn;
+	struct rpcrdma_mr *mr;
+
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	mr->sgl = kzalloc(sizeof(*mr->sgl), GFP_KERNEL);
+	rest->ib_mr[i].device = &rest->ib;
+	rest->ib_mr[i].pd = &rest->pd;
+	mr->mr = &rest->ib_mr[i];
+	mr->max_sg = 1;
+	mr->conn = conn;
+	list_add(&mr->resource.all, &conn->mrs);
+	list_add(&mr->list, &conn->mrs_free);
+	conn->num_mrs_free++;
+	conn->num_mrs++;
+}
+
+static void rest_add_send(struct kunit *test, struct rest *rest)
+{
+	struct rpcrdma_conn *conn = rest->conn;
+	struct rpcrdma_send *send;
+
+	send = kzalloc(struct_size(send, sge, 1), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	send->num_sge = 1;
+	send->work.conn = conn;
+	list_add(&send->list, &conn->sends_free);
+	conn->num_sends_free++;
+	conn->num_sends++;
+}
+
+static struct rest *rest_make(struct kunit *test)
+{
+	struct rest *rest = kunit_kzalloc(test, sizeof(*rest), GFP_KERNEL);
+	struct rpcrdma_conn *conn;
+	unsigned int i;
+
+	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
+		kunit_skip(test, "a device without a bus cannot map memory");
+	KUNIT_ASSERT_NOT_NULL(test, rest);
+	conn = rpcrdma_conn_alloc(false);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
+	rest->ib.ops.dereg_mr = rest_dereg_mr;
+	atomic_set(&rest->pd.usecnt, MADE);
+	rest->device.ib = &rest->ib;
+	rest->conn = conn;
+	conn->device = &rest->device;
+	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	for (i = 0; i < MADE; i++) {
+		rest_add_mr(test, rest, i);
+		rest_add_send(test, rest);
+	}
+	conn->depths.sends = MADE;
+	deregistered = 0;
+	return rest;
+}
+
+/* Hide the device from the teardown. */
+static void rest_end(struct rest *rest)
+{
+	struct rpcrdma_conn *conn = rest->conn;
+
+	rpcrdma_mr_destroy(conn);
+	rpcrdma_send_destroy(conn);
+	INIT_LIST_HEAD(&conn->sends_free);
+	conn->device = NULL;
+	rpcrdma_conn_close(conn, -ECANCELED);
+	flush_workqueue(rpcrdma_teardown_wq);
+	rpcrdma_conn_put(conn);
+}
+
+static void use_mrs(struct kunit *test, struct rpcrdma_conn *conn, unsigned int count)
+{
+	struct rpcrdma_mr *mr;
+
+	while (count--) {
+		mr = rpcrdma_mr_get(conn);
+		KUNIT_ASSERT_NOT_NULL(test, mr);
+		rpcrdma_mr_put(mr);
+	}
+}
+
+/* Registrations that nobody took since the last time go, but for two. */
+static void test_rest_mrs(struct kunit *test)
+{
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+
+	use_mrs(test, conn, MADE);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_mr_trim(conn));
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, 0);
+
+	use_mrs(test, conn, 3);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_mr_trim(conn));
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, MADE - 3);
+	KUNIT_EXPECT_EQ(test, conn->num_mrs_free, 3);
+
+	rpcrdma_mr_trim(conn);
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_mr_trim(conn));
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, conn->num_mrs, 2);
+	rest_end(rest);
+}
+
+/* Take so many Sends at the same time, and give them back. */
+static void use_sends(struct kunit *test, struct rpcrdma_conn *conn, unsigned int count)
+{
+	struct rpcrdma_send *send[MADE];
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		send[i] = rpcrdma_send_get(conn);
+		KUNIT_ASSERT_NOT_NULL(test, send[i]);
+	}
+	while (i--)
+		rpcrdma_send_put(send[i]);
+}
+
+/* Sends that were not needed since the last time go, but for two. */
+static void test_rest_sends(struct kunit *test)
+{
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+
+	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
+	KUNIT_EXPECT_EQ(test, conn->num_sends, MADE);
+
+	use_sends(test, conn, 3);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
+	KUNIT_EXPECT_EQ(test, conn->num_sends, 3);
+	KUNIT_EXPECT_EQ(test, conn->num_sends_free, 3);
+
+	KUNIT_EXPECT_FALSE(test, rpcrdma_send_trim(conn));
+	KUNIT_EXPECT_EQ(test, conn->num_sends, 2);
+	rest_end(rest);
+}
+
+/* A Send in use stays, and two idle ones with it. */
+static void test_rest_sends_in_use(struct kunit *test)
+{
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+	struct rpcrdma_send *send = rpcrdma_send_get(conn);
+
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	rpcrdma_send_trim(conn);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
+	KUNIT_EXPECT_EQ(test, conn->num_sends, 3);
+	KUNIT_EXPECT_EQ(test, conn->num_sends_free, 2);
+	rpcrdma_send_put(send);
+	rest_end(rest);
+}
+
+static struct kunit_case rest_cases[] = {
+	KUNIT_CASE(test_rest_mrs),
+	KUNIT_CASE(test_rest_sends),
+	KUNIT_CASE(test_rest_sends_in_use),
+	{}
+};
+
+static struct kunit_suite rest_suite = {
+	.name = "rpcrdma_rest",
+	.test_cases = rest_cases,
+};
+
+kunit_test_suites(&rest_suite);
