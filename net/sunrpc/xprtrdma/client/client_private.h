@@ -48,6 +48,7 @@
 #include "client.h"
 #include "credits.h"
 #include "form.h"
+#include "outage.h"
 #include "version.h"
 
 /* Backward Calls that the server may have outstanding (RFC 8167) */
@@ -114,10 +115,12 @@ struct xprt_rdma_client_stats {
 /**
  * struct xprt_rdma_client - a transport to one server
  * @xprt: the rpc_xprt; has to be first
- * @ep: the connection, while there is one; XPRT_LOCKED
+ * @ep: the connection, while there is one; XPRT_LOCKED, and transport_lock to change it
  * @connect_work: makes @ep; has XPRT_LOCKED while it is pending or running
  * @connect_at: when the next attempt to connect may begin, or the last one began, in
  *	jiffies
+ * @outage: since when there is no device that leads to the server; XPRT_LOCKED
+ * @netunreach_fatal: the task that connects has RPC_TASK_NETUNREACH_FATAL; XPRT_LOCKED
  * @source: address to connect from; AF_UNSPEC: any
  * @local: address that the last connection was made from; transport_lock
  * @strings: address strings of @xprt
@@ -150,6 +153,8 @@ struct xprt_rdma_client {
 	struct xprt_rdma_endpoint *ep;
 	struct delayed_work connect_work;
 	unsigned long connect_at;
+	struct xprt_rdma_outage outage;
+	bool netunreach_fatal;
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	struct rpcrdma_address_strings strings;

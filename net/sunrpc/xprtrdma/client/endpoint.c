@@ -395,8 +395,12 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client)
 	return status < 0 ? status : -ECONNABORTED;
 }
 
-/* With a status that sunrpc does not know it fails the RPC, even a hard one. */
-static int xprt_rdma_ep_connect_status(int status)
+/*
+ * With a status that sunrpc does not know it fails the RPC, even a hard one. @fatal: the
+ * network is gone, and the task that connects shall fail then. No other gets the status:
+ * those wait for XPRT_LOCKED.
+ */
+static int xprt_rdma_ep_connect_status(int status, bool fatal)
 {
 	switch (status) {
 	case -ECONNREFUSED:
@@ -416,7 +420,7 @@ static int xprt_rdma_ep_connect_status(int status)
 		return -ENOBUFS;
 	case -ENODEV:
 	case -EADDRNOTAVAIL:
-		return -EHOSTUNREACH;
+		return fatal ? -ENETUNREACH : -EHOSTUNREACH;
 	default:
 		return -ECONNABORTED;
 	}
@@ -439,13 +443,15 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	unsigned int nofs = memalloc_nofs_save(), noreclaim = 0;
-	bool swap = atomic_read(&xprt->swapper);
+	bool swap = atomic_read(&xprt->swapper), fatal;
 	int status;
 
 	if (swap)
 		noreclaim = memalloc_noreclaim_save();
 
 	status = xprt_rdma_ep_try(client);
+	fatal = xprt_rdma_outage_note(&client->outage, status, ktime_get_seconds()) &&
+		client->netunreach_fatal;
 	if (!status) {
 		xprt_rdma_ep_connected(client);
 	} else {
@@ -453,7 +459,7 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 			xprt->reestablish_timeout =
 				min_t(unsigned long, xprt->reestablish_timeout,
 				      XPRT_RDMA_REFUSED_RECONNECT_DELAY);
-		xprt_wake_pending_tasks(xprt, xprt_rdma_ep_connect_status(status));
+		xprt_wake_pending_tasks(xprt, xprt_rdma_ep_connect_status(status, fatal));
 		xprt_clear_connecting(xprt);
 		xprt_unlock_connect(xprt, client);
 	}
@@ -518,6 +524,7 @@ void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
 
 	client->connect_at = jiffies + xprt_rdma_ep_pause(client);
+	client->netunreach_fatal = task->tk_flags & RPC_TASK_NETUNREACH_FATAL;
 	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
 	xprt_reconnect_backoff(xprt, XPRT_RDMA_INITIAL_RECONNECT_DELAY);
 	xprt_rdma_ep_connect_later(client);
