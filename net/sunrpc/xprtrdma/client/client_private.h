@@ -22,7 +22,7 @@
  *	XPRT_LOCKED	serialises sending, connecting and closing; protects client->ep
  *	queue_lock	a Reply is matched once
  *	reserve_lock	slots
- *	transport_lock	the client's address
+ *	transport_lock	the client's address; client->ep for who lacks XPRT_LOCKED
  *
  * ->received and ->done of one connection never run at the same time. What only
  * they touch needs no lock. This layer's own locks are
@@ -354,6 +354,7 @@ void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep);
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_offer_made(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_offer_over(struct xprt_rdma_endpoint *ep);
+void xprt_rdma_ep_show_credits(struct xprt_rdma_client *client);
 void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 credits);
 void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task);

@@ -220,6 +220,33 @@ void xprt_rdma_ep_offer_over(struct xprt_rdma_endpoint *ep)
 }
 
 /**
+ * xprt_rdma_ep_show_credits - let sunrpc's congestion window say what the credits are
+ * @client: the client
+ *
+ * cwnd is what the server grants, cong the Calls that hold a credit, both in sunrpc's unit,
+ * RPC_CWNDSCALE for each. This transport itself does not use them. Without a connection one
+ * Call may be sent, as the first one on a connection.
+ *
+ * Context: any but interrupts.
+ */
+void xprt_rdma_ep_show_credits(struct xprt_rdma_client *client)
+{
+	const struct xprt_rdma_endpoint *ep;
+	struct rpc_xprt *xprt = &client->xprt;
+	u32 granted = 1, in_flight = 0;
+
+	spin_lock(&xprt->transport_lock);
+	ep = client->ep;
+	if (ep) {
+		granted = READ_ONCE(ep->credits.granted);
+		in_flight = atomic_read(&ep->credits.in_flight);
+	}
+	xprt->cwnd = (unsigned long)granted * RPC_CWNDSCALE;
+	xprt->cong = (unsigned long)in_flight * RPC_CWNDSCALE;
+	spin_unlock(&xprt->transport_lock);
+}
+
+/**
  * xprt_rdma_ep_granted - note the grant of a Reply
  * @ep: where the Reply arrived
  * @credits: rdma_credit, but no more than was requested
@@ -363,6 +390,14 @@ static bool xprt_rdma_ep_abandoned(struct xprt_rdma_client *client)
 	return !kref_read(&client->xprt.kref);
 }
 
+/* XPRT_LOCKED is held. The other lock is for xprt_rdma_ep_show_credits(). */
+static void xprt_rdma_ep_use(struct xprt_rdma_client *client, struct xprt_rdma_endpoint *ep)
+{
+	spin_lock(&client->xprt.transport_lock);
+	client->ep = ep;
+	spin_unlock(&client->xprt.transport_lock);
+}
+
 static int xprt_rdma_ep_try(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_endpoint *ep;
@@ -385,7 +420,7 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client)
 		if (xprt_rdma_ep_abandoned(client))
 			rpcrdma_conn_close(conn, -ESHUTDOWN);
 	if (ep->established) {
-		client->ep = ep;
+		xprt_rdma_ep_use(client, ep);
 		return 0;
 	}
 	wait_for_completion(&ep->closed);
@@ -545,7 +580,7 @@ void xprt_rdma_ep_close(struct rpc_xprt *xprt)
 	struct xprt_rdma_endpoint *ep = client->ep;
 
 	if (ep) {
-		client->ep = NULL;
+		xprt_rdma_ep_use(client, NULL);
 		WRITE_ONCE(ep->closing, true);
 		rpcrdma_conn_close(ep->conn, -ESHUTDOWN);
 		wait_for_completion(&ep->closed);

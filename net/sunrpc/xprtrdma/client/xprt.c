@@ -49,10 +49,16 @@ static int xprt_rdma_client_get_srcaddr(struct rpc_xprt *xprt, char *buf, size_t
 	return rpc_ntop((struct sockaddr *)&local, buf, buflen);
 }
 
+/*
+ * sunrpc asks for the port just before it shows xprt_info in sysfs, and for nothing else. So
+ * this is where the congestion window is made to say what the credits are, and no RPC has to
+ * write it.
+ */
 static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
 {
 	struct sockaddr_storage local;
 
+	xprt_rdma_ep_show_credits(xprt_rdma_client_of(xprt));
 	xprt_rdma_client_local(xprt, &local);
 	return rpc_get_port((struct sockaddr *)&local);
 }

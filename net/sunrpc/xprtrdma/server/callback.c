@@ -333,6 +333,21 @@ static void svcrdma_callback_print_stats(struct rpc_xprt *xprt, struct seq_file 
 		   xprt->stat.req_u, xprt->stat.bklog_u);
 }
 
+/*
+ * sunrpc asks for the port just before it shows xprt_info in sysfs. The congestion window in
+ * there says what the client grants, and how many Calls hold a credit.
+ */
+static unsigned short svcrdma_callback_get_srcport(struct rpc_xprt *xprt)
+{
+	const struct svcrdma_callback *callback = svcrdma_callback_of(xprt);
+
+	spin_lock(&xprt->transport_lock);
+	xprt->cwnd = (unsigned long)callback->granted * RPC_CWNDSCALE;
+	xprt->cong = (unsigned long)callback->in_flight * RPC_CWNDSCALE;
+	spin_unlock(&xprt->transport_lock);
+	return rpc_get_port((struct sockaddr *)&xprt->bc_xprt->xpt_local);
+}
+
 static int svcrdma_callback_enable_swap(struct rpc_xprt *xprt)
 {
 	return -EINVAL;
@@ -357,6 +372,7 @@ static const struct rpc_xprt_ops svcrdma_callback_ops = {
 	.prepare_request	= svcrdma_callback_prepare_request,
 	.send_request		= svcrdma_callback_send_request,
 	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
+	.get_srcport		= svcrdma_callback_get_srcport,
 	.close			= svcrdma_callback_close,
 	.destroy		= svcrdma_callback_destroy,
 	.print_stats		= svcrdma_callback_print_stats,
