@@ -128,7 +128,6 @@ static int xprt_rdma_call_finish_mr(struct xprt_rdma_builder *b)
 		return xprt_rdma_call_mapping_failed(b->request, ret);
 	*b->next = &mr->reg_wr.wr;
 	b->next = &mr->reg_wr.wr.next;
-	b->ep->client->stats.registrations++;
 	b->ep->client->stats.registered += mr->segment.length;
 	return rpcrdma_wire_add_segment(&b->ep->call, b->chunk,
 					mr->segment.handle, mr->segment.length,

@@ -39,6 +39,7 @@
 #include <linux/kref.h>
 #include <linux/socket.h>
 #include <linux/sunrpc/clnt.h>
+#include <linux/sunrpc/sched.h>
 #include <linux/sunrpc/xprt.h>
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
@@ -103,13 +104,13 @@ struct xprt_rdma_client_stats {
 	unsigned long failed;		/* Calls that could not be built */
 	unsigned long long_calls;
 	unsigned long no_send;		/* no Send was free */
-	unsigned long registrations;
 	u64 fixup;			/* octets copied from a Reply */
 	u64 placed;			/* octets that the server wrote by RDMA */
 	unsigned long bad_replies;
+	unsigned long mrs_made;		/* counted by conn/, see its config */
 	unsigned long invalidations;	/* posted by the client */
 	unsigned long waits_for_send;	/* Replies that came before the Send was done */
-	unsigned long recovered;	/* RPCs that waited for the connection to close */
+	unsigned long recovered;	/* registrations that ended with a connection */
 };
 
 /**

@@ -371,6 +371,7 @@ static struct rpcrdma_conn *xprt_rdma_ep_start(struct xprt_rdma_client *client,
 		.version_max		= ep->version.offered,
 		.credits		= xprt->max_reqs,
 		.swapper		= &xprt->swapper,
+		.mrs_made		= &client->stats.mrs_made,
 		.timeout_ms		= jiffies_to_msecs(xprt->connect_timeout),
 	};
 

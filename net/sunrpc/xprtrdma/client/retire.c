@@ -13,6 +13,16 @@
 
 /* Registrations */
 
+static unsigned int xprt_rdma_request_count_mrs(const struct xprt_rdma_request *request)
+{
+	const struct rpcrdma_mr *mr;
+	unsigned int count = 0;
+
+	list_for_each_entry(mr, &request->invalidation.mrs, list)
+		count++;
+	return count;
+}
+
 /**
  * xprt_rdma_request_invalidate - invalidate all registrations of a request
  * @request: on the wire, with registrations
@@ -27,12 +37,16 @@ int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
 				 void (*done)(struct rpcrdma_work *work, int status))
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
-	struct rpcrdma_mr *mr;
+	struct xprt_rdma_client_stats *stats = &ep->client->stats;
+	unsigned int mrs = xprt_rdma_request_count_mrs(request);
+	int ret;
 
-	list_for_each_entry(mr, &request->invalidation.mrs, list)
-		ep->client->stats.invalidations++;
 	request->invalidation.work.done = done;
-	return rpcrdma_mr_invalidate(ep->conn, &request->invalidation);
+	stats->invalidations += mrs;
+	ret = rpcrdma_mr_invalidate(ep->conn, &request->invalidation);
+	if (ret)
+		stats->invalidations -= mrs;
+	return ret;
 }
 
 /**
@@ -193,11 +207,13 @@ static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 }
 
 /* No memory can be reached through a connection that is closed. */
-static void xprt_rdma_retire_endpoint(struct xprt_rdma_endpoint *ep, int status)
+static void xprt_rdma_retire_endpoint(struct xprt_rdma_request *request, int status)
 {
+	struct xprt_rdma_endpoint *ep = request->ep;
+
 	rpcrdma_conn_close(ep->conn, status);
 	wait_for_completion(&ep->closed);
-	ep->client->stats.recovered++;
+	ep->client->stats.recovered += xprt_rdma_request_count_mrs(request);
 }
 
 static void xprt_rdma_retire_mrs(struct xprt_rdma_request *request)
@@ -213,7 +229,7 @@ static void xprt_rdma_retire_mrs(struct xprt_rdma_request *request)
 		status = request->invalidation_status;
 	}
 	if (status)
-		xprt_rdma_retire_endpoint(request->ep, status);
+		xprt_rdma_retire_endpoint(request, status);
 }
 
 /*
@@ -262,7 +278,7 @@ static void xprt_rdma_retire_async(struct xprt_rdma_request *request)
 	if (list_empty(&request->invalidation.mrs) &&
 	    !test_bit(XPRT_RDMA_GATHERING, &request->state))
 		return;
-	xprt_rdma_retire_endpoint(request->ep, -ESHUTDOWN);
+	xprt_rdma_retire_endpoint(request, -ESHUTDOWN);
 	xprt_rdma_request_put_mrs(request);
 }
 

@@ -217,7 +217,7 @@ static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt, struct seq_file 
 		   stats->pullup, stats->fixup, 0UL, stats->failed,
 		   stats->bad_replies, stats->long_calls);
 	seq_printf(seq, "%lu %lu %lu %lu %lu %lu %u\n",
-		   stats->recovered, 0UL, stats->registrations,
+		   stats->recovered, 0UL, READ_ONCE(stats->mrs_made),
 		   stats->invalidations, stats->no_send, stats->waits_for_send,
 		   READ_ONCE(client->version));
 }

@@ -140,6 +140,8 @@ struct rpcrdma_conn_ops {
  * @sq_full: incremented when a post finds no space in the send queue; may be NULL
  * @swapper: not zero while the connection carries swap: then the layer allocates
  *	from the memory reserves. May be NULL; otherwise valid until ->closed.
+ * @mrs_made: grows by each registration that the device has made for the connection; may
+ *	be NULL, otherwise valid until ->closed. No other connection counts there meanwhile.
  * @timeout_ms: for the connection to become established; not zero
  *
  * On the stack of the role; the connection keeps a copy.
@@ -157,6 +159,7 @@ struct rpcrdma_conn_config {
 	unsigned int read_depth;
 	atomic_long_t *sq_full;
 	const atomic_t *swapper;
+	unsigned long *mrs_made;
 	unsigned int timeout_ms;
 };
 

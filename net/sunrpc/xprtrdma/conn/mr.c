@@ -107,6 +107,8 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 		spin_unlock_bh(&conn->mr_lock);
 	}
 	atomic_long_add(added, &mrs_idle);
+	if (conn->config.mrs_made)
+		WRITE_ONCE(*conn->config.mrs_made, *conn->config.mrs_made + added);
 	return added;
 }
 
