@@ -3,8 +3,8 @@
  * Tunables in /proc/sys/sunrpc, under names that NFS/RDMA administrators know.
  * The number of slots takes effect with the next mount; the inline sizes, the
  * contents of the private data and the highest version take effect with the next
- * connection. The others exist because scripts set them: each accepts only the
- * value that describes what this transport does.
+ * connection. The others exist because scripts set them: each accepts what the kernel's own
+ * module does, and has the effect of the value that describes this transport.
  */
 #include "client_private.h"
 #include "../sysctl.h"
@@ -35,11 +35,12 @@ static struct ctl_table xprt_rdma_table[] = {
 			xprt_rdma_remote_invalidation, 0, 1),
 	RPCRDMA_SETTING("rdma_version", xprt_rdma_version_max,
 			RPCRDMA_VERSION_ONE, RPCRDMA_VERSION_MAX),
-	RPCRDMA_SETTING("rdma_inline_write_padding",
-			xprt_rdma_inline_write_padding, 0, 0),
-	RPCRDMA_SETTING("rdma_memreg_strategy", xprt_rdma_memreg_strategy,
-			XPRT_RDMA_FRWR, XPRT_RDMA_FRWR),
-	RPCRDMA_SETTING("rdma_pad_optimize", xprt_rdma_pad_optimize, 0, 0),
+	RPCRDMA_LENIENT("rdma_inline_write_padding",
+			xprt_rdma_inline_write_padding, 0, 4096, 0, 0),
+	RPCRDMA_LENIENT("rdma_memreg_strategy", xprt_rdma_memreg_strategy,
+			0, 6, XPRT_RDMA_FRWR, XPRT_RDMA_FRWR),
+	RPCRDMA_LENIENT("rdma_pad_optimize", xprt_rdma_pad_optimize,
+			0, INT_MAX, 0, 0),
 };
 
 static struct ctl_table_header *xprt_rdma_table_header;

@@ -17,14 +17,17 @@ unsigned int svcrdma_private_data = 1;
 unsigned int svcrdma_remote_invalidation = 1;
 unsigned int svcrdma_version_max = RPCRDMA_VERSION_ONE;
 atomic_long_t svcrdma_counters[SVCRDMA_STAT_COUNT];
+static unsigned int svcrdma_no_count;
 
+/* Zero is all that can be written to a counter. */
 #define SVCRDMA_COUNTER(name, which)					\
 	{								\
 		.procname	= "rdma_stat_" name,			\
 		.data		= &svcrdma_counters[which].counter,	\
 		.maxlen		= sizeof(long),				\
-		.mode		= 0444,					\
+		.mode		= 0644,					\
 		.proc_handler	= proc_doulongvec_minmax,		\
+		.extra2		= &(unsigned long){ 0 },		\
 	}
 
 static struct ctl_table svcrdma_table[] = {
@@ -33,8 +36,8 @@ static struct ctl_table svcrdma_table[] = {
 	RPCRDMA_SETTING("max_req_size", svcrdma_max_req_size,
 			RPCRDMA_INLINE_MIN, 65536),
 	/* A connection has RPCRDMA_READS_MAX RDMA Reads at most. */
-	RPCRDMA_SETTING("max_outbound_read_requests", svcrdma_max_reads,
-			1, RPCRDMA_READS_MAX),
+	RPCRDMA_LENIENT("max_outbound_read_requests", svcrdma_max_reads,
+			1, 255, 1, RPCRDMA_READS_MAX),
 	RPCRDMA_SETTING("private_data", svcrdma_private_data, 0, 1),
 	RPCRDMA_SETTING("remote_invalidation", svcrdma_remote_invalidation,
 			0, 1),
@@ -46,6 +49,12 @@ static struct ctl_table svcrdma_table[] = {
 	SVCRDMA_COUNTER("sq_starve", SVCRDMA_STAT_SQ_STARVE),
 	SVCRDMA_COUNTER("dropped", SVCRDMA_STAT_DROPPED),
 	SVCRDMA_COUNTER("errors", SVCRDMA_STAT_ERRORS),
+	/* The kernel's own module has these, and counts nothing in them. */
+	RPCRDMA_SETTING("rdma_stat_rq_poll", svcrdma_no_count, 0, 0),
+	RPCRDMA_SETTING("rdma_stat_rq_prod", svcrdma_no_count, 0, 0),
+	RPCRDMA_SETTING("rdma_stat_rq_starve", svcrdma_no_count, 0, 0),
+	RPCRDMA_SETTING("rdma_stat_sq_poll", svcrdma_no_count, 0, 0),
+	RPCRDMA_SETTING("rdma_stat_sq_prod", svcrdma_no_count, 0, 0),
 };
 
 static struct ctl_table_header *svcrdma_table_header;
