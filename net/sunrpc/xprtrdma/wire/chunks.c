@@ -9,10 +9,6 @@
 #define SEGMENT_WORDS		4
 #define READ_SEGMENT_WORDS	(1 + SEGMENT_WORDS)
 
-/* An RPC message starts with its XID and msg_type (RFC 5531 section 9). */
-#define RPC_HEAD_WORDS		2
-#define RPC_HEAD_LEN		8
-
 static void chunk_init(struct rpcrdma_chunk *chunk, u16 first)
 {
 	*chunk = (struct rpcrdma_chunk){ .first = first };
@@ -307,7 +303,7 @@ static enum rpcrdma_reason
 chunks_decode_inline_payload(struct rpcrdma_message *msg,
 			     struct rpcrdma_reader *reader)
 {
-	const __be32 *p = rpcrdma_take(reader, RPC_HEAD_WORDS);
+	const __be32 *p = rpcrdma_take(reader, RPCRDMA_RPC_HEAD_WORDS);
 	u32 msg_type;
 
 	if (!p)
@@ -343,7 +339,7 @@ chunks_find_long_payload(struct rpcrdma_message *msg)
 		payload = msg->has_reply_chunk ? &msg->reply_chunk : NULL;
 	if (!payload)
 		return RPCRDMA_BAD_NO_PAYLOAD;
-	if (payload->length < RPC_HEAD_LEN)
+	if (payload->length < RPCRDMA_RPC_HEAD_LEN)
 		return RPCRDMA_BAD_PAYLOAD_SHORT;
 	if (msg->direction == RPCRDMA_DIRECTION_UNKNOWN)
 		msg->direction = RPCRDMA_REPLY;
@@ -368,7 +364,7 @@ static enum rpcrdma_reason chunks_check_positions(struct rpcrdma_message *msg)
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u64 length = chunks_round_up(chunk->length);
 
-		if (chunk->position < RPC_HEAD_LEN)
+		if (chunk->position < RPCRDMA_RPC_HEAD_LEN)
 			return RPCRDMA_BAD_POSITION_HEAD;
 		if (chunk->position < end)
 			return RPCRDMA_BAD_POSITION_OVERLAP;

@@ -14,6 +14,10 @@
 /* Octets of a whole RDMA_ERROR of version 1, other than ERR_VERS */
 #define RPCRDMA_V1_ERROR_LEN	20
 
+/* An RPC message starts with its XID and msg_type (RFC 5531 section 9). */
+#define RPCRDMA_RPC_HEAD_WORDS	2
+#define RPCRDMA_RPC_HEAD_LEN	8
+
 /**
  * struct rpcrdma_reader - a cursor over the words of a received message
  * @next: the word to be read next

@@ -9,11 +9,26 @@
 /* Octets of a whole RDMA_ERROR with ERR_VERS */
 #define RPCRDMA_ERR_VERS_LEN	28
 
-/* Does not touch the arrays: clearing kilobytes for each message is slow. */
-static void message_reset(struct rpcrdma_message *msg)
+/*
+ * Sets what comes before @error. Does not touch the arrays: clearing kilobytes for each
+ * message is slow. Nor does it call memset(), which costs more than these stores.
+ */
+static inline void message_reset(struct rpcrdma_message *msg)
 {
-	memset(msg, 0, offsetof(struct rpcrdma_message, error));
+	msg->xid = 0;
+	msg->version = 0;
+	msg->credits = 0;
+	msg->proc = RPCRDMA_MSG;
 	msg->direction = RPCRDMA_DIRECTION_UNKNOWN;
+	msg->reason = RPCRDMA_OK;
+	msg->header_len = 0;
+	msg->payload_len = 0;
+	msg->stream_len = 0;
+	msg->inv_handle = 0;
+	msg->num_segments = 0;
+	msg->num_reads = 0;
+	msg->num_writes = 0;
+	msg->has_reply_chunk = false;
 }
 
 static bool message_is_v2(const struct rpcrdma_message *msg, u32 version_max)
@@ -50,6 +65,34 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 	msg->version_high = be32_to_cpup(p);
 	msg->header_len = RPCRDMA_ERR_VERS_LEN;
 	return RPCRDMA_OK;
+}
+
+/*
+ * Most messages: version 1, all inline, in the forward direction. Everything else, and
+ * every mistake, is left to message_decode() and message_judge(), which take longer to
+ * come to the same.
+ */
+static bool message_decode_plain(struct rpcrdma_message *msg, const __be32 *p, u32 len,
+				 enum rpcrdma_role role)
+{
+	enum rpcrdma_direction direction = role == RPCRDMA_RESPONDER ?
+					   RPCRDMA_CALL : RPCRDMA_REPLY;
+
+	if (len < RPCRDMA_V1_HEADER_MIN + RPCRDMA_RPC_HEAD_LEN ||
+	    p[1] != cpu_to_be32(RPCRDMA_VERSION_ONE) ||
+	    (p[3] | p[4] | p[5] | p[6]) != cpu_to_be32(RPCRDMA_MSG) ||
+	    p[7] != p[0] || p[8] != cpu_to_be32(direction))
+		return false;
+
+	message_reset(msg);
+	msg->xid = p[0];
+	msg->version = RPCRDMA_VERSION_ONE;
+	msg->credits = be32_to_cpu(p[2]);
+	msg->direction = direction;
+	msg->header_len = RPCRDMA_V1_HEADER_MIN;
+	msg->payload_len = len - RPCRDMA_V1_HEADER_MIN;
+	msg->stream_len = msg->payload_len;
+	return true;
 }
 
 /*
@@ -186,6 +229,8 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 {
 	enum rpcrdma_verdict verdict;
 
+	if (message_decode_plain(msg, buf, len, role))
+		return RPCRDMA_USE;
 	msg->reason = message_decode(msg, buf, len, version_max);
 	verdict = message_judge(msg, role, backward);
 	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
@@ -379,6 +424,24 @@ static __be32 *message_encode_error(const struct rpcrdma_message *msg,
 	return p;
 }
 
+/* Version 1, and all inline */
+static bool message_is_plain(const struct rpcrdma_message *msg)
+{
+	return msg->version == RPCRDMA_VERSION_ONE && msg->proc == RPCRDMA_MSG &&
+	       !(msg->num_reads | msg->num_writes | msg->has_reply_chunk);
+}
+
+/* An upper limit is known without looking at each chunk, and is mostly enough. */
+static bool message_header_fits(const struct rpcrdma_message *msg, u32 size)
+{
+	u32 most = RPCRDMA_V2_HEADER_MIN + RPCRDMA_REPLY_CHUNK_LEN +
+		   msg->num_writes * RPCRDMA_WRITE_CHUNK_LEN +
+		   msg->num_segments * RPCRDMA_READ_SEGMENT_LEN;
+
+	return (msg->proc != RPCRDMA_ERROR && most <= size) ||
+	       rpcrdma_wire_header_len(msg) <= size;
+}
+
 /**
  * rpcrdma_wire_encode - encode a transport header
  * @msg: the message
@@ -401,13 +464,19 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 		return -EINVAL;
 	if (!msg->credits)
 		return -EINVAL;
-	if (rpcrdma_wire_header_len(msg) > size)
+	if (!message_header_fits(msg, size))
 		return -EMSGSIZE;
 
 	*p++ = msg->xid;
 	*p++ = cpu_to_be32(msg->version);
 	*p++ = cpu_to_be32(msg->credits);
 	*p++ = cpu_to_be32(msg->proc);
+	if (message_is_plain(msg)) {
+		*p++ = 0;
+		*p++ = 0;
+		*p++ = 0;
+		return RPCRDMA_V1_HEADER_MIN;
+	}
 	if (msg->proc == RPCRDMA_ERROR)
 		p = message_encode_error(msg, p);
 	else if (msg->version == RPCRDMA_VERSION_ONE)
