@@ -308,6 +308,23 @@ struct rpcrdma_invalidation {
 	struct list_head mrs;
 };
 
+/**
+ * rpcrdma_sg_set_pages - describe whole pages, one by an element
+ * @sg: the first element, in an initialised scatterlist
+ * @pages: the pages
+ * @num: their number
+ *
+ * Context: any.
+ */
+static inline void rpcrdma_sg_set_pages(struct scatterlist *sg, struct page **pages,
+					unsigned int num)
+{
+	const struct scatterlist *end = sg + num;
+
+	for (; sg < end; sg++, pages++)
+		sg_set_page(sg, *pages, PAGE_SIZE, 0);
+}
+
 struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn);
 unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 			    unsigned int offset, unsigned int len);

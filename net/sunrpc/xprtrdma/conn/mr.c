@@ -273,15 +273,24 @@ unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 {
 	struct scatterlist *sg = &mr->sgl[mr->num_sg];
 	const struct scatterlist *end = &mr->sgl[mr->max_sg];
-	unsigned int left;
+	unsigned int left, whole;
 
 	len = mr_may_add(mr, offset, len);
-	for (left = len; left && sg < end; sg++) {
+	left = len;
+	if (offset && left && sg < end) {
 		unsigned int part = min_t(unsigned int, left, PAGE_SIZE - offset);
 
-		sg_set_page(sg, *pages++, part, offset);
-		offset = 0;
+		sg_set_page(sg++, *pages++, part, offset);
 		left -= part;
+	}
+	whole = min_t(unsigned int, left >> PAGE_SHIFT, end - sg);
+	rpcrdma_sg_set_pages(sg, pages, whole);
+	sg += whole;
+	left -= whole << PAGE_SHIFT;
+	/* If there is an element left, what is left is less than a page. */
+	if (left && sg < end) {
+		sg_set_page(sg++, pages[whole], left, 0);
+		left = 0;
 	}
 	mr->num_sg = sg - mr->sgl;
 	return len - left;

@@ -206,8 +206,6 @@ static unsigned int svcrdma_rw_max_sg(const struct rpcrdma_conn *conn,
 	return min(pages, wrs * max(qp->max_read_sge, 1U));
 }
 
-#define SVCRDMA_NO_PAGE	ULONG_MAX
-
 /*
  * The state while the elements of an rw context are filled. For Writes, pages that
  * are neighbours share an element, because each element costs time. The length of
@@ -218,36 +216,47 @@ static unsigned int svcrdma_rw_max_sg(const struct rpcrdma_conn *conn,
 struct svcrdma_fill {
 	struct scatterlist *sg;		/* the first free element */
 	const struct scatterlist *end;
-	unsigned long neighbour;	/* page frame that the last element can take */
-	unsigned long never;		/* SVCRDMA_NO_PAGE if no element takes more; or 0 */
-	unsigned int max_len;		/* of one element, in octets */
+	unsigned int max_pages;		/* that share an element */
 };
+
+/* How many of the first @max pages are neighbours, at least one */
+static unsigned int svcrdma_rw_neighbours(struct page **page, unsigned int max)
+{
+	unsigned long pfn = page_to_pfn(*page);
+	unsigned int n;
+
+	for (n = 1; n < max && page_to_pfn(page[n]) == pfn + n; n++)
+		;
+	return n;
+}
 
 /* Return: how many octets fit into the elements. */
 static u32 svcrdma_rw_fill_row(struct svcrdma_fill *fill,
 			       const struct svcrdma_row *row, u32 len)
 {
+	unsigned int offset = row->offset, n;
+	struct scatterlist *sg = fill->sg;
 	struct page **page = row->pages;
-	unsigned int offset = row->offset;
-	u32 part, left;
+	u32 left = len, part;
 
-	for (left = len; left; left -= part, offset = 0, page++) {
-		unsigned long pfn = page_to_pfn(*page);
-
-		part = min_t(u32, left, PAGE_SIZE - offset);
-		if (pfn == fill->neighbour && !offset &&
-		    part <= fill->max_len - fill->sg[-1].length) {
-			fill->sg[-1].length += part;
-		} else {
-			if (fill->sg == fill->end)
-				break;
-			sg_set_page(fill->sg++, *page, part, offset);
-		}
-		fill->neighbour = (pfn + 1) | fill->never;
+	if (fill->max_pages == 1 && !offset) {
+		n = min_t(unsigned int, left >> PAGE_SHIFT, fill->end - sg);
+		rpcrdma_sg_set_pages(sg, page, n);
+		left -= n << PAGE_SHIFT;
+		page += n;
+		sg += n;
 	}
-	/* A page that is not filled to its end has no neighbour. */
-	if (offset_in_page(row->offset + len - left))
-		fill->neighbour = SVCRDMA_NO_PAGE;
+	while (left && sg < fill->end) {
+		n = min_t(unsigned int, fill->max_pages,
+			  DIV_ROUND_UP(offset + left, PAGE_SIZE));
+		n = svcrdma_rw_neighbours(page, n);
+		part = min_t(u32, left, (n << PAGE_SHIFT) - offset);
+		sg_set_page(sg++, *page, part, offset);
+		left -= part;
+		page += n;
+		offset = 0;
+	}
+	fill->sg = sg;
 	return len - left;
 }
 
@@ -257,12 +266,11 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 			       const struct xdr_buf *local, u32 at, u32 octets)
 {
 	const struct svcrdma_rw_chain *chain = &request->rw_chain;
+	unsigned int max_len = request->service->conn->device->max_sg_len;
 	struct svcrdma_fill fill = {
 		.sg	   = &chain->sgl[chain->num_sg],
 		.end	   = &chain->sgl[chain->num_sg + max_sg],
-		.neighbour = SVCRDMA_NO_PAGE,
-		.never	   = chain->direction == DMA_TO_DEVICE ? 0 : SVCRDMA_NO_PAGE,
-		.max_len   = request->service->conn->device->max_sg_len,
+		.max_pages = chain->direction == DMA_TO_DEVICE ? max_len >> PAGE_SHIFT : 1,
 	};
 	u32 filled = 0, got, len;
 	struct svcrdma_row row;
