@@ -409,7 +409,8 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 /* reply.c */
 void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv);
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request);
-bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
+struct rpcrdma_mr *
+xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
 void xprt_rdma_rpc_send_again_locked(struct rpc_rqst *rqst);
 

@@ -86,7 +86,7 @@ static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 
-	rpcrdma_recv_put(request->recv);
+	rpcrdma_recv_return(request->recv);
 	request->recv = NULL;
 	xprt_rdma_ep_credit_back(ep);
 }
@@ -290,7 +290,7 @@ void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 }
 
 /**
- * xprt_rdma_reply_take_invalidated - give back what a Reply has invalidated
+ * xprt_rdma_reply_take_invalidated - find what a Reply has invalidated
  * @request: the request that the Reply answers
  * @handle: the handle that the server invalidated
  *
@@ -298,10 +298,11 @@ void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
  * handle belongs to another RPC, or to none.
  *
  * Context: ->received, or @request is in ep->awaiting_reply and awaiting_lock is held.
- * Return: true if the handle is of one of @request's registrations, which has gone
- * back to the connection.
+ * Return: the registration with this handle, which is @request's no more and is to be
+ * given back; or NULL if @request has none.
  */
-bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
+struct rpcrdma_mr *
+xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
 {
 	struct rpcrdma_mr *mr;
 
@@ -309,10 +310,9 @@ bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 han
 		if (mr->segment.handle != handle)
 			continue;
 		list_del(&mr->list);
-		rpcrdma_mr_put(mr);
-		return true;
+		return mr;
 	}
-	return false;
+	return NULL;
 }
 
 /**
@@ -328,13 +328,19 @@ bool xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 han
 void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
+	struct rpcrdma_mr *mr;
 
 	request->recv = recv;
-	if (recv->invalidated &&
-	    !xprt_rdma_reply_take_invalidated(request, recv->inv_handle)) {
-		rpcrdma_conn_close(ep->conn, -EPROTO);
-		xprt_rdma_reply_give_up(request);
-	} else if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
+	if (recv->invalidated) {
+		mr = xprt_rdma_reply_take_invalidated(request, recv->inv_handle);
+		if (!mr) {
+			rpcrdma_conn_close(ep->conn, -EPROTO);
+			xprt_rdma_reply_give_up(request);
+			return;
+		}
+		rpcrdma_mr_return(mr);
+	}
+	if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
 		ep->client->stats.waits_for_send++;
 	} else {
 		xprt_rdma_reply_proceed(request);

@@ -71,14 +71,20 @@ void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
 static void xprt_rdma_retire_answered_locked(struct xprt_rdma_request *request,
 					     const struct xprt_rdma_unmatched_reply *unmatched)
 {
+	struct rpcrdma_mr *mr;
+
 	lockdep_assert_held(&request->ep->awaiting_lock);
 
 	request->answered = true;
 	if (!test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state))
 		return;
-	if (unmatched->invalidated &&
-	    !xprt_rdma_reply_take_invalidated(request, unmatched->handle))
-		rpcrdma_conn_close(request->ep->conn, -EPROTO);
+	if (unmatched->invalidated) {
+		mr = xprt_rdma_reply_take_invalidated(request, unmatched->handle);
+		if (mr)
+			rpcrdma_mr_put(mr);
+		else
+			rpcrdma_conn_close(request->ep->conn, -EPROTO);
+	}
 	clear_and_wake_up_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 }
 

@@ -246,23 +246,7 @@ void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
 }
 
 /**
- * rpcrdma_conn_established - is the connection established?
- * @conn: the connection
- *
- * A caller that gets true also sees everything that was set up before. Unless it holds
- * post_lock, the connection may start to close right after the call.
- *
- * Context: any.
- * Return: true if it is established at the moment.
- */
-bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
-{
-	/* Pairs with conn_set_state_locked(). */
-	return smp_load_acquire(&conn->state) == RPCRDMA_CONN_ESTABLISHED;
-}
-
-/**
- * rpcrdma_conn_may_receive - may the role get a message that arrived?
+ * rpcrdma_conn_confirm - a message has arrived before the connection is established
  * @conn: the connection
  *
  * A client sends only after it has received the server's answer. So on a server the
@@ -272,10 +256,8 @@ bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
  * Context: a completion handler.
  * Return: false if the message has to be dropped.
  */
-bool rpcrdma_conn_may_receive(struct rpcrdma_conn *conn)
+bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn)
 {
-	if (rpcrdma_conn_established(conn))
-		return true;
 	return conn->server &&
 	       (rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
 				       &conn->established_work) ||
@@ -351,39 +333,6 @@ static void conn_log_closed(const struct rpcrdma_conn *conn)
 	else
 		pr_info_ratelimited("%s: not connected: %pe\n", conn->peer,
 				    ERR_PTR(conn->status));
-}
-
-/**
- * rpcrdma_conn_enter - keep the verbs resources of a connection in place
- * @conn: the connection
- *
- * Until rpcrdma_conn_leave(), the device, the protection domain and the queue pair
- * stay, if they exist at all. So the caller can build work requests, post them, and
- * undo them if posting fails. Entering does not delay closing and draining. It delays
- * the rest of the teardown, ->closed included. Calls may be nested; the inner call may
- * fail. ->received and ->done need not enter.
- *
- * The caller may sleep before it leaves, but only on something that ends when the
- * connection closes. It must not wait for a ->done, because the teardown may have to
- * wait for the caller first.
- *
- * Context: any; the caller holds a reference to @conn.
- * Return: false if the teardown has got too far; then the caller does not leave.
- */
-bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
-{
-	return percpu_ref_tryget_live(&conn->users);
-}
-
-/**
- * rpcrdma_conn_leave - end what rpcrdma_conn_enter() began
- * @conn: the connection
- *
- * Context: any.
- */
-void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
-{
-	percpu_ref_put(&conn->users);
 }
 
 /* All threads that had entered have left. */

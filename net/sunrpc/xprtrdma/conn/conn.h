@@ -190,6 +190,7 @@ struct rpcrdma_recv {
 };
 
 void rpcrdma_recv_put(struct rpcrdma_recv *recv);
+void rpcrdma_recv_return(struct rpcrdma_recv *recv);
 int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 			unsigned int backward);
 
@@ -333,6 +334,7 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 			  struct rpcrdma_invalidation *invalidation);
 bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr);
 void rpcrdma_mr_put(struct rpcrdma_mr *mr);
+void rpcrdma_mr_return(struct rpcrdma_mr *mr);
 
 /**
  * struct rpcrdma_device - what a device can do, and its connections
@@ -607,6 +609,55 @@ static inline u32 rpcrdma_conn_reply_threshold(const struct rpcrdma_conn *conn, 
 	return rpcrdma_wire_threshold(version, conn->agreement.reply_threshold);
 }
 
+/**
+ * rpcrdma_conn_established - is the connection established?
+ * @conn: the connection
+ *
+ * A caller that gets true also sees everything that was set up before. Unless it holds
+ * post_lock, the connection may start to close right after the call.
+ *
+ * Context: any.
+ * Return: true if it is established at the moment.
+ */
+static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
+{
+	/* Pairs with conn_set_state_locked(). */
+	return smp_load_acquire(&conn->state) == RPCRDMA_CONN_ESTABLISHED;
+}
+
+/**
+ * rpcrdma_conn_enter - keep the verbs resources of a connection in place
+ * @conn: the connection
+ *
+ * Until rpcrdma_conn_leave(), the device, the protection domain and the queue pair
+ * stay, if they exist at all. So the caller can build work requests, post them, and
+ * undo them if posting fails. Entering does not delay closing and draining. It delays
+ * the rest of the teardown, ->closed included. Calls may be nested; the inner call may
+ * fail. ->received and ->done need not enter.
+ *
+ * The caller may sleep before it leaves, but only on something that ends when the
+ * connection closes. It must not wait for a ->done, because the teardown may have to
+ * wait for the caller first.
+ *
+ * Context: any; the caller holds a reference to @conn.
+ * Return: false if the teardown has got too far; then the caller does not leave.
+ */
+static inline bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
+{
+	return percpu_ref_tryget_live(&conn->users);
+}
+
+/**
+ * rpcrdma_conn_leave - end what rpcrdma_conn_enter() began
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+static inline void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
+{
+	percpu_ref_put(&conn->users);
+}
+
 /* Of a client */
 struct rpcrdma_conn *
 rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
@@ -626,10 +677,7 @@ int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_con
 
 /* Of both */
 void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status);
-bool rpcrdma_conn_established(const struct rpcrdma_conn *conn);
 void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version);
-bool rpcrdma_conn_enter(struct rpcrdma_conn *conn);
-void rpcrdma_conn_leave(struct rpcrdma_conn *conn);
 void rpcrdma_conn_get(struct rpcrdma_conn *conn);
 void rpcrdma_conn_put(struct rpcrdma_conn *conn);
 

@@ -63,7 +63,7 @@ bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
 			    struct work_struct *work);
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
-bool rpcrdma_conn_may_receive(struct rpcrdma_conn *conn);
+bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn);
 
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);

@@ -434,6 +434,27 @@ bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr)
 }
 
 /**
+ * rpcrdma_mr_return - give back a registration to a connection that is there
+ * @mr: as for rpcrdma_mr_put()
+ *
+ * Does what rpcrdma_mr_put() does, and takes less time.
+ *
+ * Context: entered; any but hard interrupts.
+ */
+void rpcrdma_mr_return(struct rpcrdma_mr *mr)
+{
+	struct rpcrdma_conn *conn = mr->conn;
+
+	mr_unmap(mr);
+	spin_lock_bh(&conn->mr_lock);
+	mr->resource.held = false;
+	list_add_tail(&mr->list, &conn->mrs_free);
+	conn->num_mrs_free++;
+	spin_unlock_bh(&conn->mr_lock);
+	atomic_long_inc(&mrs_idle);
+}
+
+/**
  * rpcrdma_mr_put - give back a registration
  * @mr: the registration, owned by the caller. Either end has invalidated it, or it was
  *	never posted, or its connection is closed.
@@ -453,13 +474,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 			mr_release(&mr->resource);
 		return;
 	}
-	mr_unmap(mr);
-	spin_lock_bh(&conn->mr_lock);
-	mr->resource.held = false;
-	list_add_tail(&mr->list, &conn->mrs_free);
-	conn->num_mrs_free++;
-	spin_unlock_bh(&conn->mr_lock);
-	atomic_long_inc(&mrs_idle);
+	rpcrdma_mr_return(mr);
 	rpcrdma_conn_leave(conn);
 }
 

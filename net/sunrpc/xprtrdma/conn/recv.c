@@ -54,7 +54,7 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 	recv->invalidated = wc->wc_flags & IB_WC_WITH_INVALIDATE;
 	recv->inv_handle = recv->invalidated ? wc->ex.invalidate_rkey : 0;
 	trace_rpcrdma_receive(conn, recv);
-	if (unlikely(!rpcrdma_conn_may_receive(conn))) {
+	if (unlikely(!rpcrdma_conn_established(conn) && !rpcrdma_conn_confirm(conn))) {
 		rpcrdma_recv_put(recv);
 		return;
 	}
@@ -87,6 +87,30 @@ static int recv_post_free_locked(struct rpcrdma_conn *conn)
 }
 
 /**
+ * rpcrdma_recv_return - give back a received message to a connection that is there
+ * @recv: the message, owned by the caller
+ *
+ * Does what rpcrdma_recv_put() does, and takes less time.
+ *
+ * Context: entered; any but hard interrupts.
+ */
+void rpcrdma_recv_return(struct rpcrdma_recv *recv)
+{
+	struct rpcrdma_conn *conn = recv->conn;
+	int err = 0;
+
+	spin_lock_bh(&conn->recv_lock);
+	recv->resource.held = false;
+	list_add(&recv->list, &conn->recvs_free);
+	conn->num_recvs_free++;
+	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
+		err = recv_post_free_locked(conn);
+	spin_unlock_bh(&conn->recv_lock);
+	if (unlikely(err))
+		rpcrdma_conn_close(conn, err);
+}
+
+/**
  * rpcrdma_recv_put - give back a received message
  * @recv: the message, owned by the caller
  *
@@ -99,22 +123,13 @@ static int recv_post_free_locked(struct rpcrdma_conn *conn)
 void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_conn *conn = recv->conn;
-	int err = 0;
 
 	if (!rpcrdma_resource_enter(conn, &recv->resource)) {
 		if (rpcrdma_resource_drop(conn, &recv->resource, NULL))
 			recv_release(&recv->resource);
 		return;
 	}
-	spin_lock_bh(&conn->recv_lock);
-	recv->resource.held = false;
-	list_add(&recv->list, &conn->recvs_free);
-	conn->num_recvs_free++;
-	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
-		err = recv_post_free_locked(conn);
-	spin_unlock_bh(&conn->recv_lock);
-	if (unlikely(err))
-		rpcrdma_conn_close(conn, err);
+	rpcrdma_recv_return(recv);
 	rpcrdma_conn_leave(conn);
 }
 

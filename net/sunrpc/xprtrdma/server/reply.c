@@ -415,7 +415,10 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 	return ret;
 }
 
-/* The caller must not use the request afterwards. */
+/*
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The caller must not use
+ * the request afterwards.
+ */
 static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
@@ -436,17 +439,12 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 		svcrdma_reply_error(request);
 		return len;
 	}
-	if (!rpcrdma_conn_enter(service->conn)) {
-		svcrdma_request_put(request);
-		return -ENOTCONN;
-	}
 	if (reply.form.written)
 		svcrdma_count(SVCRDMA_STAT_WRITE);
 	ret = svcrdma_reply_post(&reply, rqstp);
 	/* The core does not try again. The requester does so on a new connection. */
 	if (ret)
 		svcrdma_service_close(service);
-	rpcrdma_conn_leave(service->conn);
 	return ret ?: len;
 }
 
@@ -464,14 +462,23 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 int svcrdma_sendto(struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = rqstp->rq_xprt_ctxt;
+	struct svcrdma_service *service;
+	int ret;
 
 	if (svc_xprt_is_dead(rqstp->rq_xprt))
 		return -ENOTCONN;
 	rqstp->rq_xprt_ctxt = NULL;
-	if (!READ_ONCE(request->service->replied))
-		WRITE_ONCE(request->service->replied, true);
-	svcrdma_request_put_recv(request);
-	return svcrdma_reply_send(request, rqstp);
+	service = request->service;
+	if (!READ_ONCE(service->replied))
+		WRITE_ONCE(service->replied, true);
+	if (!rpcrdma_conn_enter(service->conn)) {
+		svcrdma_request_put(request);
+		return -ENOTCONN;
+	}
+	svcrdma_request_return_recv(request);
+	ret = svcrdma_reply_send(request, rqstp);
+	rpcrdma_conn_leave(service->conn);
+	return ret;
 }
 
 static int svcrdma_reply_post_error(struct svcrdma_request *request)

@@ -114,6 +114,24 @@ void svcrdma_request_put_recv(struct svcrdma_request *request)
 }
 
 /**
+ * svcrdma_request_return_recv - the same, and faster, for a connection that is there
+ * @request: a request whose arguments are no longer used
+ *
+ * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(), or a callback of the
+ * connection.
+ */
+void svcrdma_request_return_recv(struct svcrdma_request *request)
+{
+	struct rpcrdma_recv *recv = request->recv;
+
+	if (!recv)
+		return;
+	request->recv = NULL;
+	atomic_dec(&request->service->calls_held);
+	rpcrdma_recv_return(recv);
+}
+
+/**
  * svcrdma_request_put - give back a request and all that it holds
  * @request: a request whose rw_chain is destroyed or was never used
  *

@@ -274,6 +274,7 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service);
 void svcrdma_request_put(struct svcrdma_request *request);
 void svcrdma_request_discard(struct svcrdma_service *service);
 void svcrdma_request_put_recv(struct svcrdma_request *request);
+void svcrdma_request_return_recv(struct svcrdma_request *request);
 void svcrdma_request_resume(struct svcrdma_request *request);
 void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
