@@ -211,20 +211,34 @@ struct rpcrdma_work {
 	struct rpcrdma_conn *conn;
 	struct ib_send_wr *first;
 	struct ib_send_wr *last;
-	struct list_head list;
+	struct rpcrdma_work *next;
 	unsigned long since;		/* when it was posted, if signalled; jiffies */
 	u16 wrs;
 	bool signalled;
 	bool denied;			/* the peer denied it access to memory */
 };
 
-int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-		      struct ib_send_wr *first, struct ib_send_wr *last,
-		      bool signalled);
-int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
-			    struct rpcrdma_work *work,
-			    struct ib_send_wr *first, struct ib_send_wr *last,
-			    bool signalled);
+int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+			struct ib_send_wr *first, struct ib_send_wr *last,
+			bool signalled, bool later);
+
+/* rpcrdma_work_submit(), which fails if there is no space */
+static inline int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+				    struct ib_send_wr *first, struct ib_send_wr *last,
+				    bool signalled)
+{
+	return rpcrdma_work_submit(conn, work, first, last, signalled, false);
+}
+
+/* rpcrdma_work_submit(), which may post the chain later */
+static inline int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
+					  struct rpcrdma_work *work,
+					  struct ib_send_wr *first, struct ib_send_wr *last,
+					  bool signalled)
+{
+	return rpcrdma_work_submit(conn, work, first, last, signalled, true);
+}
+
 bool rpcrdma_work_waits(struct rpcrdma_conn *conn);
 
 /**
@@ -237,7 +251,6 @@ bool rpcrdma_work_waits(struct rpcrdma_conn *conn);
  * @size: octets that @data has room for
  * @len: octets used in @data, the first element of the Send
  * @private: the role's
- * @list: the connection's, while the Send is idle
  *
  * Belongs to its connection; the teardown frees it. The role owns it from
  * rpcrdma_send_get() to rpcrdma_send_put().
@@ -249,9 +262,9 @@ struct rpcrdma_send {
 	u32 size;
 	u32 len;
 	void *private;
-	struct list_head list;
 	/* private: to send.c; the elements after the first are DMA-mapped pages */
 	bool rested;			/* idle since rpcrdma_send_trim() ran last */
+	struct rpcrdma_send *next;	/* in the list of idle ones */
 	unsigned int num_sge;
 	struct ib_sge sge[];
 };
@@ -259,9 +272,23 @@ struct rpcrdma_send {
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn);
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len);
-int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled);
-int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
-			    bool signalled);
+int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
+			bool signalled, bool later);
+
+/* rpcrdma_send_submit(), which fails if there is no space */
+static inline int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
+				    bool signalled)
+{
+	return rpcrdma_send_submit(send, first, signalled, false);
+}
+
+/* rpcrdma_send_submit(), which may post the Send later */
+static inline int rpcrdma_send_post_later(struct rpcrdma_send *send,
+					  struct ib_send_wr *first, bool signalled)
+{
+	return rpcrdma_send_submit(send, first, signalled, true);
+}
+
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);
 void rpcrdma_send_put(struct rpcrdma_send *send);
 void rpcrdma_send_done(struct rpcrdma_work *work, int status);
@@ -386,6 +413,18 @@ struct rpcrdma_sq {
 	unsigned int free;
 	unsigned int unsignalled_wrs;
 	unsigned int unsignalled_works;
+};
+
+/**
+ * struct rpcrdma_works - a queue of works, linked by next
+ * @first: the first one; NULL if there is none
+ * @end: where the next one is linked in
+ *
+ * Part of a connection. The works are their owners'.
+ */
+struct rpcrdma_works {
+	struct rpcrdma_work *first;
+	struct rpcrdma_work **end;
 };
 
 /**
@@ -542,14 +581,14 @@ struct rpcrdma_conn {
 	enum rpcrdma_conn_state state;
 	struct rpcrdma_sq sq;
 	bool sq_wanted;			/* a role waits for space in the send queue */
-	struct list_head fifo;		/* posted works, in the order of posting */
-	struct list_head waiting;	/* works to be posted first when there is space */
+	struct rpcrdma_works fifo;	/* posted works, in the order of posting */
+	struct rpcrdma_works waiting;	/* works to be posted first when there is space */
 	struct work_struct writable_work;
 	struct delayed_work sq_watchdog; /* of the oldest signalled work in @fifo */
 
 	/* send.c: @send_lock protects these */
 	spinlock_t send_lock;
-	struct list_head sends_free;	/* idle, by list */
+	struct rpcrdma_send *sends_free; /* the first idle one, by next */
 	unsigned int num_sends_free;
 	unsigned int num_sends;		/* all */
 	u32 send_size;			/* octets; constant while there are any */
@@ -558,7 +597,7 @@ struct rpcrdma_conn {
 	/* recv.c: @recv_lock protects these */
 	spinlock_t recv_lock;
 	struct list_head recvs;		/* all, by resource.all */
-	struct list_head recvs_free;	/* idle, to be posted, by list */
+	struct ib_recv_wr *recvs_free;	/* the first idle one; a chain that can be posted */
 	unsigned int num_recvs;
 	unsigned int num_recvs_free;
 	unsigned int recv_batch;	/* reposted at a time */

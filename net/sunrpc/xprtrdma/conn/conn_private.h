@@ -109,6 +109,20 @@ void rpcrdma_recv_stop(struct rpcrdma_conn *conn);
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn);
 
 /* work.c */
+static inline void rpcrdma_works_init(struct rpcrdma_works *works)
+{
+	works->first = NULL;
+	works->end = &works->first;
+}
+
+/* A reader that holds no lock may look whether there is a first one. */
+static inline void rpcrdma_works_add(struct rpcrdma_works *works, struct rpcrdma_work *work)
+{
+	work->next = NULL;
+	WRITE_ONCE(*works->end, work);
+	works->end = &work->next;
+}
+
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, unsigned int size);
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs);
 bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,

@@ -66,24 +66,27 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 /* Post all idle Receives. */
 static int recv_post_free_locked(struct rpcrdma_conn *conn)
 {
-	struct ib_recv_wr *first = NULL;
+	struct ib_recv_wr *first = conn->recvs_free, *wr;
 	const struct ib_recv_wr *bad;
-	struct rpcrdma_recv *recv;
 	int err;
 
 	lockdep_assert_held(&conn->recv_lock);
-	list_for_each_entry(recv, &conn->recvs_free, list) {
-		ib_dma_sync_single_for_device(conn->device->ib, recv->sge.addr,
-					      recv->sge.length,
-					      DMA_FROM_DEVICE);
-		recv->wr.next = first;
-		first = &recv->wr;
-	}
-	INIT_LIST_HEAD(&conn->recvs_free);
+	for (wr = first; wr; wr = wr->next)
+		ib_dma_sync_single_for_device(conn->device->ib, wr->sg_list->addr,
+					      wr->sg_list->length, DMA_FROM_DEVICE);
+	conn->recvs_free = NULL;
 	err = ib_post_recv(conn->qp, first, &bad);
 	trace_rpcrdma_post_recvs(conn, conn->num_recvs_free, err);
 	conn->num_recvs_free = 0;
 	return err;
+}
+
+static void recv_add_free_locked(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	lockdep_assert_held(&conn->recv_lock);
+	recv->wr.next = conn->recvs_free;
+	conn->recvs_free = &recv->wr;
+	conn->num_recvs_free++;
 }
 
 /**
@@ -101,8 +104,7 @@ void rpcrdma_recv_return(struct rpcrdma_recv *recv)
 
 	spin_lock_bh(&conn->recv_lock);
 	recv->resource.held = false;
-	list_add(&recv->list, &conn->recvs_free);
-	conn->num_recvs_free++;
+	recv_add_free_locked(conn, recv);
 	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
 		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
@@ -164,7 +166,7 @@ void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 {
 	spin_lock_init(&conn->recv_lock);
 	INIT_LIST_HEAD(&conn->recvs);
-	INIT_LIST_HEAD(&conn->recvs_free);
+	conn->recvs_free = NULL;
 }
 
 /*
@@ -185,8 +187,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp
 			return -ENOMEM;
 		spin_lock_bh(&conn->recv_lock);
 		list_add(&recv->resource.all, &conn->recvs);
-		list_add(&recv->list, &conn->recvs_free);
-		conn->num_recvs_free++;
+		recv_add_free_locked(conn, recv);
 		conn->num_recvs++;
 		spin_unlock_bh(&conn->recv_lock);
 	}

@@ -14,7 +14,7 @@
  * Made before one is used again. Half of the Sends may be posted without a signal. So
  * with two, every other Send would cost a completion, even with one RPC at a time.
  */
-#define SENDS_ENOUGH	8
+#define SENDS_ENOUGH	8U
 
 static struct ib_device *send_device(const struct rpcrdma_conn *conn)
 {
@@ -50,7 +50,15 @@ static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 void rpcrdma_send_init(struct rpcrdma_conn *conn)
 {
 	spin_lock_init(&conn->send_lock);
-	INIT_LIST_HEAD(&conn->sends_free);
+	conn->sends_free = NULL;
+}
+
+static void send_add_free_locked(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
+{
+	lockdep_assert_held(&conn->send_lock);
+	send->next = conn->sends_free;
+	conn->sends_free = send;
+	WRITE_ONCE(conn->num_sends_free, conn->num_sends_free + 1);
 }
 
 /**
@@ -72,8 +80,7 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 		if (!send)
 			return -ENOMEM;
 		spin_lock_bh(&conn->send_lock);
-		list_add(&send->list, &conn->sends_free);
-		conn->num_sends_free++;
+		send_add_free_locked(conn, send);
 		conn->num_sends++;
 		spin_unlock_bh(&conn->send_lock);
 	}
@@ -111,9 +118,6 @@ static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int li
 {
 	struct rpcrdma_send *send;
 
-	limit = min(limit, conn->depths.sends);
-	if (READ_ONCE(conn->num_sends) >= limit)
-		return NULL;
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!send)
 		return NULL;
@@ -126,15 +130,21 @@ static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int li
 	return NULL;
 }
 
+/* What send_make() is called with: as many as are enough for now, or all */
+static bool send_may_make(const struct rpcrdma_conn *conn, unsigned int limit)
+{
+	return READ_ONCE(conn->num_sends) < limit;
+}
+
 /* With @wanted, note under the lock that none was idle, so that ->writable follows. */
 static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 {
 	struct rpcrdma_send *send;
 
 	spin_lock_bh(&conn->send_lock);
-	send = list_first_entry_or_null(&conn->sends_free, struct rpcrdma_send, list);
+	send = conn->sends_free;
 	if (send) {
-		list_del(&send->list);
+		conn->sends_free = send->next;
 		send->rested = false;
 		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
 	} else if (wanted) {
@@ -142,6 +152,15 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
 	}
 	spin_unlock_bh(&conn->send_lock);
 	return send;
+}
+
+static noinline struct rpcrdma_send *send_get_last(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_send *send = NULL;
+
+	if (send_may_make(conn, conn->depths.sends))
+		send = send_make(conn, conn->depths.sends);
+	return send ?: send_take(conn, true);
 }
 
 /**
@@ -157,18 +176,18 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 {
-	struct rpcrdma_send *send;
+	unsigned int enough = min(SENDS_ENOUGH, conn->depths.sends);
+	struct rpcrdma_send *send = NULL;
 
 	if (!rpcrdma_conn_established(conn))
 		return NULL;
-	send = send_make(conn, SENDS_ENOUGH);
+	if (unlikely(send_may_make(conn, enough)))
+		send = send_make(conn, enough);
 	if (!send)
 		send = send_take(conn, false);
-	if (!send)
-		send = send_make(conn, conn->depths.sends);
-	if (!send)
-		send = send_take(conn, true);
-	if (!send)
+	if (unlikely(!send))
+		send = send_get_last(conn);
+	if (unlikely(!send))
 		return NULL;
 
 	send->wr.next = NULL;
@@ -224,8 +243,23 @@ static bool send_wants_signal(const struct rpcrdma_send *send)
 	return send->len >= PAGE_SIZE && rdma_protocol_iwarp(send_device(conn), conn->port);
 }
 
-static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
-		     bool signalled, bool later)
+/**
+ * rpcrdma_send_submit - post a Send and the work requests before it
+ * @send: the Send, owned by the caller
+ * @first: the first work request before the Send; the last one points to &@send->wr;
+ *	NULL if there are none
+ * @signalled: ask the device to report when the Send is done; if the Send has to wait
+ *	for space, the device reports it in any case
+ * @later: without space, post it as soon as there is some: see rpcrdma_work_submit()
+ *
+ * Context: entered; any but hard interrupts.
+ * Return: 0: @send->work.done will be called once. -EAGAIN: no space; ->writable
+ * follows; never with @later. -ENOTCONN: not established. -EMSGSIZE: more than
+ * conn->max_chain work requests. On an error the caller still owns @send and may try
+ * again.
+ */
+int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
+			bool signalled, bool later)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
 
@@ -233,49 +267,8 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 	send->wr.num_sge = send->num_sge;
 	ib_dma_sync_single_for_device(send_device(conn), send->sge[0].addr,
 				      send->len, DMA_TO_DEVICE);
-	if (!first)
-		first = &send->wr;
-	signalled = signalled || send_wants_signal(send);
-	return later ? rpcrdma_work_post_later(conn, &send->work, first,
-					       &send->wr, signalled) :
-		       rpcrdma_work_post(conn, &send->work, first, &send->wr,
-					 signalled);
-}
-
-/**
- * rpcrdma_send_post - post a Send and the work requests before it
- * @send: the Send, owned by the caller
- * @first: the first work request before the Send; the last one points to &@send->wr;
- *	NULL if there are none
- * @signalled: ask the device to report when the Send is done
- *
- * Context: entered; any but hard interrupts.
- * Return: 0: @send->work.done will be called once. -EAGAIN: no space; ->writable
- * follows. -ENOTCONN: not established. -EMSGSIZE: more than conn->max_chain work
- * requests. On an error the caller still owns @send and may try again.
- */
-int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled)
-{
-	return send_post(send, first, signalled, false);
-}
-
-/**
- * rpcrdma_send_post_later - post a Send as soon as there is space
- * @send: the Send, owned by the caller
- * @first: the first work request before the Send; the last one points to &@send->wr;
- *	NULL if there are none
- * @signalled: ask the device to report when the Send is done; if the Send has to wait
- *	for space, the device reports it in any case
- *
- * Context: entered; any but hard interrupts.
- * Return: 0: @send->work.done will be called once. -ENOTCONN: not established.
- * -EMSGSIZE: more than conn->max_chain work requests. On an error the caller still owns
- * @send.
- */
-int rpcrdma_send_post_later(struct rpcrdma_send *send, struct ib_send_wr *first,
-			    bool signalled)
-{
-	return send_post(send, first, signalled, true);
+	return rpcrdma_work_submit(conn, &send->work, first ?: &send->wr, &send->wr,
+				   signalled || send_wants_signal(send), later);
 }
 
 static unsigned int send_num_left(const struct rpcrdma_conn *conn)
@@ -337,8 +330,7 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 
 	send_unmap_pages(send);
 	spin_lock_bh(&conn->send_lock);
-	list_add(&send->list, &conn->sends_free);
-	WRITE_ONCE(conn->num_sends_free, conn->num_sends_free + 1);
+	send_add_free_locked(conn, send);
 	wanted = conn->send_wanted;
 	conn->send_wanted = false;
 	spin_unlock_bh(&conn->send_lock);
@@ -359,43 +351,46 @@ void rpcrdma_send_done(struct rpcrdma_work *work, int status)
 }
 
 /*
- * The Send that was used last is at the head. Those that are kept include SENDS_MIN idle
- * ones, so that the next Send can be signalled however many were posted without.
+ * The Send that was used last is the first, so those that rested are the last ones. Keep
+ * SENDS_MIN idle ones, so that the next Send can be signalled however many were posted
+ * without.
  */
-static void send_isolate_locked(struct rpcrdma_conn *conn, struct list_head *isolated)
+static struct rpcrdma_send *send_isolate_locked(struct rpcrdma_conn *conn)
 {
-	struct rpcrdma_send *send, *prev;
+	struct rpcrdma_send *isolated, **link = &conn->sends_free;
+	unsigned int kept;
 
 	lockdep_assert_held(&conn->send_lock);
-	list_for_each_entry_safe_reverse(send, prev, &conn->sends_free, list) {
-		if (!send->rested || conn->num_sends_free <= SENDS_MIN)
-			break;
-		list_move(&send->list, isolated);
-		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
-		WRITE_ONCE(conn->num_sends, conn->num_sends - 1);
+	for (kept = 0; *link && (!(*link)->rested || kept < SENDS_MIN); kept++) {
+		(*link)->rested = true;
+		link = &(*link)->next;
 	}
-	list_for_each_entry(send, &conn->sends_free, list)
-		send->rested = true;
+	isolated = *link;
+	*link = NULL;
+	WRITE_ONCE(conn->num_sends, conn->num_sends - (conn->num_sends_free - kept));
+	WRITE_ONCE(conn->num_sends_free, kept);
+	return isolated;
 }
 
 /**
  * rpcrdma_send_trim - free the Sends that were idle since this ran last
  * @conn: the connection
  *
- * Context: entered; any but hard interrupts. One thread at a time.
+ * Context: entered; any but hard interrupts.
  * Return: true if there are more than each connection keeps.
  */
 bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_send *send, *next;
-	LIST_HEAD(isolated);
 
 	spin_lock_bh(&conn->send_lock);
-	send_isolate_locked(conn, &isolated);
+	send = send_isolate_locked(conn);
 	spin_unlock_bh(&conn->send_lock);
 
-	list_for_each_entry_safe(send, next, &isolated, list)
+	for (; send; send = next) {
+		next = send->next;
 		send_destroy(conn, send);
+	}
 	return READ_ONCE(conn->num_sends) > SENDS_MIN;
 }
 
@@ -410,9 +405,10 @@ bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
  */
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 {
-	struct rpcrdma_send *send, *next;
+	struct rpcrdma_send *send;
 
-	list_for_each_entry_safe(send, next, &conn->sends_free, list) {
+	while ((send = conn->sends_free)) {
+		conn->sends_free = send->next;
 		send_destroy(conn, send);
 		conn->num_sends--;
 		conn->num_sends_free--;

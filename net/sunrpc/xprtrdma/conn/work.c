@@ -79,7 +79,7 @@ static unsigned int work_max_unsignalled(const struct rpcrdma_conn *conn)
 }
 
 /* The caller has checked that the connection is established. */
-static int work_post_locked(struct rpcrdma_conn *conn,
+static __always_inline int work_post_locked(struct rpcrdma_conn *conn,
 			    struct rpcrdma_work *work, bool signalled)
 {
 	const struct ib_send_wr *bad;
@@ -101,7 +101,7 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 	} else {
 		work->last->send_flags &= ~IB_SEND_SIGNALED;
 	}
-	list_add_tail(&work->list, &conn->fifo);
+	rpcrdma_works_add(&conn->fifo, work);
 	trace_rpcrdma_post(conn, work->wrs, signalled, work->last->opcode);
 
 	/*
@@ -114,48 +114,59 @@ static int work_post_locked(struct rpcrdma_conn *conn,
 	return 0;
 }
 
-static void work_post_waiting_locked(struct rpcrdma_conn *conn)
+static noinline void work_post_waiting_locked(struct rpcrdma_conn *conn)
 {
+	struct rpcrdma_works *waiting = &conn->waiting;
 	struct rpcrdma_work *work;
 
 	lockdep_assert_held(&conn->post_lock);
-	while (conn->state == RPCRDMA_CONN_ESTABLISHED && !list_empty(&conn->waiting)) {
-		work = list_first_entry(&conn->waiting, struct rpcrdma_work, list);
+	while (conn->state == RPCRDMA_CONN_ESTABLISHED && waiting->first) {
+		work = waiting->first;
 		if (work->wrs > conn->sq.free)
 			break;
-		list_del(&work->list);
+		WRITE_ONCE(waiting->first, work->next);
+		if (!work->next)
+			waiting->end = &waiting->first;
 		work_post_locked(conn, work, true);
 	}
 }
 
 /*
  * A signalled completion proves that @work and the unsignalled works before it are done.
- * Move them to @done, in order. An earlier signalled work waits for its own completion,
- * because siw reports a Send as complete before an earlier RDMA Read.
+ * An earlier signalled work waits for its own completion, because siw reports a Send as
+ * complete before an earlier RDMA Read. Return: the works that are done, in order.
  */
-static void work_take_done_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-				  struct list_head *done)
+static struct rpcrdma_work *work_take_done_locked(struct rpcrdma_conn *conn,
+						  struct rpcrdma_work *work)
 {
-	struct rpcrdma_work *earlier, *next;
+	struct rpcrdma_work **link = &conn->fifo.first, *earlier;
+	struct rpcrdma_work *done, **end = &done;
 
 	lockdep_assert_held(&conn->post_lock);
-	list_for_each_entry_safe(earlier, next, &conn->fifo, list) {
-		if (earlier->signalled && earlier != work)
+	do {
+		earlier = *link;
+		if (WARN_ON_ONCE(!earlier))
+			break;
+		if (earlier->signalled && earlier != work) {
+			link = &earlier->next;
 			continue;
+		}
+		*link = earlier->next;
+		*end = earlier;
+		end = &earlier->next;
 		conn->sq.free += earlier->wrs;
-		list_move_tail(&earlier->list, done);
-		if (earlier == work)
-			return;
-	}
-	WARN_ON_ONCE(1);
+	} while (earlier != work);
+	if (!*link)
+		conn->fifo.end = link;
+	*end = NULL;
+	return done;
 }
 
 static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_work *work = container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
 	struct rpcrdma_conn *conn = work->conn;
-	struct rpcrdma_work *next;
-	LIST_HEAD(done);
+	struct rpcrdma_work *done;
 	bool wanted;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
@@ -170,16 +181,19 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 
 	spin_lock_bh(&conn->post_lock);
-	work_take_done_locked(conn, work, &done);
-	work_post_waiting_locked(conn);
+	done = work_take_done_locked(conn, work);
+	if (unlikely(conn->waiting.first))
+		work_post_waiting_locked(conn);
 	wanted = conn->sq_wanted;
 	conn->sq_wanted = false;
 	spin_unlock_bh(&conn->post_lock);
 
 	if (wanted)
 		queue_work(rpcrdma_wq, &conn->writable_work);
-	list_for_each_entry_safe(work, next, &done, list)
+	while ((work = done)) {
+		done = work->next;
 		work->done(work, 0);
+	}
 }
 
 /* Completion of a registration or an invalidation that is not the last of its chain */
@@ -212,7 +226,7 @@ static void work_sq_watchdog(struct work_struct *watchdog)
 	unsigned long age;
 
 	spin_lock_bh(&conn->post_lock);
-	list_for_each_entry(work, &conn->fifo, list) {
+	for (work = conn->fifo.first; work; work = work->next) {
 		if (!work->signalled)
 			continue;
 		age = jiffies - work->since;
@@ -234,8 +248,8 @@ static void work_sq_watchdog(struct work_struct *watchdog)
 void rpcrdma_work_init(struct rpcrdma_conn *conn)
 {
 	spin_lock_init(&conn->post_lock);
-	INIT_LIST_HEAD(&conn->fifo);
-	INIT_LIST_HEAD(&conn->waiting);
+	rpcrdma_works_init(&conn->fifo);
+	rpcrdma_works_init(&conn->waiting);
 	INIT_WORK(&conn->writable_work, work_writable);
 	INIT_DELAYED_WORK(&conn->sq_watchdog, work_sq_watchdog);
 	conn->error_cqe.done = work_error_wc;
@@ -245,47 +259,52 @@ void rpcrdma_work_init(struct rpcrdma_conn *conn)
  * Any work request of the chain may fail, and the device flushes those after it. So each
  * of them needs a completion handler.
  */
-static int work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			struct ib_send_wr *first, struct ib_send_wr *last)
+static void work_prepare(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+			 struct ib_send_wr *first, struct ib_send_wr *last)
 {
 	struct ib_send_wr *wr;
 	unsigned int wrs = 1;
 
-	/* conn->max_chain is not known before the connection is established. */
-	if (!rpcrdma_conn_established(conn))
-		return -ENOTCONN;
 	for (wr = first; wr != last; wr = wr->next) {
 		if (!wr->wr_cqe)
 			wr->wr_cqe = &work->cqe;
 		wrs++;
 	}
-	if (wrs > conn->max_chain)
-		return -EMSGSIZE;
 	last->next = NULL;
 	last->wr_cqe = &work->cqe;
 	work->cqe.done = work_wc;
 	work->conn = conn;
 	work->first = first;
 	work->last = last;
-	work->wrs = wrs;
+	work->wrs = min_t(unsigned int, wrs, U16_MAX);
 	work->denied = false;
-	return 0;
 }
 
-static void work_count_full(const struct rpcrdma_conn *conn)
+/* Return: -EAGAIN, or 0 if the work is posted later. */
+static noinline int work_wait_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+				     bool later)
 {
+	lockdep_assert_held(&conn->post_lock);
 	if (conn->config.sq_full)
 		atomic_long_inc(conn->config.sq_full);
+	if (later) {
+		rpcrdma_works_add(&conn->waiting, work);
+		return 0;
+	}
+	conn->sq_wanted = true;
+	return -EAGAIN;
 }
 
 /* Works that wait for space go first. */
-static int work_try_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-				bool signalled)
+static __always_inline int work_try_post_locked(struct rpcrdma_conn *conn,
+						struct rpcrdma_work *work, bool signalled)
 {
 	lockdep_assert_held(&conn->post_lock);
-	if (conn->state != RPCRDMA_CONN_ESTABLISHED)
+	if (unlikely(conn->state != RPCRDMA_CONN_ESTABLISHED))
 		return -ENOTCONN;
-	if (!list_empty(&conn->waiting)) {
+	if (unlikely(work->wrs > conn->max_chain))
+		return -EMSGSIZE;
+	if (unlikely(conn->waiting.first)) {
 		trace_rpcrdma_post_full(conn, work->wrs);
 		return -EAGAIN;
 	}
@@ -293,78 +312,39 @@ static int work_try_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_work *
 }
 
 /**
- * rpcrdma_work_post - post a chain of work requests with one doorbell
- * @conn: the connection
- * @work: the work that stands for the chain; the caller has set @work->done
- * @first: the first work request
- * @last: the last work request, reached from @first by next
- * @signalled: ask the device to report when the chain is done
- *
- * Sets wr_cqe where it is NULL, and sets wr_cqe and IB_SEND_SIGNALED of @last. The work
- * requests are not needed after the call; what they refer to is, until @work->done.
- *
- * Context: any but hard interrupts; takes post_lock.
- * Return: 0: @work->done will be called once. On an error nothing is posted and
- * @work->done is not called. -EAGAIN: no space; ->writable follows. -ENOTCONN: not
- * established. -EMSGSIZE: more than @conn->max_chain work requests.
- */
-int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-		      struct ib_send_wr *first, struct ib_send_wr *last,
-		      bool signalled)
-{
-	int err;
-
-	err = work_prepare(conn, work, first, last);
-	if (err)
-		return err;
-	spin_lock_bh(&conn->post_lock);
-	err = work_try_post_locked(conn, work, signalled);
-	if (err == -EAGAIN)
-		conn->sq_wanted = true;
-	spin_unlock_bh(&conn->post_lock);
-	if (err == -EAGAIN)
-		work_count_full(conn);
-	return err;
-}
-
-/**
- * rpcrdma_work_post_later - post a chain as soon as there is space
+ * rpcrdma_work_submit - post a chain of work requests with one doorbell
  * @conn: the connection
  * @work: the work that stands for the chain; the caller has set @work->done
  * @first: the first work request
  * @last: the last work request, reached from @first by next
  * @signalled: ask the device to report when the chain is done; if the chain has to wait
  *	for space, the device reports it in any case
+ * @later: without space, post the chain as soon as there is some. For callers that can
+ *	neither fail nor wait. Chains that wait are posted before anything else, because
+ *	what frees memory must not wait for what needs more.
  *
- * For callers that can neither fail nor wait. Chains that wait are posted before anything
- * else, because what frees memory must not wait for what needs more. The work requests
- * are needed until @work->done.
+ * Sets wr_cqe where it is NULL, and sets wr_cqe and IB_SEND_SIGNALED of @last. Without
+ * @later the work requests are not needed after the call, with it until @work->done.
+ * What they refer to is needed until @work->done.
  *
  * Context: any but hard interrupts; takes post_lock.
  * Return: 0: @work->done will be called once. On an error nothing is posted and
- * @work->done is not called. -ENOTCONN: not established. -EMSGSIZE: more than
- * @conn->max_chain work requests.
+ * @work->done is not called. -EAGAIN: no space; ->writable follows; never with @later.
+ * -ENOTCONN: not established. -EMSGSIZE: more than @conn->max_chain work requests.
  */
-int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
-			    struct rpcrdma_work *work,
-			    struct ib_send_wr *first, struct ib_send_wr *last,
-			    bool signalled)
+int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+			struct ib_send_wr *first, struct ib_send_wr *last,
+			bool signalled, bool later)
 {
 	int err;
 
-	err = work_prepare(conn, work, first, last);
-	if (err)
-		return err;
-
+	work_prepare(conn, work, first, last);
 	spin_lock_bh(&conn->post_lock);
 	err = work_try_post_locked(conn, work, signalled);
-	if (err == -EAGAIN)
-		list_add_tail(&work->list, &conn->waiting);
+	if (unlikely(err == -EAGAIN))
+		err = work_wait_locked(conn, work, later);
 	spin_unlock_bh(&conn->post_lock);
-	if (err != -EAGAIN)
-		return err;
-	work_count_full(conn);
-	return 0;
+	return err;
 }
 
 /**
@@ -380,10 +360,10 @@ bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
 {
 	bool waits;
 
-	if (list_empty(&conn->waiting))
+	if (!READ_ONCE(conn->waiting.first))
 		return false;
 	spin_lock_bh(&conn->post_lock);
-	waits = !list_empty(&conn->waiting);
+	waits = conn->waiting.first;
 	if (waits)
 		conn->sq_wanted = true;
 	spin_unlock_bh(&conn->post_lock);
@@ -398,16 +378,19 @@ bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
  */
 void rpcrdma_work_flush(struct rpcrdma_conn *conn)
 {
-	struct rpcrdma_work *work, *next;
-	LIST_HEAD(flushed);
+	struct rpcrdma_work *work, *flushed;
 
 	/* In CLOSING nothing is posted, so nothing queues this again. */
 	cancel_delayed_work_sync(&conn->sq_watchdog);
 	spin_lock_bh(&conn->post_lock);
-	list_splice_tail_init(&conn->fifo, &flushed);
-	list_splice_tail_init(&conn->waiting, &flushed);
+	*conn->fifo.end = conn->waiting.first;
+	flushed = conn->fifo.first;
+	rpcrdma_works_init(&conn->fifo);
+	rpcrdma_works_init(&conn->waiting);
 	spin_unlock_bh(&conn->post_lock);
 
-	list_for_each_entry_safe(work, next, &flushed, list)
+	while ((work = flushed)) {
+		flushed = work->next;
 		work->done(work, work->denied ? -EREMOTEIO : -ENOTCONN);
+	}
 }

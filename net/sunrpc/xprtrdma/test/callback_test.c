@@ -67,7 +67,7 @@ static void backward_end(struct backward *backward)
 {
 	struct rpcrdma_conn *conn = backward->conn;
 
-	INIT_LIST_HEAD(&conn->recvs_free);
+	conn->recvs_free = NULL;
 	conn->device = NULL;
 	conn->qp = NULL;
 	rpcrdma_conn_close(conn, -ECANCELED);

@@ -192,7 +192,7 @@ static void test_device_does_not_stop(struct kunit *test)
 	conn->state = RPCRDMA_CONN_ESTABLISHED;
 	stuck->work.conn = conn;
 	stuck->work.done = stuck_done;
-	list_add_tail(&stuck->work.list, &conn->fifo);
+	rpcrdma_works_add(&conn->fifo, &stuck->work);
 
 	rpcrdma_conn_close(conn, -ECONNRESET);
 	flush_workqueue(rpcrdma_teardown_wq);

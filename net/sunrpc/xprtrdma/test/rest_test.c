@@ -55,7 +55,8 @@ static void rest_add_send(struct kunit *test, struct rest *rest)
 	KUNIT_ASSERT_NOT_NULL(test, send);
 	send->num_sge = 1;
 	send->work.conn = conn;
-	list_add(&send->list, &conn->sends_free);
+	send->next = conn->sends_free;
+	conn->sends_free = send;
 	conn->num_sends_free++;
 	conn->num_sends++;
 }
@@ -94,7 +95,7 @@ static void rest_end(struct rest *rest)
 
 	rpcrdma_mr_destroy(conn);
 	rpcrdma_send_destroy(conn);
-	INIT_LIST_HEAD(&conn->sends_free);
+	conn->sends_free = NULL;
 	conn->device = NULL;
 	rpcrdma_conn_close(conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
