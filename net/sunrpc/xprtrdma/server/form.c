@@ -296,10 +296,11 @@ static int svcrdma_walk_item(const struct svcrdma_walk *walk, u32 at,
 			     const struct rpcrdma_chunk *chunk)
 {
 	int ret = svcrdma_walk_chunk(walk, at, chunk, 0, chunk->length);
+	u32 padding = xdr_pad_size(chunk->length);
 
-	return ret ?: svcrdma_walk_other(walk, SVCRDMA_PIECE_PADDING,
-					 at + chunk->length, 0,
-					 xdr_pad_size(chunk->length));
+	if (ret || !padding)
+		return ret;
+	return svcrdma_walk_other(walk, SVCRDMA_PIECE_PADDING, at + chunk->length, 0, padding);
 }
 
 /* What is not in data items is inline or in the Position Zero Read chunk. */
@@ -316,13 +317,13 @@ static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at, u32 ski
 static int svcrdma_walk_write(const struct svcrdma_walk *walk)
 {
 	const struct rpcrdma_chunk *chunk = &walk->msg->read[0];
+	u32 rest = walk->msg->payload_len - chunk->position;
 	int ret = svcrdma_walk_item(walk, 0, chunk);
 
-	return ret ?: svcrdma_walk_other(walk, SVCRDMA_PIECE_INLINE,
-					 xdr_align_size(chunk->length),
-					 chunk->position,
-					 walk->msg->payload_len -
-					 chunk->position);
+	if (ret || !rest)
+		return ret;
+	return svcrdma_walk_other(walk, SVCRDMA_PIECE_INLINE, xdr_align_size(chunk->length),
+				  chunk->position, rest);
 }
 
 /* The whole unreduced Payload stream */
@@ -368,7 +369,7 @@ int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args,
 					    svcrdma_walk_stream(&walk);
 }
 
-static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
+static noinline bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
 {
 	__be32 word;
 
@@ -467,13 +468,17 @@ int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message
 			 struct svcrdma_results *results, const struct xdr_buf *res,
 			 u32 threshold)
 {
-	u32 header_len = rpcrdma_wire_header_len(msg);
+	u32 header_len = rpcrdma_wire_header_most(msg);
 
 	form->num_parts = 0;
 	form->len = 0;
 	form->written = 0;
 	if (svcrdma_form_divide(form, msg, results, res))
 		return -EMSGSIZE;
+	/* Mostly there is so much space that the exact length of the header does not matter. */
+	if ((u64)header_len + form->len <= threshold)
+		return 0;
+	header_len = rpcrdma_wire_header_len(msg);
 	if (header_len > threshold)
 		return svcrdma_form_too_short(form, NULL, 0);
 	if (form->len <= threshold - header_len)

@@ -27,14 +27,9 @@
  */
 #define SVCRDMA_PULL_TIMEOUT	(180 * HZ)
 
-static u32 svcrdma_pull_len(const struct svcrdma_request *request)
-{
-	return svcrdma_args_len(&request->msg, request->args);
-}
-
 static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
 {
-	return DIV_ROUND_UP(svcrdma_pull_len(request), PAGE_SIZE);
+	return DIV_ROUND_UP(request->args_len, PAGE_SIZE);
 }
 
 /**
@@ -86,7 +81,7 @@ static int svcrdma_pull_read_piece(void *data, const struct svcrdma_piece *piece
 	struct svcrdma_request *request = data;
 	struct xdr_buf local = {
 		.pages = request->pages,
-		.page_len = svcrdma_pull_len(request),
+		.page_len = request->args_len,
 	};
 	int ret;
 
@@ -181,7 +176,7 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 		return ret;
 	}
 	if (!ret)
-		request->read_offset = svcrdma_pull_len(request);
+		request->read_offset = request->args_len;
 	return 0;
 }
 
@@ -286,7 +281,7 @@ void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
  */
 bool svcrdma_pull_all_read(const struct svcrdma_request *request)
 {
-	return request->read_offset == svcrdma_pull_len(request);
+	return request->read_offset == request->args_len;
 }
 
 /* The head is the inline part before the data. */
@@ -315,7 +310,9 @@ static void svcrdma_pull_make_arguments(struct svcrdma_request *request,
 	struct svcrdma_pull_dest dest = { request, rqstp->rq_pages };
 	struct xdr_buf *arg = &rqstp->rq_arg;
 
-	svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece, &dest);
+	/* Most data items are all that goes to pages, and need no padding. */
+	if (request->args != SVCRDMA_ARGS_WRITE || request->args_len != msg->read[0].length)
+		svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece, &dest);
 	arg->pages = rqstp->rq_pages;
 	arg->page_base = 0;
 	if (request->args == SVCRDMA_ARGS_WRITE)

@@ -103,12 +103,9 @@ static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
 				     struct svcrdma_rw_chain *chain)
 {
 	const struct svcrdma_request *request = reply->request;
-	unsigned int rws = 0, sg = 1;
+	unsigned int rws = request->msg.num_segments;
+	unsigned int sg = 1 + DIV_ROUND_UP(reply->form.written, PAGE_SIZE) + rws;
 
-	if (reply->form.written) {
-		rws = request->msg.num_segments;
-		sg += DIV_ROUND_UP(reply->form.written, PAGE_SIZE) + rws;
-	}
 	if (request->msg.proc == RPCRDMA_NOMSG)
 		sg += 2 * reply->form.num_parts;
 	return svcrdma_rw_chain_init(chain, DMA_TO_DEVICE, rws, sg);
@@ -347,6 +344,8 @@ static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrd
 	struct svcrdma_request *request = reply->request;
 	int ret;
 
+	if (!reply->form.written)
+		return svcrdma_reply_fill_send(reply, send);
 	ret = svcrdma_reply_walk(&reply->form, &request->msg, &request->results,
 				 svcrdma_reply_write_piece, reply);
 	return ret ?: svcrdma_reply_fill_send(reply, send);
@@ -358,6 +357,7 @@ static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_
 	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_conn *conn = request->service->conn;
 	bool lasting = reply->form.written || reply->gathered;
+	struct ib_send_wr *first = &send->wr;
 	int ret;
 
 	trace_rpcrdma_reply_form(conn, &request->msg, send->len + reply->gathered, true);
@@ -368,10 +368,12 @@ static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_
 	/* The request waits for the device only if the device reads its pages. */
 	send->private = lasting ? reply->carrier : NULL;
 	send->work.done = svcrdma_reply_done;
-	ret = rpcrdma_send_post_later(send, svcrdma_rw_chain_wrs(reply->carrier, &send->wr),
-				      lasting);
+	if (reply->form.written)
+		first = svcrdma_rw_chain_wrs(reply->carrier, first);
+	ret = rpcrdma_send_post_later(send, first, lasting);
+	/* Its chain is empty, and it is its only carrier. */
 	if (!ret && !lasting)
-		svcrdma_reply_carrier_done(reply->carrier);
+		svcrdma_request_put(request);
 	return ret;
 }
 
@@ -391,7 +393,8 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 		svcrdma_request_put(request);
 		return -ENOTCONN;
 	}
-	ret = svcrdma_reply_init_writes(reply, &request->rw_chain);
+	svcrdma_rw_chain_reset(&request->rw_chain);
+	ret = reply->form.written ? svcrdma_reply_init_writes(reply, &request->rw_chain) : 0;
 	if (ret) {
 		rpcrdma_send_put(send);
 		svcrdma_request_put(request);
@@ -422,13 +425,15 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
-	struct svcrdma_reply reply = {
-		.request = request,
-		.res = &rqstp->rq_res,
-	};
 	struct rpcrdma_message *msg = &request->msg;
 	int len = rqstp->rq_res.len;
+	struct svcrdma_reply reply;
 	int ret;
+
+	reply.request = request;
+	reply.res = &rqstp->rq_res;
+	reply.uses_head = false;
+	reply.gathered = 0;
 
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG,
 				svcrdma_service_grant(service, msg->credits));

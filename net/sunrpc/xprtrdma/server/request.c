@@ -402,6 +402,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 		svcrdma_request_inline_arguments(request, rqstp);
 		return svcrdma_request_hand_over(request, rqstp);
 	}
+	request->args_len = svcrdma_args_len(&request->msg, request->args);
 	if (svcrdma_pull_refused(request, rqstp)) {
 		svcrdma_request_refuse(request);
 		return 0;

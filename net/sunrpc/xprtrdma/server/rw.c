@@ -34,14 +34,7 @@ int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_directio
 			  unsigned int rws, unsigned int sg)
 {
 	chain->direction = direction;
-	chain->num_rws = 0;
-	chain->num_sg = 0;
-	chain->wrs = 0;
-	chain->rw = chain->few_rws;
-	chain->max_rws = SVCRDMA_FEW_RWS;
-	chain->sgl = chain->few_sg;
-	chain->max_sg = SVCRDMA_FEW_SG;
-
+	svcrdma_rw_chain_reset(chain);
 	if (rws > SVCRDMA_FEW_RWS) {
 		rws = min_t(unsigned int, rws, SVCRDMA_MAX_RWS);
 		chain->rw = kvmalloc_array(rws, sizeof(*chain->rw), GFP_KERNEL);

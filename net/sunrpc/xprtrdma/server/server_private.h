@@ -182,6 +182,7 @@ struct svcrdma_rw_chain {
  * @invalidate: the Reply may invalidate @handle
  * @handle: one of the handles that the Call offered
  * @args: where nfsd finds the arguments
+ * @args_len: octets of the arguments that go to pages
  * @results: the data items of the Reply that may go to Write chunks
  * @read_offset: octets for which RDMA Reads were posted
  * @pull_since: when the RDMA Reads in flight were posted, in jiffies
@@ -211,6 +212,7 @@ struct svcrdma_request {
 	bool invalidate;
 	u32 handle;
 	enum svcrdma_args args;
+	u32 args_len;
 	struct svcrdma_results results;
 	u32 read_offset;
 	unsigned long pull_since;
@@ -288,6 +290,18 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp);
 
 /* rw.c */
+/* Make a chain empty. One of few elements needs no more than this. */
+static inline void svcrdma_rw_chain_reset(struct svcrdma_rw_chain *chain)
+{
+	chain->num_rws = 0;
+	chain->num_sg = 0;
+	chain->wrs = 0;
+	chain->rw = chain->few_rws;
+	chain->max_rws = SVCRDMA_FEW_RWS;
+	chain->sgl = chain->few_sg;
+	chain->max_sg = SVCRDMA_FEW_SG;
+}
+
 int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 			  unsigned int rws, unsigned int sg);
 int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,

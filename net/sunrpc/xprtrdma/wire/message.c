@@ -431,14 +431,9 @@ static bool message_is_plain(const struct rpcrdma_message *msg)
 	       !(msg->num_reads | msg->num_writes | msg->has_reply_chunk);
 }
 
-/* An upper limit is known without looking at each chunk, and is mostly enough. */
 static bool message_header_fits(const struct rpcrdma_message *msg, u32 size)
 {
-	u32 most = RPCRDMA_V2_HEADER_MIN + RPCRDMA_REPLY_CHUNK_LEN +
-		   msg->num_writes * RPCRDMA_WRITE_CHUNK_LEN +
-		   msg->num_segments * RPCRDMA_READ_SEGMENT_LEN;
-
-	return (msg->proc != RPCRDMA_ERROR && most <= size) ||
+	return (msg->proc != RPCRDMA_ERROR && rpcrdma_wire_header_most(msg) <= size) ||
 	       rpcrdma_wire_header_len(msg) <= size;
 }
 
