@@ -78,13 +78,13 @@ static u32 xprt_rdma_call_whole_segments(const struct xprt_rdma_endpoint *ep,
 	       xprt_rdma_call_kvec_segments(ep, &buf->tail[0]);
 }
 
-static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
-				      struct xprt_rdma_request *request)
+static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint *ep,
+						 struct xprt_rdma_request *request)
 {
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
 	const struct xdr_buf *reply = &request->rqst.rq_rcv_buf;
 	bool ddp = xprt_rdma_call_ddp_allowed(&request->rqst);
-	struct xprt_rdma_sizes sizes = {
+	const struct xprt_rdma_sizes sizes = {
 		.call_len	 = call->len,
 		.call_pages	 = call->page_len,
 		.call_ddp	 = ddp && call->flags & XDRBUF_WRITE,
@@ -94,16 +94,30 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 		.header_min	 = ep->version.header_min,
 		.call_threshold	 = ep->version.call_threshold,
 		.reply_threshold = ep->version.reply_threshold,
+		.read_segments	 = xprt_rdma_call_page_segments(ep, call),
+		.long_segments	 = xprt_rdma_call_whole_segments(ep, call),
+		.write_segments	 = xprt_rdma_call_page_segments(ep, reply),
+		.reply_segments	 = xprt_rdma_call_whole_segments(ep, reply),
 	};
 
-	/* Most RPCs: no segments need to be counted. */
+	return xprt_rdma_form_choose(&request->form, &sizes);
+}
+
+/* For most RPCs no segments need to be counted. */
+static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
+				      struct xprt_rdma_request *request)
+{
+	const struct xprt_rdma_sizes sizes = {
+		.call_len	 = request->rqst.rq_snd_buf.len,
+		.reply_max	 = request->rqst.rq_rcv_buf.buflen,
+		.header_min	 = ep->version.header_min,
+		.call_threshold	 = ep->version.call_threshold,
+		.reply_threshold = ep->version.reply_threshold,
+	};
+
 	if (xprt_rdma_form_inline(&request->form, &sizes))
 		return 0;
-	sizes.read_segments = xprt_rdma_call_page_segments(ep, call);
-	sizes.long_segments = xprt_rdma_call_whole_segments(ep, call);
-	sizes.write_segments = xprt_rdma_call_page_segments(ep, reply);
-	sizes.reply_segments = xprt_rdma_call_whole_segments(ep, reply);
-	return xprt_rdma_form_choose(&request->form, &sizes);
+	return xprt_rdma_call_choose_chunks(ep, request);
 }
 
 /* -ENOBUFS may be a temporary lack of space, so the Call is tried again for a while. */

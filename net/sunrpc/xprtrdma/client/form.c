@@ -3,12 +3,11 @@
  * Choose how a Call and its Reply travel (RFC 8166 sections 3.5 and 4.3).
  */
 #include <linux/minmax.h>
-#include <linux/mm.h>
 
 #include "form.h"
 
 /**
- * xprt_rdma_form_segments - how many segments an array of pages needs
+ * xprt_rdma_form_many_segments - xprt_rdma_form_segments(), if they may be several
  * @offset: octets before the data in the first page, less than a page
  * @len: octets of data
  * @max_pages: pages that one segment can cover
@@ -17,7 +16,8 @@
  * Context: any.
  * Return: the number of segments.
  */
-u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced)
+u32 xprt_rdma_form_many_segments(unsigned int offset, u32 len,
+				 unsigned int max_pages, bool bounced)
 {
 	u32 segments = 0;
 
@@ -75,31 +75,6 @@ xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
 	    sizes->reply_threshold)
 		return XPRT_RDMA_REPLY_WRITE_CHUNK;
 	return XPRT_RDMA_REPLY_CHUNK;
-}
-
-/**
- * xprt_rdma_form_inline - whether an RPC travels without chunks
- * @form: set if it does
- * @sizes: what it depends on; the numbers of segments are not used
- *
- * For most RPCs this saves counting segments for xprt_rdma_form_choose(), which
- * chooses the same.
- *
- * Context: any.
- * Return: true if both Call and Reply fit inline.
- */
-bool xprt_rdma_form_inline(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
-{
-	if (!xprt_rdma_form_reply_fits(sizes) ||
-	    (u64)sizes->header_min + sizes->call_len > sizes->call_threshold)
-		return false;
-	*form = (struct xprt_rdma_form){
-		.call = XPRT_RDMA_CALL_INLINE,
-		.reply = XPRT_RDMA_REPLY_INLINE,
-		.header_len = sizes->header_min,
-		.inline_len = sizes->call_len,
-	};
-	return true;
 }
 
 /**
