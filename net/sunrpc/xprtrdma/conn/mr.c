@@ -300,21 +300,16 @@ static void mr_fill_wr(struct rpcrdma_mr *mr)
 {
 	bool reading = mr->direction == DMA_TO_DEVICE;
 
-	mr->reg_wr = (struct ib_reg_wr){
-		.wr = {
-			.opcode = IB_WR_REG_MR,
-			.wr_cqe = &mr->conn->error_cqe,
-		},
-		.mr = mr->mr,
-		.key = mr->mr->rkey,
-		.access = reading ? IB_ACCESS_REMOTE_READ :
-			  IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE,
-	};
-	mr->segment = (struct rpcrdma_segment){
-		.handle = mr->mr->rkey,
-		.length = mr->mr->length,
-		.offset = mr->mr->iova,
-	};
+	mr->reg_wr.wr.opcode = IB_WR_REG_MR;
+	mr->reg_wr.wr.wr_cqe = &mr->conn->error_cqe;
+	mr->reg_wr.wr.send_flags = 0;
+	mr->reg_wr.mr = mr->mr;
+	mr->reg_wr.key = mr->mr->rkey;
+	mr->reg_wr.access = reading ? IB_ACCESS_REMOTE_READ :
+			    IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE;
+	mr->segment.handle = mr->mr->rkey;
+	mr->segment.length = mr->mr->length;
+	mr->segment.offset = mr->mr->iova;
 }
 
 /*

@@ -155,6 +155,23 @@ static void svcrdma_pull_done(struct rpcrdma_work *work, int status)
 		svcrdma_request_resume(request);
 }
 
+/* Most WRITEs have one segment, so there is nothing to walk over. */
+static int svcrdma_pull_read_pieces(struct svcrdma_request *request)
+{
+	const struct rpcrdma_message *msg = &request->msg;
+	const struct rpcrdma_chunk *chunk = &msg->read[0];
+	const struct svcrdma_piece piece = {
+		.kind	 = SVCRDMA_PIECE_CHUNK,
+		.octets	 = chunk->length,
+		.segment = rpcrdma_chunk_segments(msg, chunk),
+	};
+
+	if (request->args == SVCRDMA_ARGS_WRITE && chunk->count == 1 && !request->read_offset)
+		return svcrdma_pull_read_piece(request, &piece);
+	return svcrdma_args_walk(msg, request->args, request->read_offset,
+				 svcrdma_pull_read_piece, request);
+}
+
 /* Fill a chain with RDMA Reads, from request->read_offset on. */
 static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 {
@@ -169,8 +186,7 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 				    request->num_pages + pieces);
 	if (ret)
 		return ret;
-	ret = svcrdma_args_walk(msg, request->args, request->read_offset,
-				svcrdma_pull_read_piece, request);
+	ret = svcrdma_pull_read_pieces(request);
 	if (ret < 0) {
 		svcrdma_rw_chain_destroy(request);
 		return ret;

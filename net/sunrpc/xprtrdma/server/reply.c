@@ -306,7 +306,7 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = reply->request;
-	unsigned int num_pages = request->num_pages;
+	struct page **kept = &request->pages[request->num_pages];
 	struct page **page = rqstp->rq_respages;
 	struct page **end = svcrdma_reply_pages_end(reply, rqstp);
 
@@ -319,11 +319,13 @@ static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqs
 	if (!reply->uses_head)
 		page++;
 	for (; page < end; page++) {
-		if (*page)
-			request->pages[num_pages++] = *page;
+		struct page *taken = *page;
+
 		*page = NULL;
+		if (taken)
+			*kept++ = taken;
 	}
-	request->num_pages = num_pages;
+	request->num_pages = kept - request->pages;
 	rpcrdma_compat_took_reply_pages(rqstp, end);
 }
 

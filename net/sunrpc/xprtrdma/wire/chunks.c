@@ -404,12 +404,61 @@ static bool chunks_skip_no_chunks(struct rpcrdma_reader *reader)
 	return true;
 }
 
+/* Words of the lists if they have one chunk with one segment */
+#define ONE_CHUNK_WORDS		9
+
+/*
+ * An NFS READ and its Reply have one Write chunk, and most of these have one segment. If
+ * there is anything else, or a mistake, nothing is taken.
+ */
+static bool chunks_take_one_write(struct rpcrdma_message *msg,
+				  struct rpcrdma_reader *reader)
+{
+	const __be32 *p = reader->next;
+
+	if (p[0] || p[1] != cpu_to_be32(1) || p[2] != cpu_to_be32(1) || p[7] || p[8])
+		return false;
+	chunk_init(&msg->write[0], 0);
+	if (chunks_take_segment(msg, &msg->write[0], p + 3))
+		return false;
+	msg->num_writes = 1;
+	return true;
+}
+
+/* The same for the Read chunk of an NFS WRITE */
+static bool chunks_take_one_read(struct rpcrdma_message *msg,
+				 struct rpcrdma_reader *reader)
+{
+	const __be32 *p = reader->next;
+	u32 position = be32_to_cpup(p + 1);
+
+	if (p[0] != cpu_to_be32(1) || position % sizeof(__be32) || p[6] || p[7] || p[8])
+		return false;
+	chunk_init(&msg->read[0], 0);
+	msg->read[0].position = position;
+	if (chunks_take_segment(msg, &msg->read[0], p + 2))
+		return false;
+	msg->num_reads = 1;
+	return true;
+}
+
+static bool chunks_take_one_chunk(struct rpcrdma_message *msg,
+				  struct rpcrdma_reader *reader)
+{
+	if (reader->end - reader->next < ONE_CHUNK_WORDS ||
+	    (!chunks_take_one_write(msg, reader) && !chunks_take_one_read(msg, reader)))
+		return false;
+	msg->num_segments = 1;
+	reader->next += ONE_CHUNK_WORDS;
+	return true;
+}
+
 static enum rpcrdma_reason chunks_decode_lists(struct rpcrdma_message *msg,
 					       struct rpcrdma_reader *reader)
 {
 	enum rpcrdma_reason reason;
 
-	if (chunks_skip_no_chunks(reader))
+	if (chunks_skip_no_chunks(reader) || chunks_take_one_chunk(msg, reader))
 		return RPCRDMA_OK;
 	reason = chunks_decode_reads(msg, reader);
 	if (!reason)
