@@ -134,7 +134,7 @@ struct xprt_rdma_client_stats {
  *	zero: it is not. Written in ->closed, or while there is no connection.
  * @reply_lost: a Reply on this connection may have been discarded, so an RPC may wait
  *	in vain
- * @idle: slots not in use, by ->list; reserve_lock
+ * @idle: the first slot not in use, linked by ->next_idle; reserve_lock
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
  * @limit: slots that may be in use, at least one; reserve_lock. Once the server has
@@ -165,7 +165,7 @@ struct xprt_rdma_client {
 	unsigned long version_one_until;
 	bool reply_lost;
 
-	struct list_head idle;
+	struct xprt_rdma_request *idle;
 	struct list_head slots;
 	unsigned int in_use;
 	unsigned int limit;
@@ -272,7 +272,8 @@ struct xprt_rdma_buffer {
 /**
  * struct xprt_rdma_request - a slot, and the RPC that has it
  * @rqst: the rpc_rqst; has to be first
- * @list: in client->idle or in ep->awaiting_reply
+ * @list: in ep->awaiting_reply
+ * @next_idle: the next one in client->idle
  * @all: in client->slots
  * @call_buffer: memory of rq_buffer
  * @reply_buffer: memory of rq_rbuffer
@@ -309,6 +310,7 @@ struct xprt_rdma_buffer {
 struct xprt_rdma_request {
 	struct rpc_rqst rqst;
 	struct list_head list;
+	struct xprt_rdma_request *next_idle;
 	struct list_head all;
 	struct xprt_rdma_buffer call_buffer;
 	struct xprt_rdma_buffer reply_buffer;

@@ -31,15 +31,23 @@ static void xprt_rdma_slot_add_locked(struct xprt_rdma_client *client,
 	client->xprt.stat.max_slots = client->xprt.num_reqs;
 }
 
+static void xprt_rdma_slot_put_idle_locked(struct xprt_rdma_client *client,
+					   struct xprt_rdma_request *request)
+{
+	lockdep_assert_held(&client->xprt.reserve_lock);
+
+	request->next_idle = client->idle;
+	client->idle = request;
+}
+
 static struct xprt_rdma_request *xprt_rdma_slot_take_idle_locked(struct xprt_rdma_client *client)
 {
-	struct xprt_rdma_request *request;
+	struct xprt_rdma_request *request = client->idle;
 
 	lockdep_assert_held(&client->xprt.reserve_lock);
 
-	request = list_first_entry_or_null(&client->idle, struct xprt_rdma_request, list);
 	if (request)
-		list_del(&request->list);
+		client->idle = request->next_idle;
 	return request;
 }
 
@@ -57,7 +65,6 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 	struct rpc_xprt *xprt = &client->xprt;
 	struct xprt_rdma_request *request;
 
-	INIT_LIST_HEAD(&client->idle);
 	INIT_LIST_HEAD(&client->slots);
 	xprt->max_reqs = xprt_rdma_slot_table_entries;
 	xprt->min_reqs = 1;
@@ -68,7 +75,7 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 		return -ENOMEM;
 	spin_lock(&xprt->reserve_lock);
 	xprt_rdma_slot_add_locked(client, request);
-	list_add(&request->list, &client->idle);
+	xprt_rdma_slot_put_idle_locked(client, request);
 	spin_unlock(&xprt->reserve_lock);
 	return 0;
 }
@@ -147,7 +154,7 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	spin_lock(&xprt->reserve_lock);
 	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
 		memset(rqst, 0, sizeof(*rqst));
-		list_add(&request->list, &client->idle);
+		xprt_rdma_slot_put_idle_locked(client, request);
 		client->in_use--;
 	}
 	spin_unlock(&xprt->reserve_lock);
@@ -181,7 +188,7 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 			xprt_rdma_slot_add_locked(client, request);
 		}
 		if (!xprt_wake_up_backlog(xprt, &request->rqst)) {
-			list_add(&request->list, &client->idle);
+			xprt_rdma_slot_put_idle_locked(client, request);
 			break;
 		}
 		client->in_use++;

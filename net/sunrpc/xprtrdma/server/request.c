@@ -66,9 +66,9 @@ static struct svcrdma_request *svcrdma_request_take_idle_locked(struct svcrdma_s
 	struct svcrdma_request *request;
 
 	lockdep_assert_held(&service->lock);
-	request = list_first_entry_or_null(&service->idle, struct svcrdma_request, list);
+	request = service->idle;
 	if (request) {
-		list_del(&request->list);
+		service->idle = request->next_idle;
 		service->num_idle--;
 	}
 	return request;
@@ -148,7 +148,8 @@ void svcrdma_request_put(struct svcrdma_request *request)
 
 	spin_lock(&service->lock);
 	if (service->num_idle < service->max_idle) {
-		list_add(&request->list, &service->idle);
+		request->next_idle = service->idle;
+		service->idle = request;
 		service->num_idle++;
 		request = NULL;
 	}
@@ -168,17 +169,17 @@ void svcrdma_request_put(struct svcrdma_request *request)
  */
 void svcrdma_request_discard(struct svcrdma_service *service)
 {
-	struct svcrdma_request *request, *next_request;
+	struct svcrdma_request *request, *next_request, *idle;
 	struct rpcrdma_recv *recv, *next_recv;
 	LIST_HEAD(received);
 	LIST_HEAD(waiting);
-	LIST_HEAD(idle);
 
 	spin_lock(&service->lock);
 	list_splice_init(&service->received, &received);
 	list_splice_init(&service->dropped, &received);
 	list_splice_init(&service->resume, &waiting);
-	list_splice_init(&service->idle, &idle);
+	idle = service->idle;
+	service->idle = NULL;
 	service->num_idle = 0;
 	service->max_idle = 0;
 	spin_unlock(&service->lock);
@@ -188,8 +189,10 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 		rpcrdma_recv_put(recv);
 	list_for_each_entry_safe(request, next_request, &waiting, list)
 		svcrdma_request_put(request);
-	list_for_each_entry_safe(request, next_request, &idle, list)
+	while ((request = idle)) {
+		idle = request->next_idle;
 		svcrdma_request_free(request);
+	}
 }
 
 /* Return: false if the service is detached, and @entry remains the caller's. */

@@ -82,7 +82,7 @@
  *	ones may start
  * @dropped: messages that the RPC server has dropped and will get again
  * @drops: when it will get them
- * @idle: requests not in use
+ * @idle: the first request not in use, linked by next_idle
  * @grant: credits
  * @max_idle: most requests in @idle
  * @num_idle: requests in @idle
@@ -114,7 +114,7 @@ struct svcrdma_service {
 	struct list_head resume;
 	struct list_head dropped;
 	struct svcrdma_drops drops;
-	struct list_head idle;
+	struct svcrdma_request *idle;
 	struct svcrdma_grant grant;
 	unsigned int max_idle;
 	unsigned int num_idle;
@@ -176,7 +176,8 @@ struct svcrdma_rw_chain {
 /**
  * struct svcrdma_request - a Call, until its Reply is sent
  * @service: where the Call arrived
- * @list: in service->resume, service->read_admission or service->idle
+ * @list: in service->resume or service->read_admission
+ * @next_idle: the next one in service->idle
  * @recv: the receive buffer; NULL once it is given back
  * @again: the RPC server may get the Call again if it drops it
  * @invalidate: the Reply may invalidate @handle
@@ -207,6 +208,7 @@ struct svcrdma_rw_chain {
 struct svcrdma_request {
 	struct svcrdma_service *service;
 	struct list_head list;
+	struct svcrdma_request *next_idle;
 	struct rpcrdma_recv *recv;
 	bool again;
 	bool invalidate;

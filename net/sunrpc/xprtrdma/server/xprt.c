@@ -227,7 +227,6 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	INIT_LIST_HEAD(&service->resume);
 	INIT_LIST_HEAD(&service->dropped);
 	svcrdma_drops_init(&service->drops);
-	INIT_LIST_HEAD(&service->idle);
 	init_waitqueue_head(&service->send_wait);
 	svcrdma_read_admission_init(&service->read_admission, &service->resource_seq);
 	svcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
