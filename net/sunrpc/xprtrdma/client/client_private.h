@@ -349,11 +349,33 @@ static inline struct xprt_rdma_request *xprt_rdma_request_of(struct rpc_rqst *rq
 }
 
 /* endpoint.c */
+void xprt_rdma_ep_release(struct kref *ref);
+
+/**
+ * xprt_rdma_ep_get - take a reference
+ * @ep: an endpoint that the caller has a reference to
+ *
+ * Context: any.
+ */
+static inline void xprt_rdma_ep_get(struct xprt_rdma_endpoint *ep)
+{
+	kref_get(&ep->ref);
+}
+
+/**
+ * xprt_rdma_ep_put - drop a reference
+ * @ep: the endpoint, which is freed with its last reference
+ *
+ * Context: may sleep.
+ */
+static inline void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep)
+{
+	kref_put(&ep->ref, xprt_rdma_ep_release);
+}
+
 extern struct workqueue_struct *xprt_rdma_connect_wq;
 
 void xprt_rdma_ep_init(struct xprt_rdma_client *client);
-void xprt_rdma_ep_get(struct xprt_rdma_endpoint *ep);
-void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep);
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_offer_made(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_offer_over(struct xprt_rdma_endpoint *ep);

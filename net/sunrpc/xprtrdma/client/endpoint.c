@@ -42,7 +42,15 @@ struct workqueue_struct *xprt_rdma_connect_wq;
 /* How long a transport may go on connecting when sunrpc waits to destroy it */
 #define XPRT_RDMA_ABANDON_DELAY	HZ
 
-static void xprt_rdma_ep_release(struct kref *ref)
+/**
+ * xprt_rdma_ep_release - free an endpoint
+ * @ref: its last reference
+ *
+ * For xprt_rdma_ep_put().
+ *
+ * Context: may sleep.
+ */
+void xprt_rdma_ep_release(struct kref *ref)
 {
 	struct xprt_rdma_endpoint *ep = container_of(ref, struct xprt_rdma_endpoint, ref);
 	struct rpcrdma_mr *mr, *next;
@@ -52,28 +60,6 @@ static void xprt_rdma_ep_release(struct kref *ref)
 	if (ep->conn)
 		rpcrdma_conn_put(ep->conn);
 	kvfree(ep);
-}
-
-/**
- * xprt_rdma_ep_get - take a reference
- * @ep: an endpoint that the caller has a reference to
- *
- * Context: any.
- */
-void xprt_rdma_ep_get(struct xprt_rdma_endpoint *ep)
-{
-	kref_get(&ep->ref);
-}
-
-/**
- * xprt_rdma_ep_put - drop a reference
- * @ep: the endpoint, which is freed with its last reference
- *
- * Context: may sleep.
- */
-void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep)
-{
-	kref_put(&ep->ref, xprt_rdma_ep_release);
 }
 
 /* The task that waits for Receives tries again to make them. */

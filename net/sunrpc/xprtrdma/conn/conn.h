@@ -239,7 +239,7 @@ static inline int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
 	return rpcrdma_work_submit(conn, work, first, last, signalled, true);
 }
 
-bool rpcrdma_work_waits(struct rpcrdma_conn *conn);
+bool rpcrdma_work_still_waits(struct rpcrdma_conn *conn);
 
 /**
  * struct rpcrdma_send - a Send: a header buffer, and pages gathered after it
@@ -695,6 +695,20 @@ static inline bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
 static inline void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
 {
 	percpu_ref_put(&conn->users);
+}
+
+/**
+ * rpcrdma_work_waits - do chains wait for space?
+ * @conn: the connection
+ *
+ * A role asks this before it starts something that ends in rpcrdma_work_post_later().
+ *
+ * Context: any but hard interrupts.
+ * Return: true if chains wait; then ->writable follows when the list may be empty.
+ */
+static inline bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
+{
+	return READ_ONCE(conn->waiting.first) && rpcrdma_work_still_waits(conn);
 }
 
 /* Of a client */

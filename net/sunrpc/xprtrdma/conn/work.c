@@ -348,20 +348,16 @@ int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 }
 
 /**
- * rpcrdma_work_waits - do chains wait for space?
+ * rpcrdma_work_still_waits - rpcrdma_work_waits(), if some did a moment ago
  * @conn: the connection
- *
- * A role asks this before it starts something that ends in rpcrdma_work_post_later().
  *
  * Context: any but hard interrupts.
  * Return: true if chains wait; then ->writable follows when the list may be empty.
  */
-bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
+bool rpcrdma_work_still_waits(struct rpcrdma_conn *conn)
 {
 	bool waits;
 
-	if (!READ_ONCE(conn->waiting.first))
-		return false;
 	spin_lock_bh(&conn->post_lock);
 	waits = conn->waiting.first;
 	if (waits)

@@ -48,21 +48,17 @@ static struct svcrdma_denied *svcrdma_denied_find_locked(const struct svcrdma_re
 }
 
 /**
- * svcrdma_denied_note - note a Call if it has broken its connection
+ * svcrdma_denied_add - note a Call that has broken its connection
  * @request: the Call
- * @status: how the RDMA operations on its chunks ended; only -EREMOTEIO, access
- *	denied by the requester, is noted
  *
  * RFC 8166 section 4.5.3.
  *
  * Context: a callback of the connection.
  */
-void svcrdma_denied_note(const struct svcrdma_request *request, int status)
+void svcrdma_denied_add(const struct svcrdma_request *request)
 {
 	struct svcrdma_denied *entry;
 
-	if (status != -EREMOTEIO)
-		return;
 	spin_lock(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find_locked(request);
 	if (!entry) {
@@ -79,18 +75,18 @@ void svcrdma_denied_note(const struct svcrdma_request *request, int status)
 }
 
 /**
- * svcrdma_denied_before - whether a Call has broken connections before
+ * svcrdma_denied_find - whether a Call with chunks has broken connections before
  * @request: the Call
  *
  * Context: process.
  * Return: true if its chunks must not be tried again.
  */
-bool svcrdma_denied_before(const struct svcrdma_request *request)
+bool svcrdma_denied_find(const struct svcrdma_request *request)
 {
 	const struct svcrdma_denied *entry;
 	bool before;
 
-	if (!request->msg.num_segments || time_after(jiffies, READ_ONCE(svcrdma_denied_until)))
+	if (time_after(jiffies, READ_ONCE(svcrdma_denied_until)))
 		return false;
 	spin_lock(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find_locked(request);

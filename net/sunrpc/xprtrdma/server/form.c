@@ -12,20 +12,6 @@
 
 #include "form.h"
 
-/**
- * svcrdma_pull_needed - whether a part of a Call is in Read chunks
- * @msg: transport header of the Call
- *
- * Chunks of no octets do not count.
- *
- * Context: any.
- * Return: true if there are octets to pull.
- */
-bool svcrdma_pull_needed(const struct rpcrdma_message *msg)
-{
-	return msg->proc == RPCRDMA_NOMSG || msg->stream_len > msg->payload_len;
-}
-
 /* Words of an RPC Call (RFC 5531 section 9) with empty credential and verifier */
 enum {
 	SVCRDMA_CALL_PROGRAM = 3,
@@ -189,26 +175,6 @@ enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const _
 	    svcrdma_call_plain(payload, msg->read[0].position) && svcrdma_call_writes(payload))
 		return SVCRDMA_ARGS_WRITE;
 	return SVCRDMA_ARGS_STREAM;
-}
-
-/**
- * svcrdma_args_len - how much of a Call goes to pages
- * @msg: transport header of the Call
- * @args: where nfsd finds the arguments
- *
- * Context: any.
- * Return: length in octets.
- */
-u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args)
-{
-	switch (args) {
-	case SVCRDMA_ARGS_WRITE:
-		return msg->stream_len - msg->read[0].position;
-	case SVCRDMA_ARGS_STREAM:
-		return msg->stream_len;
-	default:
-		return 0;
-	}
 }
 
 /**

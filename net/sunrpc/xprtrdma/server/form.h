@@ -63,12 +63,44 @@ struct svcrdma_pull_limits {
 	unsigned int pages;
 };
 
-bool svcrdma_pull_needed(const struct rpcrdma_message *msg);
+/**
+ * svcrdma_pull_needed - whether a part of a Call is in Read chunks
+ * @msg: transport header of the Call
+ *
+ * Chunks of no octets do not count.
+ *
+ * Context: any.
+ * Return: true if there are octets to pull.
+ */
+static inline bool svcrdma_pull_needed(const struct rpcrdma_message *msg)
+{
+	return msg->proc == RPCRDMA_NOMSG || msg->stream_len > msg->payload_len;
+}
+
+/**
+ * svcrdma_args_len - how much of a Call goes to pages
+ * @msg: transport header of the Call
+ * @args: where nfsd finds the arguments
+ *
+ * Context: any.
+ * Return: length in octets.
+ */
+static inline u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args)
+{
+	switch (args) {
+	case SVCRDMA_ARGS_WRITE:
+		return msg->stream_len - msg->read[0].position;
+	case SVCRDMA_ARGS_STREAM:
+		return msg->stream_len;
+	default:
+		return 0;
+	}
+}
+
 bool svcrdma_call_gss(const __be32 *call, u32 octets);
 enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
 				      const __be32 *payload);
 bool svcrdma_call_truncated(const __be32 *call, u32 octets);
-u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args);
 bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args args,
 			  const struct svcrdma_pull_limits *limits);
 int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args, u32 from,

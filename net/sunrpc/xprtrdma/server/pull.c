@@ -288,18 +288,6 @@ void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
 	svcrdma_pull_continue(request, rqstp);
 }
 
-/**
- * svcrdma_pull_all_read - whether a Call is read to its end
- * @request: a Call whose last chain of RDMA Reads is done
- *
- * Context: any.
- * Return: true if no RDMA Reads are left to post.
- */
-bool svcrdma_pull_all_read(const struct svcrdma_request *request)
-{
-	return request->read_offset == request->args_len;
-}
-
 /* The head is the inline part before the data. */
 static void svcrdma_pull_write_head(const struct svcrdma_request *request, struct xdr_buf *arg)
 {

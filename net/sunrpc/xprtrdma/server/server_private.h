@@ -284,10 +284,21 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
 
 /* pull.c */
+/**
+ * svcrdma_pull_all_read - whether a Call is read to its end
+ * @request: a Call whose last chain of RDMA Reads is done
+ *
+ * Context: any.
+ * Return: true if no RDMA Reads are left to post.
+ */
+static inline bool svcrdma_pull_all_read(const struct svcrdma_request *request)
+{
+	return request->read_offset == request->args_len;
+}
+
 bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp);
 void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp);
-bool svcrdma_pull_all_read(const struct svcrdma_request *request);
 bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp);
 
@@ -320,8 +331,34 @@ void svcrdma_reply_error(struct svcrdma_request *request);
 struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service);
 
 /* denied.c */
-void svcrdma_denied_note(const struct svcrdma_request *request, int status);
-bool svcrdma_denied_before(const struct svcrdma_request *request);
+void svcrdma_denied_add(const struct svcrdma_request *request);
+bool svcrdma_denied_find(const struct svcrdma_request *request);
+
+/**
+ * svcrdma_denied_note - note a Call if it has broken its connection
+ * @request: the Call
+ * @status: how the RDMA operations on its chunks ended; only -EREMOTEIO, access
+ *	denied by the requester, is noted
+ *
+ * Context: a callback of the connection.
+ */
+static inline void svcrdma_denied_note(const struct svcrdma_request *request, int status)
+{
+	if (unlikely(status == -EREMOTEIO))
+		svcrdma_denied_add(request);
+}
+
+/**
+ * svcrdma_denied_before - whether a Call has broken connections before
+ * @request: the Call
+ *
+ * Context: process.
+ * Return: true if its chunks must not be tried again.
+ */
+static inline bool svcrdma_denied_before(const struct svcrdma_request *request)
+{
+	return request->msg.num_segments && svcrdma_denied_find(request);
+}
 
 /* callback.c */
 struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args);
