@@ -84,7 +84,7 @@ static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
 	const struct xdr_buf *reply = &request->rqst.rq_rcv_buf;
 	bool ddp = xprt_rdma_call_ddp_allowed(&request->rqst);
-	const struct xprt_rdma_sizes sizes = {
+	struct xprt_rdma_sizes sizes = {
 		.call_len	 = call->len,
 		.call_pages	 = call->page_len,
 		.call_ddp	 = ddp && call->flags & XDRBUF_WRITE,
@@ -95,11 +95,16 @@ static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint
 		.call_threshold	 = ep->version.call_threshold,
 		.reply_threshold = ep->version.reply_threshold,
 		.read_segments	 = xprt_rdma_call_page_segments(ep, call),
-		.long_segments	 = xprt_rdma_call_whole_segments(ep, call),
+		.long_segments	 = U32_MAX,
 		.write_segments	 = xprt_rdma_call_page_segments(ep, reply),
-		.reply_segments	 = xprt_rdma_call_whole_segments(ep, reply),
+		.reply_segments	 = U32_MAX,
 	};
 
+	/* Where a data item has a chunk, no whole message needs one. */
+	if (!xprt_rdma_form_choose(&request->form, &sizes))
+		return 0;
+	sizes.long_segments = xprt_rdma_call_whole_segments(ep, call);
+	sizes.reply_segments = xprt_rdma_call_whole_segments(ep, reply);
 	return xprt_rdma_form_choose(&request->form, &sizes);
 }
 
