@@ -18,6 +18,10 @@
 #define RPCRDMA_RPC_HEAD_WORDS	2
 #define RPCRDMA_RPC_HEAD_LEN	8
 
+/* Words of the three chunk lists if they have no chunk, or one chunk of one segment */
+#define RPCRDMA_NO_CHUNK_WORDS	3
+#define RPCRDMA_ONE_CHUNK_WORDS	9
+
 /**
  * struct rpcrdma_reader - a cursor over the words of a received message
  * @next: the word to be read next
@@ -77,6 +81,7 @@ rpcrdma_take_present(struct rpcrdma_reader *reader, bool *present)
 enum rpcrdma_reason rpcrdma_chunks_decode(struct rpcrdma_message *msg,
 					  const void *buf, u32 len,
 					  struct rpcrdma_reader *reader);
+bool rpcrdma_chunks_take_one(struct rpcrdma_message *msg, const __be32 *p);
 u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg, u32 header_min);
 __be32 *rpcrdma_chunks_encode(const struct rpcrdma_message *msg, __be32 *p);
 

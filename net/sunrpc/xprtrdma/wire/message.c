@@ -68,31 +68,35 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 }
 
 /*
- * Most messages: version 1, all inline, in the forward direction. Everything else, and
- * every mistake, is left to message_decode() and message_judge(), which take longer to
- * come to the same.
+ * Most messages: version 1, in the forward direction, with no chunk or one of one segment.
+ * Everything else, and every mistake, is left to message_decode() and message_judge(), which
+ * take longer to come to the same.
  */
-static bool message_decode_plain(struct rpcrdma_message *msg, const __be32 *p, u32 len,
+static bool message_decode_usual(struct rpcrdma_message *msg, const __be32 *p, u32 len,
 				 enum rpcrdma_role role)
 {
-	enum rpcrdma_direction direction = role == RPCRDMA_RESPONDER ?
-					   RPCRDMA_CALL : RPCRDMA_REPLY;
+	const __be32 *lists = p + 4, *payload = lists + RPCRDMA_NO_CHUNK_WORDS;
+	bool chunks;
 
 	if (len < RPCRDMA_V1_HEADER_MIN + RPCRDMA_RPC_HEAD_LEN ||
-	    p[1] != cpu_to_be32(RPCRDMA_VERSION_ONE) ||
-	    (p[3] | p[4] | p[5] | p[6]) != cpu_to_be32(RPCRDMA_MSG) ||
-	    p[7] != p[0] || p[8] != cpu_to_be32(direction))
+	    p[1] != cpu_to_be32(RPCRDMA_VERSION_ONE) || p[3] != cpu_to_be32(RPCRDMA_MSG))
 		return false;
+	chunks = lists[0] | lists[1] | lists[2];
+	if (chunks)
+		payload = lists + RPCRDMA_ONE_CHUNK_WORDS;
 
 	message_reset(msg);
 	msg->xid = p[0];
 	msg->version = RPCRDMA_VERSION_ONE;
 	msg->credits = be32_to_cpu(p[2]);
-	msg->direction = direction;
-	msg->header_len = RPCRDMA_V1_HEADER_MIN;
-	msg->payload_len = len - RPCRDMA_V1_HEADER_MIN;
+	msg->direction = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL : RPCRDMA_REPLY;
+	msg->header_len = (payload - p) * sizeof(*p);
+	if (len < msg->header_len + RPCRDMA_RPC_HEAD_LEN ||
+	    payload[0] != p[0] || payload[1] != cpu_to_be32(msg->direction))
+		return false;
+	msg->payload_len = len - msg->header_len;
 	msg->stream_len = msg->payload_len;
-	return true;
+	return !chunks || rpcrdma_chunks_take_one(msg, lists);
 }
 
 /*
@@ -229,7 +233,7 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 {
 	enum rpcrdma_verdict verdict;
 
-	if (message_decode_plain(msg, buf, len, role))
+	if (message_decode_usual(msg, buf, len, role))
 		return RPCRDMA_USE;
 	msg->reason = message_decode(msg, buf, len, version_max);
 	verdict = message_judge(msg, role, backward);
