@@ -178,25 +178,28 @@ static void svcrdma_row_at(struct svcrdma_row *row, const struct xdr_buf *buf, u
 	row->len = min_t(u32, vec->iov_len - at, PAGE_SIZE - row->offset);
 }
 
-/*
- * How many elements one rw context may have. Its work requests have to fit into a
- * chain even if each takes only one element. Reads may need registrations, and on
- * iWARP they do. Then a context has at most what one registration covers, so that
- * a request which waits for a registration holds none.
+/**
+ * svcrdma_rw_limits - compute how many elements one rw context may have
+ * @service: the service, whose connection is established
+ *
+ * The work requests of a context have to fit into a chain even if each takes only one
+ * element. Reads may need registrations, and on iWARP they do. Then a context has at most
+ * what one registration covers, so that a request which waits for a registration holds
+ * none.
+ *
+ * Context: ->established.
  */
-static unsigned int svcrdma_rw_max_sg(const struct rpcrdma_conn *conn,
-				      const struct svcrdma_rw_chain *chain)
+void svcrdma_rw_limits(struct svcrdma_service *service)
 {
+	const struct rpcrdma_conn *conn = service->conn;
 	unsigned int wrs = max(conn->max_chain / 4, 1U);
 	const struct ib_qp *qp = conn->qp;
-	unsigned int pages;
 
-	if (chain->direction == DMA_TO_DEVICE)
-		return wrs * max(qp->max_write_sge, 1U);
-	pages = min(conn->device->max_mr_pages, SVCRDMA_RW_MR_PAGES);
-	if (rdma_protocol_iwarp(qp->device, conn->port))
-		return pages;
-	return min(pages, wrs * max(qp->max_read_sge, 1U));
+	service->max_write_sg = wrs * max(qp->max_write_sge, 1U);
+	service->max_read_sg = min(conn->device->max_mr_pages, SVCRDMA_RW_MR_PAGES);
+	if (!rdma_protocol_iwarp(qp->device, conn->port))
+		service->max_read_sg = min(service->max_read_sg,
+					   wrs * max(qp->max_read_sge, 1U));
 }
 
 /*
@@ -297,10 +300,11 @@ static int svcrdma_rw_chain_add_one(struct svcrdma_request *request,
 	struct svcrdma_rw_chain *chain = &request->rw_chain;
 	struct rpcrdma_conn *conn = service->conn;
 	struct svcrdma_rw *rw;
-	unsigned int max_sg;
+	unsigned int max_sg = chain->direction == DMA_TO_DEVICE ? service->max_write_sg :
+								  service->max_read_sg;
 	int wrs;
 
-	max_sg = min3(svcrdma_rw_max_sg(conn, chain), chain->max_sg - chain->num_sg,
+	max_sg = min3(max_sg, chain->max_sg - chain->num_sg,
 		      (octets >> PAGE_SHIFT) + SVCRDMA_SG_EDGES);
 	rw = &chain->rw[chain->num_rws];
 	octets = svcrdma_rw_fill_sgl(request, rw, max_sg, local, at, octets);

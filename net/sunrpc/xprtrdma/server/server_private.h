@@ -87,6 +87,8 @@
  * @max_idle: most requests in @idle
  * @num_idle: requests in @idle
  * @max_pages: elements of request->pages
+ * @max_write_sg: elements of an rw context of RDMA Writes; valid once @ready
+ * @max_read_sg: elements of an rw context of RDMA Reads; valid once @ready
  * @drop_work: gives dropped messages to the RPC server again
  * @send_wait: threads that wait for a Send because memory is short
  * @resource_seq: counts what comes back: Sends, registrations and space in the
@@ -120,6 +122,8 @@ struct svcrdma_service {
 	unsigned int num_idle;
 
 	unsigned int max_pages;
+	unsigned int max_write_sg;
+	unsigned int max_read_sg;
 	struct delayed_work drop_work;
 
 	wait_queue_head_t send_wait;
@@ -315,6 +319,7 @@ static inline void svcrdma_rw_chain_reset(struct svcrdma_rw_chain *chain)
 	chain->max_sg = SVCRDMA_FEW_SG;
 }
 
+void svcrdma_rw_limits(struct svcrdma_service *service);
 int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 			  unsigned int rws, unsigned int sg);
 int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,

@@ -246,6 +246,7 @@ static void svcrdma_service_established(struct rpcrdma_conn *conn)
 
 	/* No thread looks at a message before service->ready. */
 	service->read_admission.max_wrs = conn->max_chain;
+	svcrdma_rw_limits(service);
 	spin_lock(&service->lock);
 	service->ready = true;
 	if (!list_empty(&service->received) && !service->detached)
