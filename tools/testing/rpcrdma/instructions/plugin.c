@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * A plugin for QEMU's TCG. It counts the instructions that a guest's kernel
- * executes between two marks in user code, separately for each page of kernel
- * code.
+ * executes between two marks in user code: separately for each page of the kernel's
+ * own code, and for each block of modules' code.
  *
  *	qemu-system-x86_64 -smp 1 -plugin FILE,path=OUTPUT
  *
  * TCG translates code in blocks. Each translated block adds its number of
- * instructions to the counter of the page in which it begins. It does so
- * inline, without a call, which is fast. The addition is not atomic, so the
+ * instructions to the counter of its place. It does so inline, without a call, which is fast. The addition is not atomic, so the
  * guest must have one CPU only. If an exception ends a block early, the whole
  * block counts.
  *
- * At the second mark the plugin writes a line "ADDRESS COUNT" for each page to
+ * At the second mark the plugin writes a line "ADDRESS COUNT" for each place to
  * OUTPUT.
  */
 #include <stdbool.h>
@@ -23,16 +22,19 @@
 #include "qemu.h"
 
 #define PAGE_SIZE	4096ULL
-#define PAGES		65536		/* more than the code of any kernel has */
+/* Where x86-64 puts modules: above the kernel's own code */
+#define MODULES		0xffffffffc0000000ULL
+/* More than the pages of any kernel's code and the blocks of any modules' that run */
+#define PLACES		262144
 #define INSN_MAX	15		/* bytes */
 
 int qemu_plugin_version = PLUGIN_VERSION;
 
 /*
- * The address of a page, or 0, and its counter have the same index. They never move,
- * because translated code has the places of counters.
+ * The address of a place, or 0, and its counter have the same index. They never move,
+ * because translated code has the addresses of counters.
  */
-static u64 pages[PAGES];
+static u64 places[PLACES];
 static struct counters counters;
 static char *path;
 
@@ -43,12 +45,12 @@ static bool is_kernel(u64 address)
 
 static size_t index_of(u64 address)
 {
-	u64 page = address & -PAGE_SIZE;
-	size_t at = page / PAGE_SIZE % PAGES;
+	u64 place = address < MODULES ? address & -PAGE_SIZE : address;
+	size_t at = (place ^ place / PAGE_SIZE) % PLACES;
 
-	while (pages[at] && pages[at] != page)
-		at = (at + 1) % PAGES;
-	pages[at] = page;
+	while (places[at] && places[at] != place)
+		at = (at + 1) % PLACES;
+	places[at] = place;
 	return at;
 }
 
@@ -56,7 +58,7 @@ static void begin(unsigned int cpu, void *data)
 {
 	(void)cpu;
 	(void)data;
-	memset(counters_values(&counters), 0, PAGES * sizeof(u64));
+	memset(counters_values(&counters), 0, PLACES * sizeof(u64));
 }
 
 static void end(unsigned int cpu, void *data)
@@ -70,9 +72,9 @@ static void end(unsigned int cpu, void *data)
 		perror(path);
 		return;
 	}
-	for (size_t at = 0; at < PAGES; at++)
+	for (size_t at = 0; at < PLACES; at++)
 		if (counts[at])
-			fprintf(file, "%#llx %llu\n", pages[at], counts[at]);
+			fprintf(file, "%#llx %llu\n", places[at], counts[at]);
 	fclose(file);
 }
 
@@ -142,7 +144,7 @@ int qemu_plugin_install(u64 id, const void *info, int argc, char **argv)
 		return -1;
 	}
 	path = strdup(argv[0] + 5);
-	counters_alloc(&counters, PAGES);
+	counters_alloc(&counters, PLACES);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	return 0;
 }

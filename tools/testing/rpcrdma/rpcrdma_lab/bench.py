@@ -10,7 +10,7 @@ import fnmatch
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from . import bare, chart, figures, kernels, perf, report, scenario
 from .console import GuestFailure, NoAnswer
@@ -69,6 +69,7 @@ class Bench:
         self.timed: dict[tuple[Job, Variant], list[Sample]] = collections.defaultdict(list)
         self.counted: dict[tuple[Job, Variant], list[Sample]] = {}
         self.instructions: dict[tuple[Job, Variant], list[Sample]] = {}
+        self.functions: dict[tuple[Job, Variant], Sample] = {}  # instructions of 100 RPCs
         self.memory: dict[tuple[str, Variant], Sample] = {}
         self.rested: dict[tuple[str, Variant], Sample] = {}
         self.sizes: dict[tuple[str, Variant], tuple[int, int]] = {}
@@ -214,9 +215,16 @@ class Bench:
         # The first job also looks for programs and files, so it is not counted.
         self.job("job", jobs[0], variant, jobs[0].processes)
         for job in jobs:
-            self.instructions[job, variant] = [outside(difference(*(
-                self.job("counted_job", job, variant, ios) | guest.counted(code_of(facts))
-                for ios in (job.processes, EMULATED_IOS[job.kib]))))]
+            samples, functions = [], []
+            for ios in (job.processes, EMULATED_IOS[job.kib]):
+                samples.append(self.job("counted_job", job, variant, ios) |
+                               guest.counted(code_of(facts)))
+                if variant.module == "ours":
+                    functions.append(guest.functions(facts["text"]))
+            found = outside(difference(*samples))
+            self.instructions[job, variant] = [found]
+            if functions:
+                self.functions[job, variant] = per_rpc(functions, found["rpcs"])
 
     def rest(self, device: str, variant: Variant, _jobs: list[Job], _facts: Sample) -> None:
         """Measure the memory of many connections that rest."""
@@ -276,6 +284,22 @@ def code_of(facts: Sample) -> dict[str, range]:
                        else pages("device_"))}
 
 
+def per_rpc(functions: Sequence[Sample], rpcs: int) -> Sample:
+    """Instructions of 100 RPCs in each function, from those of a short job and a long one."""
+    short, long = functions
+    return {name: round(100 * (count - short.get(name, 0)) / rpcs)
+            for name, count in long.items()}
+
+
+def functions_text(found: Mapping[tuple[Job, Variant], Sample]) -> str:
+    """The module's functions and their instructions per RPC, those with most first."""
+    return "".join(
+        f"{job.name}, {variant.name}: {sum(functions.values()) / 100:.1f}\n" +
+        "".join(f"{count / 100:10.1f} {name}\n" for name, count in
+                sorted(functions.items(), key=lambda item: -item[1]) if count > 0) + "\n"
+        for (job, variant), functions in found.items())
+
+
 def outside(sample: Sample) -> Sample:
     """Add the instructions outside the device."""
     return sample | {"outside": sample["instructions"] - sample["device"]}
@@ -289,6 +313,9 @@ def finish(run: Bench, pattern: str) -> None:
     kernel = kernels.kernel("um").release
     report.write_json(found, kernel, BUILD / "bench.json")
     say(f"# everything that was measured is in {BUILD / 'bench.json'}")
+    if run.functions:
+        (BUILD / "functions.txt").write_text(functions_text(run.functions))
+        say(f"# instructions in each function of our module are in {BUILD / 'functions.txt'}")
     file = CHART if pattern == "*" else BUILD / "bench.svg"
     if chart.draw(found, file, BUILD):
         say(f"# the chart is in {file}")

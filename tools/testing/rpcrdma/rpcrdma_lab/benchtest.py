@@ -109,7 +109,13 @@ def readings(test: Test) -> None:
     pages = "0x1000 10\n0x3000 5\n0x8000 100\n0x9000 1000\n"
     test.step(bench.outside(instructions.counts(pages, code)) ==
               {"instructions": 1115, "transport": 15, "device": 100, "outside": 1015},
-              "instructions of pages")
+              "instructions of places")
+    names = [(0x10, "first"), (0x40, "second"), (0x80, "last")]
+    blocks = "0xf00 9\n0x1010 10\n0x1038 1\n0x1040 5\n0x1090 7\n"
+    test.step(instructions.by_function(blocks, names, 0x1010) == {"first": 11, "second": 5},
+              "instructions of functions")
+    test.step(bench.per_rpc([{"a": 5}, {"a": 25, "b": 10}], 10) == {"a": 200, "b": 100},
+              "instructions of functions per RPC")
 
 
 def sample_of(iops: int, cost: int, switches: int) -> Sample:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """A guest in which QEMU's TCG counts the kernel's instructions: exact and slow, on any machine."""
 
+import bisect
+import collections
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +11,7 @@ from pathlib import Path
 from . import host, kernels
 from .figures import MEM, Sample
 from .guest import Guest
-from .host import BUILD, LAB, run
+from .host import BUILD, LAB, attempt, run
 from .kernels import Kernel
 
 PAGE = 4096
@@ -33,9 +36,10 @@ class CountingGuest(Guest):
     def __init__(self, directory: Path) -> None:
         programs = BUILD / "instructions"
         run("make", "-C", LAB / "instructions", f"O={programs}")
-        self.pages = directory / "pages"
+        self.places = directory / "places"
+        self.last = ""          # what the plugin wrote of the last command
         super().__init__("debian-6.12", directory, "ours",
-                         plugin=f"{programs}/plugin.so,path={self.pages}", rdma=MEM)
+                         plugin=f"{programs}/plugin.so,path={self.places}", rdma=MEM)
         shutil.copy(programs / "counted", self.share)
         modules = self.share / "lib/modules" / self.kernel.release
         shutil.copy(build_siw(self.kernel), modules / "updates")
@@ -43,14 +47,43 @@ class CountingGuest(Guest):
 
     def counted(self, code: Mapping[str, range]) -> Sample:
         """The kernel's instructions in the last command: all, and those in some ranges."""
-        found = counts(self.pages.read_text(), code)
-        self.pages.unlink()
-        return found
+        self.last = self.places.read_text()
+        self.places.unlink()
+        return counts(self.last, code)
+
+    def functions(self, lowest: int) -> dict[str, int]:
+        """The same, of each function of our module, whose lowest symbol is there."""
+        module, = (self.share / "lib/modules").glob("*/updates/**/rpcrdma.ko")
+        return by_function(self.last, symbols(module), lowest)
+
+
+def parse(text: str) -> list[list[int]]:
+    """Lines of addresses and their counts."""
+    return [[int(word, 0) for word in line.split()] for line in text.splitlines()]
 
 
 def counts(text: str, code: Mapping[str, range]) -> Sample:
-    """Sum up lines of pages and their counts: all, and those in some ranges."""
-    pages = [[int(word, 0) for word in line.split()] for line in text.splitlines()]
-    return {"instructions": sum(count for _, count in pages),
-            **{name: sum(count for page, count in pages if page in inside)
+    """Sum up places and their counts: all, and those in some ranges."""
+    places = parse(text)
+    return {"instructions": sum(count for _, count in places),
+            **{name: sum(count for place, count in places if place in inside)
                for name, inside in code.items()}}
+
+
+def symbols(module: Path) -> list[tuple[int, str]]:
+    """The symbols in a module's code, by their places in it."""
+    found = re.findall(r"^(\w+) .* \.text\t\w+ (\S+)$", attempt("objdump", "-t", module).stdout,
+                       re.MULTILINE)
+    return sorted((int(place, 16), name) for place, name in found if name != ".text")
+
+
+def by_function(text: str, names: list[tuple[int, str]], lowest: int) -> dict[str, int]:
+    """Sum up places and their counts for each function; the lowest symbol has that address."""
+    start = lowest - names[0][0]
+    places = [place for place, _ in names]
+    found: dict[str, int] = collections.Counter()
+    for address, count in parse(text):
+        at = bisect.bisect_right(places, address - start) - 1
+        if 0 <= at < len(names) - 1:
+            found[names[at][1]] += count
+    return found
