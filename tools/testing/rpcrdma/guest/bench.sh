@@ -46,6 +46,7 @@ up() {
 	grep ' /mnt nfs ' /proc/mounts | grep -o '[rw]size=[0-9]*'
 	say_code "" rpcrdma
 	say_device_code
+	say_code_of_others
 }
 
 allow_version() {
@@ -80,6 +81,14 @@ say_device_code() {
 			inside { after = $1; inside = 0 }
 			END { print "device_text=0x" first, "device_end=0x" after }' /proc/kallsyms
 	fi
+}
+
+# Those above and below the transport, where they are modules
+say_code_of_others() {
+	local module
+	for module in sunrpc nfs nfsv3 nfsd ib_core; do
+		! grep -q "^$module " /proc/modules || say_code "${module}_" "$module"
+	done
 }
 
 # 64 MiB for one process, or 8 MiB for each of eight

@@ -10,7 +10,7 @@ import fnmatch
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from . import bare, chart, figures, kernels, perf, report, scenario
 from .console import GuestFailure, NoAnswer
@@ -44,6 +44,9 @@ EMULATED_IOS = {0: 300, 4: 1000, 8: 1000, 64: 400, 1024: 100}
 CONNECTIONS = int(os.environ.get("CONNECTIONS", "1024"))
 REST = int(os.environ.get("REST", "120"))
 INBOX_CONNECTIONS = 64
+
+# Modules of the kernel whose instructions are counted apart, where they are modules
+OTHERS = ("sunrpc", "nfs", "nfsv3", "nfsd", "ib_core")
 
 CHART = TOP / "Documentation/drawings/bench.svg"
 
@@ -273,7 +276,8 @@ def code_of(facts: Sample) -> dict[str, range]:
     """
     The addresses of the module's and of the device's code. Of a module these are whole
     pages. Its last symbol may extend into one more page; if not, nothing else has addresses
-    in that page. Of a device that is built in, the end is known.
+    in that page. Of a device that is built in, the end is known. Other modules are there if
+    they are modules.
     """
     def pages(prefix: str) -> range:
         return range(facts[f"{prefix}text"] & -PAGE, facts[f"{prefix}last_symbol"] + PAGE)
@@ -281,7 +285,8 @@ def code_of(facts: Sample) -> dict[str, range]:
     built_in = "device_end" in facts
     return {"transport": pages(""),
             "device": (range(facts["device_text"], facts["device_end"]) if built_in
-                       else pages("device_"))}
+                       else pages("device_")),
+            **{name: pages(f"{name}_") for name in OTHERS if f"{name}_text" in facts}}
 
 
 def per_rpc(functions: Sequence[Sample], rpcs: int) -> Sample:
@@ -291,13 +296,20 @@ def per_rpc(functions: Sequence[Sample], rpcs: int) -> Sample:
             for name, count in long.items()}
 
 
-def functions_text(found: Mapping[tuple[Job, Variant], Sample]) -> str:
-    """The module's functions and their instructions per RPC, those with most first."""
-    return "".join(
-        f"{job.name}, {variant.name}: {sum(functions.values()) / 100:.1f}\n" +
-        "".join(f"{count / 100:10.1f} {name}\n" for name, count in
-                sorted(functions.items(), key=lambda item: -item[1]) if count > 0) + "\n"
-        for (job, variant), functions in found.items())
+def instructions_text(run: Bench) -> str:
+    """
+    Instructions per RPC of the kernel, of modules, and of our module's functions, those with
+    most first.
+    """
+    lines = []
+    for (job, variant), (sample,) in run.instructions.items():
+        lines.append(f"{job.name}, {variant.name}")
+        lines += [f"{sample[name] / sample['rpcs']:10.0f} {name}"
+                  for name in ("instructions", "device", "transport", *OTHERS) if name in sample]
+        functions = run.functions.get((job, variant), {})
+        lines += [f"{count / 100:14.1f} {name}" for name, count in
+                  sorted(functions.items(), key=lambda item: -item[1]) if count > 0]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def outside(sample: Sample) -> Sample:
@@ -314,8 +326,8 @@ def finish(run: Bench, pattern: str) -> None:
     report.write_json(found, kernel, BUILD / "bench.json")
     say(f"# everything that was measured is in {BUILD / 'bench.json'}")
     if run.functions:
-        (BUILD / "functions.txt").write_text(functions_text(run.functions))
-        say(f"# instructions in each function of our module are in {BUILD / 'functions.txt'}")
+        (BUILD / "instructions.txt").write_text(instructions_text(run))
+        say(f"# instructions in each function of our module are in {BUILD / 'instructions.txt'}")
     file = CHART if pattern == "*" else BUILD / "bench.svg"
     if chart.draw(found, file, BUILD):
         say(f"# the chart is in {file}")
