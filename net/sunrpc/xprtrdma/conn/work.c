@@ -80,7 +80,7 @@ static unsigned int work_max_unsignalled(const struct rpcrdma_conn *conn)
 
 /* The caller has checked that the connection is established. */
 static __always_inline int work_post_locked(struct rpcrdma_conn *conn,
-			    struct rpcrdma_work *work, bool signalled)
+					    struct rpcrdma_work *work, bool signalled)
 {
 	const struct ib_send_wr *bad;
 	int err;

@@ -441,7 +441,7 @@ int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message
 	form->written = 0;
 	if (svcrdma_form_divide(form, msg, results, res))
 		return -EMSGSIZE;
-	/* Mostly there is so much space that the exact length of the header does not matter. */
+	/* Mostly there is space for a header of any length. */
 	if ((u64)header_len + form->len <= threshold)
 		return 0;
 	header_len = rpcrdma_wire_header_len(msg);

@@ -341,15 +341,32 @@ static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 	svcrdma_reply_carrier_done(carrier);
 }
 
+/* The data of most READs goes to one segment, so there is nothing to walk over. */
+static int svcrdma_reply_write_pieces(struct svcrdma_reply *reply)
+{
+	const struct svcrdma_request *request = reply->request;
+	const struct svcrdma_result *result = &request->results.result[0];
+	const struct rpcrdma_message *msg = &request->msg;
+
+	if (request->results.count == 1 && result->chunk && result->chunk->count == 1 &&
+	    msg->proc != RPCRDMA_NOMSG) {
+		const struct svcrdma_piece piece = {
+			.kind	 = SVCRDMA_PIECE_CHUNK,
+			.at	 = result->offset,
+			.octets	 = result->length,
+			.segment = rpcrdma_chunk_segments(msg, result->chunk),
+		};
+
+		return svcrdma_reply_write_piece(reply, &piece);
+	}
+	return svcrdma_reply_walk(&reply->form, msg, &request->results,
+				  svcrdma_reply_write_piece, reply);
+}
+
 static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
-	struct svcrdma_request *request = reply->request;
-	int ret;
+	int ret = reply->form.written ? svcrdma_reply_write_pieces(reply) : 0;
 
-	if (!reply->form.written)
-		return svcrdma_reply_fill_send(reply, send);
-	ret = svcrdma_reply_walk(&reply->form, &request->msg, &request->results,
-				 svcrdma_reply_write_piece, reply);
 	return ret ?: svcrdma_reply_fill_send(reply, send);
 }
 

@@ -57,6 +57,27 @@ static void test_returned_too_much(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, chunk->written, 4096);
 }
 
+/* A Reply has the Write chunk of its Call, even one without segments, and no Read chunk. */
+static void test_returned_without_segments(struct kunit *test)
+{
+	struct wire *w = test->priv;
+	struct rpcrdma_chunk *chunk;
+	__be32 header[9];
+
+	build_call(w->msg);
+	chunk = rpcrdma_wire_add_read(w->msg, 8);
+	add(w->msg, chunk, 1, 4096, 0);
+	rpcrdma_wire_add_write(w->msg);
+	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 1);
+	KUNIT_ASSERT_EQ(test, rpcrdma_wire_encode(w->msg, header, sizeof(header)),
+			(int)sizeof(header));
+	KUNIT_EXPECT_EQ(test, wire_word(header, 4), 0);
+	KUNIT_EXPECT_EQ(test, wire_word(header, 5), 1);
+	KUNIT_EXPECT_EQ(test, wire_word(header, 6), 0);
+	KUNIT_EXPECT_EQ(test, wire_word(header, 7), 0);
+	KUNIT_EXPECT_EQ(test, wire_word(header, 8), 0);
+}
+
 /* The Reply to a received Call has all of its chunks, returned unused. */
 static void test_reply_to_received_call(struct kunit *test)
 {
@@ -171,6 +192,7 @@ static void test_builder_order_and_lengths(struct kunit *test)
 static struct kunit_case wire_build_cases[] = {
 	KUNIT_CASE(test_returned_lengths),
 	KUNIT_CASE(test_returned_too_much),
+	KUNIT_CASE(test_returned_without_segments),
 	KUNIT_CASE(test_reply_to_received_call),
 	KUNIT_CASE(test_unsendable),
 	KUNIT_CASE(test_builder_limits),

@@ -581,6 +581,40 @@ static __be32 *chunks_encode_write_chunk(const struct rpcrdma_message *msg,
 	return p;
 }
 
+/*
+ * One Write chunk or one Read chunk with one segment, and nothing else. The segment of a
+ * Reply may be of the Call's Read chunk, which the Reply does not have.
+ */
+static bool chunks_are_one(const struct rpcrdma_message *msg)
+{
+	return msg->num_segments == 1 && !msg->has_reply_chunk &&
+	       msg->num_reads + msg->num_writes == 1 &&
+	       (msg->num_writes ? &msg->write[0] : &msg->read[0])->count == 1;
+}
+
+static __be32 *chunks_encode_one(const struct rpcrdma_message *msg, __be32 *p)
+{
+	const struct rpcrdma_segment *seg = &msg->segment[0];
+	u32 length = seg->length;
+
+	if (msg->num_writes) {
+		if (msg->direction == RPCRDMA_REPLY)
+			length = msg->write[0].written;
+		*p++ = 0;
+		*p++ = cpu_to_be32(1);
+		*p++ = cpu_to_be32(1);
+		p = chunks_encode_segment(seg, length, p);
+	} else {
+		*p++ = cpu_to_be32(1);
+		*p++ = cpu_to_be32(msg->read[0].position);
+		p = chunks_encode_segment(seg, length, p);
+		*p++ = 0;
+	}
+	*p++ = 0;
+	*p++ = 0;
+	return p;
+}
+
 /**
  * rpcrdma_chunks_encode - encode the chunk lists
  * @msg: the message
@@ -595,6 +629,8 @@ __be32 *rpcrdma_chunks_encode(const struct rpcrdma_message *msg, __be32 *p)
 {
 	unsigned int i;
 
+	if (chunks_are_one(msg))
+		return chunks_encode_one(msg, p);
 	for (i = 0; i < msg->num_reads; i++)
 		p = chunks_encode_read_chunk(msg, &msg->read[i], p);
 	*p++ = 0;

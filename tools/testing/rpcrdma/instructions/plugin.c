@@ -7,9 +7,9 @@
  *	qemu-system-x86_64 -smp 1 -plugin FILE,path=OUTPUT
  *
  * TCG translates code in blocks. Each translated block adds its number of
- * instructions to the counter of its place. It does so inline, without a call, which is fast. The addition is not atomic, so the
- * guest must have one CPU only. If an exception ends a block early, the whole
- * block counts.
+ * instructions to the counter of its place. It does so inline, without a call,
+ * which is fast. The addition is not atomic, so the guest must have one CPU only.
+ * If an exception ends a block early, the whole block counts.
  *
  * At the second mark the plugin writes a line "ADDRESS COUNT" for each place to
  * OUTPUT.
