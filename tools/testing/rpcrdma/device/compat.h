@@ -7,6 +7,7 @@
 #define RDMA_MEM_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/swiotlb.h>
 #include <linux/version.h>
 #include <rdma/ib_verbs.h>
 
@@ -26,6 +27,21 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/*
+ * Whether an address is of a bounce buffer. Where there may be several pools, modules cannot
+ * ask; any address counts as one then.
+ */
+static inline bool mem_is_bounced(struct device *dev, phys_addr_t addr)
+{
+#if defined(CONFIG_SWIOTLB_DYNAMIC)
+	return true;
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+	return swiotlb_find_pool(dev, addr);
+#else
+	return is_swiotlb_buffer(dev, addr);
+#endif
+}
 
 /* The parameters of reg_user_mr between its PD and its udata. It always fails. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)

@@ -10,6 +10,7 @@
  * A slot of a send or receive queue is free again when the completion that says so is
  * polled, and not before.
  */
+#include <linux/delay.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
@@ -72,9 +73,10 @@ int mem_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	}
 	cq->capacity = attr->cqe;
 	cq->size = roundup_pow_of_two(attr->cqe);
-	cq->cqe = kvcalloc(cq->size, sizeof(*cq->cqe), GFP_KERNEL);
+	cq->cqe = mem_alloc(dev, cq->size, sizeof(*cq->cqe));
 	if (!cq->cqe)
 		return -ENOMEM;
+	mem_account(dev, sizeof(*cq));
 	spin_lock_init(&cq->lock);
 	init_irq_work(&cq->irq, cq_irq);
 	hrtimer_setup(&cq->moderate, cq_moderate, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
@@ -85,13 +87,15 @@ int mem_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 
 int mem_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
+	struct mem_dev *dev = to_mem_dev(ib->device);
 	struct mem_cq *cq = to_mem_cq(ib);
 
 	hrtimer_cancel(&cq->moderate);
 	if (arch_irq_work_has_interrupt())
 		irq_work_sync(&cq->irq);
-	kvfree(cq->cqe);
-	atomic_dec(&to_mem_dev(ib->device)->num_cqs);
+	mem_free(dev, cq->cqe, cq->size, sizeof(*cq->cqe));
+	mem_account(dev, -(long)sizeof(*cq));
+	atomic_dec(&dev->num_cqs);
 	return 0;
 }
 
@@ -175,12 +179,29 @@ static void cq_free_slots(const struct mem_cqe *cqe)
 		mem_rq_polled(cqe->rq);
 		return;
 	}
-	while ((s32)(cqe->sq_freed - qp->sq_freed) > 0) {
-		mem_check_send(qp, &qp->sq[qp->sq_freed & (qp->sq_size - 1)],
-			       MEM_RULE_SEND_REUSED);
-		/* mem_post_send() uses the slot after it has read this. */
-		smp_store_release(&qp->sq_freed, qp->sq_freed + 1);
-	}
+	if ((s32)(cqe->sq_freed - qp->sq_freed) <= 0)
+		return;
+	/* mem_post_send() uses the slots after it has read this. */
+	smp_store_release(&qp->sq_freed, cqe->sq_freed);
+}
+
+/*
+ * Compare the Sends that a completion frees with what was posted. That may take long, so
+ * the lock is given up meanwhile. Their slots are not free before; mem_cq_forget() waits.
+ */
+static void cq_check_sends(struct mem_cq *cq, const struct mem_cqe *cqe, unsigned long *flags)
+{
+	struct mem_qp *qp = to_mem_qp(cqe->wc.qp);
+	u32 i;
+
+	if (cqe->rq || !to_mem_dev(cq->ib.device)->checksums)
+		return;
+	cq->checking = qp;
+	spin_unlock_irqrestore(&cq->lock, *flags);
+	for (i = qp->sq_freed; (s32)(cqe->sq_freed - i) > 0; i++)
+		mem_check_send(qp, &qp->sq[i & (qp->sq_size - 1)], MEM_RULE_SEND_REUSED);
+	spin_lock_irqsave(&cq->lock, *flags);
+	cq->checking = NULL;
 }
 
 int mem_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
@@ -196,10 +217,11 @@ int mem_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 	}
 	spin_lock_irqsave(&cq->lock, flags);
 	for (i = 0; i < num && cq->head != cq->tail; i++) {
-		struct mem_cqe *cqe = &cq->cqe[cq->head++ & (cq->size - 1)];
+		struct mem_cqe cqe = cq->cqe[cq->head++ & (cq->size - 1)];
 
-		wc[i] = cqe->wc;
-		cq_free_slots(cqe);
+		wc[i] = cqe.wc;
+		cq_check_sends(cq, &cqe, &flags);
+		cq_free_slots(&cqe);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	clear_bit_unlock(0, &cq->polling);
@@ -234,6 +256,11 @@ void mem_cq_forget(struct mem_cq *cq, struct mem_qp *qp)
 	u32 from, to;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	while (cq->checking == qp) {
+		spin_unlock_irqrestore(&cq->lock, flags);
+		usleep_range(10, 100);
+		spin_lock_irqsave(&cq->lock, flags);
+	}
 	for (from = to = cq->head; from != cq->tail; from++) {
 		struct mem_cqe *cqe = &cq->cqe[from & (cq->size - 1)];
 

@@ -2,7 +2,8 @@
 /*
  * Files of each device in debugfs, in the folder rdma_mem/NAME:
  *
- *	stats		counters, one "name value" a line; writing anything clears them
+ *	stats		counters, one "name value" a line; writing anything clears them.
+ *			memory is not one: octets that the device has for its users' objects
  *	violations	rules that were broken, in the same form; the same
  *	fault		faults on demand; it explains itself
  *	fault-hits	how many have happened
@@ -50,10 +51,12 @@ static const char * const stat_names[MEM_NUM_STATS] = {
 
 static int stats_show(struct seq_file *m, void *v)
 {
+	struct mem_dev *dev = m->private;
 	int i;
 
 	for (i = 0; i < MEM_NUM_STATS; i++)
-		seq_printf(m, "%s %llu\n", stat_names[i], mem_stat_sum(m->private, i));
+		seq_printf(m, "%s %llu\n", stat_names[i], mem_stat_sum(dev, i));
+	seq_printf(m, "memory %ld\n", atomic_long_read(&dev->memory));
 	return 0;
 }
 

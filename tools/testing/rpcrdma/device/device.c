@@ -32,6 +32,10 @@ static bool checksums = true;
 module_param(checksums, bool, 0644);
 MODULE_PARM_DESC(checksums, "check that posted buffers do not change (default: yes)");
 
+static unsigned int burst = 256 * 1024;
+module_param(burst, uint, 0644);
+MODULE_PARM_DESC(burst, "octets that a queue pair copies while others wait (default: 262144)");
+
 static unsigned int max_lines = 100;
 module_param(max_lines, uint, 0644);
 MODULE_PARM_DESC(max_lines, "violations that a device prints (default: 100)");
@@ -67,6 +71,8 @@ static int mem_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_ah = INT_MAX;
 	attr->max_res_rd_atom = INT_MAX;
 	attr->max_pkeys = 1;
+	attr->cq_caps.max_cq_moderation_count = U16_MAX;
+	attr->cq_caps.max_cq_moderation_period = U16_MAX;
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN;
 	attr->sys_image_guid = ib->node_guid;
@@ -104,6 +110,12 @@ static int mem_port_immutable(struct ib_device *ib, u32 port,
 	if (ret)
 		return ret;
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	/*
+	 * Users ask rdma_protocol_iwarp() which rules there are. The CM asks first whether
+	 * the port has the IB CM, and is content.
+	 */
+	if (to_mem_dev(ib)->limits.iwarp)
+		immutable->core_cap_flags |= RDMA_CORE_CAP_PROT_IWARP;
 	immutable->pkey_tbl_len = attr.pkey_tbl_len;
 	immutable->gid_tbl_len = attr.gid_tbl_len;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
@@ -148,10 +160,10 @@ static void mem_port_update(struct mem_dev *dev)
 }
 
 /**
- * mem_netdev_changed - a network interface goes up or down
+ * mem_netdev_changed - a network interface goes up or down, or has got a device
  * @ndev: the interface
  *
- * Context: process context, RTNL is held.
+ * Context: process context; RTNL may be held.
  */
 void mem_netdev_changed(struct net_device *ndev)
 {
@@ -294,6 +306,7 @@ static int mem_device_init(struct mem_dev *dev, struct net_device *ndev)
 	atomic_set(&dev->lines, max_lines);
 	dev->own_lkeys = own_lkeys;
 	dev->checksums = checksums;
+	dev->burst = max(burst, 1U);
 	dev->port_up = netif_running(ndev) && netif_carrier_ok(ndev);
 	ret = mem_limits_get(&dev->limits);
 	if (ret)
@@ -360,6 +373,8 @@ int mem_device_add(const char *name, struct net_device *ndev)
 	ret = ib_register_device(&dev->ib, name, dev->parent ? &dev->parent->dev : NULL);
 	if (ret)
 		goto err;
+	/* before this, events of the interface did not find the device */
+	mem_netdev_changed(ndev);
 	return 0;
 
 err:

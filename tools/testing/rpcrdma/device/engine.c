@@ -12,8 +12,36 @@
 #include "mem.h"
 
 #define ENGINE_BUDGET	64	/* work requests until other softirqs may run */
+
+/* Engines that are to run on a CPU, where they take turns */
+static DEFINE_PER_CPU(atomic_t, engines_waiting);
+
 /* How long a lost acknowledgment is waited for at most. 2^18 * 4 us is usual, 1.07 s. */
 #define ENGINE_MAX_TIMEOUT	(100 * NSEC_PER_MSEC)
+
+/* The caller does not move to another CPU. */
+static void engine_schedule(struct mem_qp *qp)
+{
+	atomic_t *waiting = this_cpu_ptr(&engines_waiting);
+
+	if (!cmpxchg(&qp->waits_on, NULL, waiting))
+		atomic_inc(waiting);
+	tasklet_hi_schedule(&qp->engine);
+}
+
+/**
+ * mem_engine_forget - an engine does not wait any more
+ * @qp: the queue pair, whose engine begins to run, or will not run
+ *
+ * Context: any.
+ */
+void mem_engine_forget(struct mem_qp *qp)
+{
+	atomic_t *waiting = xchg(&qp->waits_on, NULL);
+
+	if (waiting)
+		atomic_dec(waiting);
+}
 
 /**
  * mem_engine_ring - let the engine look at its queue pair
@@ -24,18 +52,18 @@
 void mem_engine_ring(struct mem_qp *qp)
 {
 	if (in_hardirq() || irqs_disabled()) {
-		tasklet_hi_schedule(&qp->engine);
+		engine_schedule(qp);
 		return;
 	}
 	/* Without this, process context would wake ksoftirqd. */
 	local_bh_disable();
-	tasklet_hi_schedule(&qp->engine);
+	engine_schedule(qp);
 	local_bh_enable();
 }
 
 enum hrtimer_restart mem_engine_timer(struct hrtimer *timer)
 {
-	tasklet_hi_schedule(&container_of(timer, struct mem_qp, timer)->engine);
+	engine_schedule(container_of(timer, struct mem_qp, timer));
 	return HRTIMER_NORESTART;
 }
 
@@ -115,8 +143,10 @@ static void engine_done(struct mem_qp *qp, struct mem_swqe *wqe, enum ib_wc_stat
 		mem_complete(qp, false, &cqe, false);
 }
 
-static void engine_flush_receives(struct mem_qp *qp)
+/* Flush some Receives. Return: whether there may be more. */
+static bool engine_flush_receives(struct mem_qp *qp)
 {
+	unsigned int budget = ENGINE_BUDGET;
 	struct ib_sge sge[MEM_MAX_SGE];
 	struct mem_rwqe rwqe;
 	bool limit;
@@ -126,14 +156,17 @@ static void engine_flush_receives(struct mem_qp *qp)
 			qp->last_wqe = true;
 			mem_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 		}
-		return;
+		return false;
 	}
-	while (mem_rq_take(qp->rq, &rwqe, sge, &limit)) {
+	for (; budget; budget--) {
 		struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR };
 
+		if (!mem_rq_take(qp->rq, &rwqe, sge, &limit))
+			return false;
 		mem_count(qp->dev, MEM_STAT_FLUSHED);
 		mem_wire_receive_done(qp, &rwqe, &wc, false);
 	}
+	return true;
 }
 
 static void engine_peer_put(struct mem_qp *peer)
@@ -264,8 +297,11 @@ void mem_engine_fault(struct mem_qp *qp, bool recv, const struct mem_verdict *ve
 	}
 }
 
-/* Execute the next work request. Return: whether the engine can go on. */
-static bool engine_step(struct mem_qp *qp, struct mem_swqe *wqe)
+/*
+ * Execute the next work request, or a part of it, and add what it has copied. Return: whether
+ * the engine can go on.
+ */
+static bool engine_step(struct mem_qp *qp, struct mem_swqe *wqe, u64 *octets)
 {
 	struct mem_outcome out = {};
 
@@ -281,6 +317,9 @@ static bool engine_step(struct mem_qp *qp, struct mem_swqe *wqe)
 		out.status = wqe->verdict.status;
 	else
 		engine_execute(qp, wqe, &out);
+	*octets += out.octets;
+	if (out.more)
+		return true;
 	if ((out.retry || out.rnr) && engine_retry(qp, &out)) {
 		/* A doorbell does not make it earlier. */
 		wqe->due = ktime_get_ns() + out.delay;
@@ -296,22 +335,29 @@ static bool engine_step(struct mem_qp *qp, struct mem_swqe *wqe)
 	return true;
 }
 
-/**
- * mem_engine_run - the tasklet
- * @tasklet: of a queue pair
- *
- * Context: softirq.
+/*
+ * Is it another engine's turn? As long as none waits for this CPU, nobody gains by going
+ * through the tasklet's queue.
  */
-void mem_engine_run(struct tasklet_struct *tasklet)
+static bool engine_yields(struct mem_qp *qp, u64 *octets)
 {
-	struct mem_qp *qp = from_tasklet(qp, tasklet, engine);
+	if (*octets < READ_ONCE(qp->dev->burst))
+		return false;
+	*octets = 0;
+	return atomic_read(this_cpu_ptr(&engines_waiting)) > 0;
+}
+
+/* One turn. Return: whether the engine wants another one. */
+static bool engine_turn(struct mem_qp *qp)
+{
 	unsigned int budget = ENGINE_BUDGET;
 	enum ib_qp_state state;
 	struct mem_swqe *wqe;
 	unsigned long flags;
+	u64 octets = 0;
 	bool work;
 
-	for (;;) {
+	do {
 		spin_lock_irqsave(&qp->lock, flags);
 		state = qp->state;
 		work = qp->sq_next != qp->sq_posted;
@@ -321,16 +367,28 @@ void mem_engine_run(struct tasklet_struct *tasklet)
 		if (state == IB_QPS_ERR)
 			mem_qp_wait_inbound(qp);
 		if (state == IB_QPS_ERR && !work)
-			engine_flush_receives(qp);
+			return engine_flush_receives(qp);
 		if (!work || (state != IB_QPS_RTS && state != IB_QPS_ERR))
-			return;
-		if (!budget--) {
-			tasklet_hi_schedule(&qp->engine);
-			return;
-		}
+			return false;
 		if (state == IB_QPS_ERR)
 			engine_done(qp, wqe, IB_WC_WR_FLUSH_ERR);
-		else if (!engine_step(qp, wqe))
-			return;
-	}
+		else if (!engine_step(qp, wqe, &octets))
+			return false;
+	} while (--budget && !engine_yields(qp, &octets));
+	return true;
+}
+
+/**
+ * mem_engine_run - the tasklet
+ * @tasklet: of a queue pair
+ *
+ * Context: softirq.
+ */
+void mem_engine_run(struct tasklet_struct *tasklet)
+{
+	struct mem_qp *qp = from_tasklet(qp, tasklet, engine);
+
+	mem_engine_forget(qp);
+	if (engine_turn(qp))
+		engine_schedule(qp);
 }

@@ -54,7 +54,7 @@ static int mem_netdev_event(struct notifier_block *nb, unsigned long event, void
 
 static struct notifier_block mem_netdev_notifier = { .notifier_call = mem_netdev_event };
 
-/* A driver is bound to the parent so that the DMA API's leak check runs at its end. */
+/* The driver of parents, whose name the DMA API's debugging prints */
 static int mem_parent_probe(struct platform_device *parent)
 {
 	return 0;

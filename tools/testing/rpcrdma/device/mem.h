@@ -5,6 +5,7 @@
  *
  * Locks, outermost first:
  *   mem_devs_lock	the list of devices; a mutex
+ *   mem_dev.qps_lock	the list of a device's queue pairs
  *   mem_gsi_lock	the list of devices that take datagrams
  *   mem_qps' xa_lock	which queue pairs can be found by their number
  *   mem_qp.lock	a queue pair's state and its send queue
@@ -105,6 +106,7 @@ struct mem_limits {
 	long max_mr, max_qp, max_srq;	/* max_srq 0: there are none */
 	long max_mr_size;		/* octets */
 	long max_inline;		/* octets */
+	long iwarp;			/* iWARP's rules: 0 or 1 */
 };
 
 /*
@@ -120,6 +122,7 @@ struct mem_dev {
 	bool own_lkeys;			/* each protection domain has an lkey of its own */
 	bool checksums;
 	bool port_up;			/* as last reported */
+	u32 burst;			/* octets that an engine copies while others wait */
 	u64 latency;			/* ns that each operation takes at least */
 	u64 bandwidth;			/* octets per second, 0: no limit */
 	spinlock_t wire_lock;		/* protects wire_free */
@@ -127,6 +130,7 @@ struct mem_dev {
 	struct mem_stats __percpu *stats;
 	struct xarray mrs;		/* registrations by key >> 8 */
 	u32 mr_next;			/* where the next key is searched */
+	atomic_long_t memory;		/* octets of its objects, see mem_account() */
 	atomic_t num_pds, num_cqs, num_qps, num_mrs, num_srqs, num_ahs;
 	atomic_t violations[MEM_NUM_RULES];
 	atomic_t lines;			/* violations that may still be printed */
@@ -155,6 +159,15 @@ static inline void mem_count_add(struct mem_dev *dev, enum mem_stat stat, u64 n)
 static inline void mem_count(struct mem_dev *dev, enum mem_stat stat)
 {
 	mem_count_add(dev, stat, 1);
+}
+
+/* Count an object. Return: whether there may be one more. */
+static inline bool mem_count_in(atomic_t *count, long limit)
+{
+	if (atomic_inc_return(count) <= limit)
+		return true;
+	atomic_dec(count);
+	return false;
 }
 
 /* ib_core owns the memory of this and of all objects but registrations. */
@@ -227,6 +240,7 @@ struct mem_cq {
 	u32 head, tail;			/* polled, added */
 	enum ib_cq_notify_flags armed;	/* IB_CQ_SOLICITED_MASK or 0 */
 	bool overflown;
+	struct mem_qp *checking;	/* whose Sends are compared without the lock */
 	u16 moderate_count, moderate_usec;
 	unsigned int unseen;		/* completions without an interrupt */
 	unsigned long polling;		/* bit 0: a context polls */
@@ -258,6 +272,7 @@ struct mem_rwqe {
 
 /* A receive queue: a queue pair's own, or an SRQ's */
 struct mem_rq {
+	struct mem_dev *dev;
 	spinlock_t lock;	/* protects what follows */
 	struct mem_rwqe *wqe;
 	struct ib_sge *sge;
@@ -310,6 +325,7 @@ struct mem_swqe {
 	u64 remote_addr;
 	u64 due;		/* when it is executed at the earliest, or 0 */
 	u32 length;
+	u32 done;		/* octets of a Read or Write that are copied */
 	u32 sum;
 	bool summed;
 	bool counted;		/* by faults: verdict is set, however often it is tried */
@@ -354,6 +370,7 @@ struct mem_qp {
 	struct mem_rq *rq;	/* own_rq, or an SRQ's */
 	/* the engine */
 	struct tasklet_struct engine;
+	atomic_t *waits_on;	/* counts the engines that wait for a CPU, this one too */
 	struct hrtimer timer;
 	atomic_t inbound;	/* peers' engines that may touch its memory */
 	refcount_t ref;
@@ -382,6 +399,15 @@ struct mem_list {
 	u32 offset;		/* in it */
 	struct mem_mr *mr[MEM_MAX_SGE];
 };
+
+/* The checksum of a work request, made before a queue's lock is taken */
+struct mem_sum {
+	u32 sum;
+	bool summed;
+};
+
+/* Work requests that are posted with one lock, so that interrupts are on again soon */
+#define MEM_POST_BATCH	8
 
 /* Which operations a fault counts */
 enum mem_fault_op {
@@ -417,19 +443,28 @@ enum ib_wc_status mem_mr_invalidate(struct mem_dev *dev, struct ib_pd *pd, u32 k
 enum ib_wc_status mem_mr_open(struct mem_dev *dev, struct ib_pd *pd, u32 key, u64 va,
 			      u64 len, int access, struct mem_mr **out);
 void mem_mr_close(struct mem_mr *mr);
+void mem_mr_probe(struct mem_mr *mr, u64 va, bool write);
 u32 mem_mr_piece(struct mem_mr *mr, u64 va, void **data);
 
 /* memory.c */
+void *mem_alloc(struct mem_dev *dev, size_t n, size_t size);
+void mem_free(struct mem_dev *dev, void *data, size_t n, size_t size);
+void mem_account(struct mem_dev *dev, long octets);
 void *mem_dma_to_virt(struct mem_dev *dev, u64 addr, u64 len);
+bool mem_dma_ok(struct mem_dev *dev, u64 addr, u64 len);
+void mem_dma_probe(struct mem_dev *dev, u64 addr, bool write);
 void mem_list_init(struct mem_list *list, struct mem_dev *dev, const struct ib_sge *sge);
 enum ib_wc_status mem_list_open(struct mem_list *list, struct mem_dev *dev,
 				struct ib_pd *pd, const struct ib_sge *sge,
 				unsigned int num_sge, int access);
 void mem_list_close(struct mem_list *list);
+void mem_list_skip(struct mem_list *list, u64 len);
 void mem_list_put(struct mem_list *to, const void *data, u32 len);
 void mem_list_copy(struct mem_list *to, struct mem_list *from, u64 len);
 bool mem_list_sum(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sge,
 		  unsigned int num_sge, u32 *sum);
+void mem_sum_make(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sge,
+		  int num_sge, struct mem_sum *sum);
 
 /* cq.c */
 int mem_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr, struct mem_udata *udata);
@@ -441,7 +476,8 @@ void mem_cq_add(struct mem_cq *cq, const struct mem_cqe *cqe, bool solicited);
 void mem_cq_forget(struct mem_cq *cq, struct mem_qp *qp);
 
 /* rq.c */
-int mem_rq_init(struct mem_rq *rq, unsigned int capacity, unsigned int max_sge);
+int mem_rq_init(struct mem_rq *rq, struct mem_dev *dev, unsigned int capacity,
+		unsigned int max_sge);
 void mem_rq_free(struct mem_rq *rq);
 int mem_rq_post(struct mem_dev *dev, struct ib_pd *pd, struct mem_rq *rq,
 		const struct ib_recv_wr *wr, const struct ib_recv_wr **bad, bool counts);
@@ -478,6 +514,7 @@ int mem_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 /* engine.c */
 void mem_engine_run(struct tasklet_struct *tasklet);
 void mem_engine_ring(struct mem_qp *qp);
+void mem_engine_forget(struct mem_qp *qp);
 enum hrtimer_restart mem_engine_timer(struct hrtimer *timer);
 void mem_engine_fault(struct mem_qp *qp, bool recv, const struct mem_verdict *verdict);
 
@@ -486,6 +523,8 @@ struct mem_outcome {
 	enum ib_wc_status status;	/* of the work request */
 	bool retry;			/* no answer: try again after delay */
 	bool rnr;			/* the peer has no Receive: the same */
+	bool more;			/* a part is copied: go on at once */
+	u32 octets;			/* copied now */
 	u64 delay;			/* ns */
 };
 

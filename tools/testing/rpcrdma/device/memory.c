@@ -7,11 +7,70 @@
  * and writes this buffer and not what was mapped, so that a missing sync is seen.
  */
 #include <linux/dma-direct.h>
+#include <linux/dma-mapping.h>
 #include <linux/jhash.h>
-#include <linux/pagemap.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/swiotlb.h>
 
 #include "mem.h"
+
+/**
+ * mem_account - note how much memory the device holds for its users
+ * @dev: the device
+ * @octets: more than before; < 0: less
+ *
+ * Context: any.
+ */
+void mem_account(struct mem_dev *dev, long octets)
+{
+	atomic_long_add(octets, &dev->memory);
+}
+
+/* What kvcalloc() takes for so much */
+static size_t real_size(const void *data, size_t size)
+{
+	if (is_vmalloc_addr(data))
+		return PAGE_ALIGN(size);
+	if (size > KMALLOC_MAX_CACHE_SIZE)
+		return PAGE_SIZE << get_order(size);
+	return roundup_pow_of_two(max_t(size_t, size, KMALLOC_MIN_SIZE));
+}
+
+/**
+ * mem_alloc - allocate an array that the device holds for a user
+ * @dev: the device
+ * @n: elements
+ * @size: octets of each
+ *
+ * Context: process context.
+ * Return: zeroed memory for mem_free(), or NULL.
+ */
+void *mem_alloc(struct mem_dev *dev, size_t n, size_t size)
+{
+	void *data = kvcalloc(n, size, GFP_KERNEL);
+
+	if (data)
+		mem_account(dev, real_size(data, n * size));
+	return data;
+}
+
+/**
+ * mem_free - undo mem_alloc()
+ * @dev: the device
+ * @data: the array, or NULL
+ * @n: as it was allocated
+ * @size: the same
+ *
+ * Context: any but hard interrupts.
+ */
+void mem_free(struct mem_dev *dev, void *data, size_t n, size_t size)
+{
+	if (data)
+		mem_account(dev, -(long)real_size(data, n * size));
+	kvfree(data);
+}
 
 /**
  * mem_dma_to_virt - where memory is
@@ -36,6 +95,61 @@ void *mem_dma_to_virt(struct mem_dev *dev, u64 addr, u64 len)
 	    (len && !pfn_valid(PHYS_PFN(phys + len - 1))))
 		return NULL;
 	return phys_to_virt(phys);
+}
+
+/*
+ * Looked at without a lock, a page beside one that is just being taken may seem to be free,
+ * for an instant.
+ */
+static bool memory_is_free(struct page *page)
+{
+	return is_free_buddy_page(page) && is_free_buddy_page(page);
+}
+
+/**
+ * mem_dma_ok - is an address one of memory that was mapped?
+ * @dev: the device
+ * @addr: the address
+ * @len: octets
+ *
+ * That is known if each mapping has a bounce buffer. Otherwise it has to be memory that is
+ * not free.
+ *
+ * Context: any.
+ * Return: whether nothing says that it is not.
+ */
+bool mem_dma_ok(struct mem_dev *dev, u64 addr, u64 len)
+{
+	void *data = mem_dma_to_virt(dev, addr, len);
+	struct device *parent;
+
+	if (!data || !len || !dev->checksums)
+		return data;
+	if (memory_is_free(virt_to_page(data)))
+		return false;
+	if (!dev->parent)
+		return true;
+	parent = &dev->parent->dev;
+	return !is_swiotlb_force_bounce(parent) ||
+	       mem_is_bounced(parent, dma_to_phys(parent, addr));
+}
+
+/**
+ * mem_dma_probe - have the DMA API's debugging check that an address is mapped
+ * @dev: the device
+ * @addr: the address
+ * @write: the device writes; else it reads
+ *
+ * A sync of no octets copies nothing. CONFIG_DMA_API_DEBUG reports it, with "DMA-API:", if
+ * no mapping has the address, or one for the other direction alone.
+ *
+ * Context: any.
+ */
+void mem_dma_probe(struct mem_dev *dev, u64 addr, bool write)
+{
+	if (IS_ENABLED(CONFIG_DMA_API_DEBUG) && dev->parent)
+		dma_sync_single_for_device(&dev->parent->dev, addr, 0,
+					   write ? DMA_FROM_DEVICE : DMA_TO_DEVICE);
 }
 
 /**
@@ -69,6 +183,19 @@ static enum ib_wc_status list_bad(struct mem_list *list, const struct ib_sge *sg
 	return IB_WC_LOC_PROT_ERR;
 }
 
+/* Look at the memory of an SGE that is no fast registration. Return: whether it is mapped. */
+static bool list_mapped(struct mem_dev *dev, const struct ib_sge *sge, int access)
+{
+	if (!mem_dma_ok(dev, sge->addr, sge->length))
+		return false;
+	if (sge->length) {
+		mem_dma_probe(dev, sge->addr, access & IB_ACCESS_LOCAL_WRITE);
+		mem_dma_probe(dev, sge->addr + sge->length - 1,
+			      access & IB_ACCESS_LOCAL_WRITE);
+	}
+	return true;
+}
+
 /**
  * mem_list_open - begin to use the memory of SGEs
  * @list: filled
@@ -92,16 +219,22 @@ enum ib_wc_status mem_list_open(struct mem_list *list, struct mem_dev *dev,
 
 	mem_list_init(list, dev, sge);
 	for (i = 0; i < num_sge; i++) {
+		struct mem_mr *mr = NULL;
+
 		list->mr[i] = NULL;
 		list->num_sge = i;
 		if (dev->own_lkeys || sge[i].lkey != dev->ib.local_dma_lkey) {
 			status = mem_mr_open(dev, pd, sge[i].lkey, sge[i].addr,
-					     sge[i].length, access, &list->mr[i]);
+					     sge[i].length, access, &mr);
 			if (status)
 				return list_bad(list, &sge[i], status, "lkey");
-		} else if (!mem_dma_to_virt(dev, sge[i].addr, sge[i].length)) {
-			return list_bad(list, &sge[i], IB_WC_LOC_PROT_ERR, "address");
+			list->mr[i] = mr;
+			list->num_sge = i + 1;
+		} else if (access & IB_ACCESS_REMOTE_WRITE) {
+			return list_bad(list, &sge[i], IB_WC_LOC_ACCESS_ERR, "lkey");
 		}
+		if ((!mr || mr->all) && !list_mapped(dev, &sge[i], access))
+			return list_bad(list, &sge[i], IB_WC_LOC_PROT_ERR, "address");
 		list->length += sge[i].length;
 	}
 	list->num_sge = num_sge;
@@ -142,6 +275,25 @@ static u32 list_piece(struct mem_list *list, void **data)
 	}
 	len = mem_mr_piece(list->mr[list->at], sge->addr + list->offset, data);
 	return min(left, len);
+}
+
+/**
+ * mem_list_skip - go on behind what is copied
+ * @list: the list, at its beginning
+ * @len: octets, which it has
+ */
+void mem_list_skip(struct mem_list *list, u64 len)
+{
+	while (len && list->at < list->num_sge) {
+		u32 n = min_t(u64, len, list->sge[list->at].length - list->offset);
+
+		list->offset += n;
+		len -= n;
+		if (list->offset == list->sge[list->at].length) {
+			list->at++;
+			list->offset = 0;
+		}
+	}
 }
 
 /**
@@ -225,9 +377,27 @@ bool mem_list_sum(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sg
 	for (i = 0; i < num_sge; i++) {
 		void *data = mem_dma_to_virt(dev, sge[i].addr, sge[i].length);
 
-		if (sge[i].lkey != lkey || !data || memory_is_shared(data))
+		if (sge[i].lkey != lkey || !mem_dma_ok(dev, sge[i].addr, sge[i].length) ||
+		    memory_is_shared(data))
 			return false;
 		*sum = jhash(data, sge[i].length, *sum);
 	}
 	return true;
+}
+
+/**
+ * mem_sum_make - the checksum of a work request that will be posted
+ * @dev: the device
+ * @pd: the protection domain of the queue
+ * @sge: its SGEs
+ * @num_sge: how many, as the user says: what is wrong with them is for the post to judge
+ * @sum: filled
+ *
+ * Context: any. The caller has disabled no interrupts, as this may take long.
+ */
+void mem_sum_make(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sge,
+		  int num_sge, struct mem_sum *sum)
+{
+	sum->summed = dev->checksums && num_sge >= 0 && num_sge <= MEM_MAX_SGE &&
+		      mem_list_sum(dev, pd, sge, num_sge, &sum->sum);
 }

@@ -31,8 +31,9 @@ static void mr_release(struct kref *ref)
 {
 	struct mem_mr *mr = container_of(ref, struct mem_mr, ref);
 
-	kvfree(mr->pages);
-	kvfree(mr->gaps);
+	mem_free(mr->dev, mr->pages, mr->max_pages, sizeof(*mr->pages));
+	mem_free(mr->dev, mr->gaps, mr->max_pages, sizeof(*mr->gaps));
+	mem_account(mr->dev, -(long)sizeof(*mr));
 	kfree_rcu(mr, rcu);
 }
 
@@ -57,18 +58,18 @@ static struct mem_mr *mr_alloc(struct ib_pd *pd)
 	kref_init(&mr->ref);
 	spin_lock_init(&mr->lock);
 	mr->dev = dev;
+	mem_account(dev, sizeof(*mr));
 	mr->ib.device = pd->device;
 	mr->ib.pd = pd;
 	return mr;
 }
 
-/* Give it a key. Return: the registration, or an error if there is none. */
+/* Give a key to a registration that is counted. Return: it, or an error if there is none. */
 static struct ib_mr *mr_add(struct mem_mr *mr)
 {
 	struct mem_dev *dev = mr->dev;
 	int ret;
 
-	atomic_inc(&dev->num_mrs);
 	ret = xa_alloc_cyclic_bh(&dev->mrs, &mr->index, mr, XA_LIMIT(1, 0xfffffe),
 				 &dev->mr_next, GFP_KERNEL);
 	if (ret < 0) {
@@ -93,6 +94,7 @@ struct ib_mr *mem_get_dma_mr(struct ib_pd *pd, int access)
 	mr->access = access;
 	mr->valid = true;
 	mr->length = U64_MAX;
+	atomic_inc(&mr->dev->num_mrs);
 	return mr_add(mr);
 }
 
@@ -108,21 +110,25 @@ struct ib_mr *mem_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 		mem_violation(dev, MEM_RULE_LIMIT, "registration of %u pages", max_num_sg);
 		return ERR_PTR(-EINVAL);
 	}
-	if (atomic_read(&dev->num_mrs) >= limits->max_mr)
+	if (!mem_count_in(&dev->num_mrs, limits->max_mr))
 		return ERR_PTR(-ENOMEM);
 	mr = mr_alloc(pd);
 	if (!mr)
-		return ERR_PTR(-ENOMEM);
+		goto err_count;
 	mr->max_pages = max_num_sg;
 	if (type == IB_MR_TYPE_SG_GAPS)
-		mr->gaps = kvcalloc(max_num_sg, sizeof(*mr->gaps), GFP_KERNEL);
+		mr->gaps = mem_alloc(dev, max_num_sg, sizeof(*mr->gaps));
 	else
-		mr->pages = kvcalloc(max_num_sg, sizeof(*mr->pages), GFP_KERNEL);
-	if (!mr->gaps && !mr->pages) {
-		mem_mr_put(mr);
-		return ERR_PTR(-ENOMEM);
-	}
+		mr->pages = mem_alloc(dev, max_num_sg, sizeof(*mr->pages));
+	if (!mr->gaps && !mr->pages)
+		goto err;
 	return mr_add(mr);
+
+err:
+	mem_mr_put(mr);
+err_count:
+	atomic_dec(&dev->num_mrs);
+	return ERR_PTR(-ENOMEM);
 }
 
 /* Nobody gets a valid key any more; wait for those who have it. */
@@ -131,7 +137,7 @@ static void mr_revoke(struct mem_mr *mr)
 	unsigned long flags;
 
 	spin_lock_irqsave(&mr->lock, flags);
-	mr->valid = false;
+	WRITE_ONCE(mr->valid, false);
 	spin_unlock_irqrestore(&mr->lock, flags);
 	while (atomic_read_acquire(&mr->users))
 		cpu_relax();
@@ -210,7 +216,7 @@ int mem_map_mr_sg(struct ib_mr *ib, struct scatterlist *sgl, int nents, unsigned
 }
 
 /* Is what REG_MR registers something that the device can do? */
-static bool mr_pages_ok(struct mem_mr *mr)
+static bool mr_shape_ok(struct mem_mr *mr)
 {
 	u64 mask = mr->ib.page_size - 1;
 	unsigned int i;
@@ -227,7 +233,56 @@ static bool mr_pages_ok(struct mem_mr *mr)
 	return (mr->ib.iova & mask) + mr->ib.length <= octets;
 }
 
-/* What is wrong with a REG_MR? Return: whether nothing is. */
+/* Ask the DMA API about an address, unless its direction is not known before it is used. */
+static void mr_probe(struct mem_mr *mr, u64 addr, int access)
+{
+	bool write = access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+
+	if (!write || !(access & IB_ACCESS_REMOTE_READ))
+		mem_dma_probe(mr->dev, addr, write);
+}
+
+/*
+ * Do the addresses that REG_MR registers belong to mappings? The first page of a list may
+ * begin before its mapping does.
+ */
+static bool mr_mapped(struct mem_mr *mr, int access, u64 *bad)
+{
+	u64 first = mr->ib.iova & (mr->ib.page_size - 1);
+	unsigned int i;
+
+	for (i = 0; i < mr->num_pages; i++) {
+		*bad = mr->gaps ? mr->gaps[i].addr : mr->pages[i] + (i ? 0 : first);
+		if (!mem_dma_ok(mr->dev, *bad, mr->gaps ? mr->gaps[i].len : 1))
+			return false;
+		mr_probe(mr, *bad, access);
+	}
+	return true;
+}
+
+/* What is wrong with the pages of a REG_MR? They do not change while it is posted. */
+static bool mr_pages_ok(struct mem_qp *qp, struct mem_swqe *wqe)
+{
+	struct mem_mr *mr = wqe->mr;
+	u64 bad;
+
+	if (!mr_shape_ok(mr))
+		mem_violation(qp->dev, MEM_RULE_REG_PAGES,
+			      "QP %u registers %u pages, iova %#llx, %llu octets", qp->number,
+			      mr->num_pages, mr->ib.iova, mr->ib.length);
+	else if (!mr_mapped(mr, wqe->access, &bad))
+		mem_violation(qp->dev, MEM_RULE_ADDRESS,
+			      "QP %u registers address %#llx, which is not mapped", qp->number,
+			      bad);
+	else
+		return true;
+	return false;
+}
+
+/*
+ * What is wrong with a REG_MR? This may take long for many pages, so it holds no lock: no
+ * other work request registers it meanwhile. Return: whether nothing is wrong.
+ */
 static bool mr_register_ok(struct mem_qp *qp, struct mem_swqe *wqe)
 {
 	struct mem_mr *mr = wqe->mr;
@@ -239,19 +294,11 @@ static bool mr_register_ok(struct mem_qp *qp, struct mem_swqe *wqe)
 		mem_violation(qp->dev, MEM_RULE_REG_KEY,
 			      "QP %u registers key %#x, but the registration has %#x",
 			      qp->number, wqe->rkey, mr->index << 8);
-	else if (mr->valid)
-		mem_violation(qp->dev, MEM_RULE_REG_VALID,
-			      "QP %u registers %#x, which is valid as %#x", qp->number,
-			      wqe->rkey, mr->key);
-	else if (!mr_pages_ok(mr))
-		mem_violation(qp->dev, MEM_RULE_REG_PAGES,
-			      "QP %u registers %u pages, iova %#llx, %llu octets", qp->number,
-			      mr->num_pages, mr->ib.iova, mr->ib.length);
 	else if (wqe->access & IB_ACCESS_REMOTE_WRITE && !(wqe->access & IB_ACCESS_LOCAL_WRITE))
 		mem_violation(qp->dev, MEM_RULE_ACCESS,
 			      "QP %u registers with remote but without local write", qp->number);
 	else
-		return true;
+		return mr_pages_ok(qp, wqe);
 	return false;
 }
 
@@ -259,14 +306,19 @@ static enum ib_wc_status mr_register(struct mem_qp *qp, struct mem_swqe *wqe)
 {
 	struct mem_mr *mr = wqe->mr;
 
-	if (!mr_register_ok(qp, wqe))
+	lockdep_assert_held(&mr->lock);
+	if (mr->valid) {
+		mem_violation(qp->dev, MEM_RULE_REG_VALID,
+			      "QP %u registers %#x, which is valid as %#x", qp->number,
+			      wqe->rkey, mr->key);
 		return IB_WC_LOC_QP_OP_ERR;
+	}
 	mr->key = wqe->rkey;
 	mr->access = wqe->access;
 	mr->iova = mr->ib.iova;
 	mr->length = mr->ib.length;
 	mr->page_shift = mr->gaps ? 0 : ilog2(mr->ib.page_size);
-	mr->valid = true;
+	WRITE_ONCE(mr->valid, true);	/* mem_map_mr_sg() looks without the lock */
 	return IB_WC_SUCCESS;
 }
 
@@ -283,10 +335,49 @@ enum ib_wc_status mem_mr_register(struct mem_qp *qp, struct mem_swqe *wqe)
 	enum ib_wc_status status;
 	unsigned long flags;
 
+	if (!mr_register_ok(qp, wqe))
+		return IB_WC_LOC_QP_OP_ERR;
 	spin_lock_irqsave(&wqe->mr->lock, flags);
 	status = mr_register(qp, wqe);
 	spin_unlock_irqrestore(&wqe->mr->lock, flags);
 	return status;
+}
+
+/* The piece with an offset: the last one that does not begin behind it. */
+static struct mem_gap *mr_gap(struct mem_mr *mr, u64 offset)
+{
+	unsigned int low = 0, high = mr->num_pages;
+
+	while (high - low > 1) {
+		unsigned int middle = (low + high) / 2;
+
+		if (mr->gaps[middle].offset <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &mr->gaps[low];
+}
+
+/* The DMA address of an address in a registration, and how many octets are contiguous */
+static u64 mr_address(struct mem_mr *mr, u64 va, u32 *len)
+{
+	if (mr->gaps) {
+		const struct mem_gap *gap = mr_gap(mr, va - mr->iova);
+		u64 in_gap = va - mr->iova - gap->offset;
+
+		*len = gap->len - in_gap;
+		return gap->addr + in_gap;
+	}
+	if (mr->pages) {
+		u64 mask = (1ULL << mr->page_shift) - 1;
+		u64 at = va - (mr->iova & ~mask);
+
+		*len = mask + 1 - (at & mask);
+		return mr->pages[at >> mr->page_shift] + (at & mask);
+	}
+	*len = U32_MAX;
+	return va;
 }
 
 /* The registration of a key, or NULL. The caller is in an RCU read-side section. */
@@ -313,6 +404,7 @@ enum ib_wc_status mem_mr_invalidate(struct mem_dev *dev, struct ib_pd *pd, u32 k
 	enum ib_wc_status status = IB_WC_LOC_QP_OP_ERR;
 	struct mem_mr *mr;
 	unsigned long flags;
+	u32 len;
 
 	rcu_read_lock();
 	mr = mr_find(dev, key);
@@ -321,12 +413,15 @@ enum ib_wc_status mem_mr_invalidate(struct mem_dev *dev, struct ib_pd *pd, u32 k
 		if (mr->valid && !mr->all && mr->key == key && mr->ib.pd == pd &&
 		    (!remote || mr->access & (IB_ACCESS_REMOTE_READ |
 					      IB_ACCESS_REMOTE_WRITE))) {
-			mr->valid = false;
+			WRITE_ONCE(mr->valid, false);
 			status = IB_WC_SUCCESS;
 		}
 		spin_unlock_irqrestore(&mr->lock, flags);
 		while (!status && atomic_read_acquire(&mr->users))
 			cpu_relax();
+		/* It is unmapped after its invalidation, not before. */
+		if (!status)
+			mr_probe(mr, mr_address(mr, mr->iova, &len), mr->access);
 	}
 	rcu_read_unlock();
 	return status;
@@ -383,22 +478,6 @@ void mem_mr_close(struct mem_mr *mr)
 	atomic_dec_return_release(&mr->users);
 }
 
-/* The piece with an offset: the last one that does not begin behind it. */
-static struct mem_gap *mr_gap(struct mem_mr *mr, u64 offset)
-{
-	unsigned int low = 0, high = mr->num_pages;
-
-	while (high - low > 1) {
-		unsigned int middle = (low + high) / 2;
-
-		if (mr->gaps[middle].offset <= offset)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &mr->gaps[low];
-}
-
 /**
  * mem_mr_piece - memory of an open registration
  * @mr: the registration
@@ -409,22 +488,23 @@ static struct mem_gap *mr_gap(struct mem_mr *mr, u64 offset)
  */
 u32 mem_mr_piece(struct mem_mr *mr, u64 va, void **data)
 {
-	u64 addr = va;
-	u32 len = 1;
+	u32 len;
+	u64 addr = mr_address(mr, va, &len);
 
-	if (mr->gaps) {
-		const struct mem_gap *gap = mr_gap(mr, va - mr->iova);
-		u64 in_gap = va - mr->iova - gap->offset;
+	/* All memory: how much of it there is, the SGE says. */
+	*data = mem_dma_to_virt(mr->dev, addr, mr->all ? 1 : len);
+	return len;
+}
 
-		addr = gap->addr + in_gap;
-		len = gap->len - in_gap;
-	} else if (mr->pages) {
-		u64 mask = (1ULL << mr->page_shift) - 1;
-		u64 at = va - (mr->iova & ~mask);
+/**
+ * mem_mr_probe - have the DMA API's debugging check memory of an open registration
+ * @mr: the registration
+ * @va: an address in it
+ * @write: the device writes; else it reads
+ */
+void mem_mr_probe(struct mem_mr *mr, u64 va, bool write)
+{
+	u32 len;
 
-		addr = mr->pages[at >> mr->page_shift] + (at & mask);
-		len = mask + 1 - (at & mask);
-	}
-	*data = mem_dma_to_virt(mr->dev, addr, len);
-	return mr->all ? U32_MAX : len;
+	mem_dma_probe(mr->dev, mr_address(mr, va, &len), write);
 }

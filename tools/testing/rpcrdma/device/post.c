@@ -30,18 +30,31 @@ static enum mem_stat post_stat(enum ib_wr_opcode opcode)
 	}
 }
 
+/* iWARP has no immediate data; invalidation by a Read is iWARP's alone. */
+static bool post_opcode_known(struct mem_qp *qp, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_SEND:
+		return true;
+	case IB_WR_SEND_WITH_IMM:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return !qp->dev->limits.iwarp;
+	case IB_WR_RDMA_READ:
+		return !(wr->send_flags & IB_SEND_INLINE);
+	case IB_WR_RDMA_READ_WITH_INV:
+		return qp->dev->limits.iwarp && !(wr->send_flags & IB_SEND_INLINE);
+	default:
+		return post_stat(wr->opcode) != MEM_NUM_STATS;
+	}
+}
+
 static bool post_opcode_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 {
-	bool read = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV;
-	enum mem_stat stat = post_stat(wr->opcode);
-
-	if (stat == MEM_NUM_STATS || (read && wr->send_flags & IB_SEND_INLINE) ||
-	    (qp->ib.qp_type == IB_QPT_GSI && wr->opcode != IB_WR_SEND)) {
-		mem_violation(qp->dev, MEM_RULE_OPCODE, "QP %u: opcode %d", qp->number,
-			      wr->opcode);
-		return false;
-	}
-	return true;
+	if (post_opcode_known(qp, wr) &&
+	    (qp->ib.qp_type != IB_QPT_GSI || wr->opcode == IB_WR_SEND))
+		return true;
+	mem_violation(qp->dev, MEM_RULE_OPCODE, "QP %u: opcode %d", qp->number, wr->opcode);
+	return false;
 }
 
 /* Copy the SGEs, or the data if it is inline. */
@@ -138,7 +151,7 @@ static bool post_counts(const struct mem_qp *qp)
 	return qp->ib.qp_type != IB_QPT_GSI && READ_ONCE(qp->state) != IB_QPS_ERR;
 }
 
-static int post_one(struct mem_qp *qp, const struct ib_send_wr *wr)
+static int post_one(struct mem_qp *qp, const struct ib_send_wr *wr, const struct mem_sum *sum)
 {
 	struct mem_dev *dev = qp->dev;
 	struct mem_swqe *wqe;
@@ -171,9 +184,9 @@ static int post_one(struct mem_qp *qp, const struct ib_send_wr *wr)
 	wqe->counted = false;
 	wqe->verdict.action = MEM_ACTION_NONE;
 	post_operands(wqe, wr, qp->ib.qp_type == IB_QPT_GSI);
-	wqe->summed = dev->checksums && post_is_send(wr->opcode) &&
-		      !(wr->send_flags & IB_SEND_INLINE) &&
-		      mem_list_sum(dev, qp->ib.pd, wqe->sge, wqe->num_sge, &wqe->sum);
+	wqe->summed = sum->summed;
+	wqe->sum = sum->sum;
+	wqe->done = 0;
 	wqe->due = post_due(dev, wqe->length);
 	mem_count(dev, post_stat(wr->opcode));
 	/* The engine looks at the work request when it sees this, and at its lock. */
@@ -181,22 +194,36 @@ static int post_one(struct mem_qp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
+/* The checksum of a Send, made while interrupts are enabled */
+static void post_sum(struct mem_qp *qp, const struct ib_send_wr *wr, struct mem_sum *sum)
+{
+	sum->summed = false;
+	if (post_is_send(wr->opcode) && !(wr->send_flags & IB_SEND_INLINE))
+		mem_sum_make(qp->dev, qp->ib.pd, wr->sg_list, wr->num_sge, sum);
+}
+
 int mem_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad)
 {
+	struct mem_sum sums[MEM_POST_BATCH];
 	struct mem_qp *qp = to_mem_qp(ib);
+	const struct ib_send_wr *last;
 	unsigned long flags;
-	int ret = 0;
+	int ret = 0, i, n;
 
-	spin_lock_irqsave(&qp->lock, flags);
-	for (; wr; wr = wr->next) {
-		ret = post_one(qp, wr);
-		if (ret) {
-			*bad = wr;
-			break;
+	while (wr && !ret) {
+		for (n = 0, last = wr; last && n < MEM_POST_BATCH; last = last->next, n++)
+			post_sum(qp, last, &sums[n]);
+		spin_lock_irqsave(&qp->lock, flags);
+		for (i = 0; i < n && !ret; i++) {
+			ret = post_one(qp, wr, &sums[i]);
+			if (!ret)
+				wr = wr->next;
 		}
+		spin_unlock_irqrestore(&qp->lock, flags);
 	}
-	spin_unlock_irqrestore(&qp->lock, flags);
+	if (ret)
+		*bad = wr;
 	mem_count(qp->dev, MEM_STAT_DOORBELLS);
 	mem_engine_ring(qp);
 	return ret;

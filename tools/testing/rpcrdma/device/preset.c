@@ -6,8 +6,9 @@
  * Numbers of a preset come from the mainline driver (Linux 6.12) in drivers/infiniband
  * that is named beside them. Where the driver asks the firmware, the number is what cards
  * of the usual kind have, marked "fw". Limits that a driver has and this device does not
- * are left out; so are drivers of iWARP devices: rdma_cm would need iWARP's connection
- * management for these, and this device has that of InfiniBand.
+ * are left out; so are drivers of iWARP devices. A device with iWARP's rules tells ib_core
+ * that it is one, but its connections are made as RoCE's are: iWARP's would need a peer in
+ * TCP.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -79,7 +80,8 @@ static const struct mem_preset presets[] = {
 		.max_fast_reg_page_list_len = 512,	/* HNS_ROCE_FRMR_MAX_PA */
 		.max_qp_wr = 32768,			/* fw */
 		.max_qp_rd_atom = 128, .max_qp_init_rd_atom = 128 } },	/* fw */
-	{ "siw", { USUAL,	/* sw/siw, its limits without iWARP's rules */
+	{ "siw", { USUAL,	/* sw/siw */
+		.iwarp = 1,
 		.max_send_sge = 6, .max_recv_sge = 6,	/* SIW_MAX_SGE */
 		.max_sge_rd = 1,			/* SIW_MAX_SGE_RD */
 		.max_fast_reg_page_list_len = 256,	/* SIW_MAX_SGE_PBL */
@@ -106,6 +108,7 @@ static const struct mem_preset presets[] = {
 	{ "few-reads", { USUAL, .max_qp_rd_atom = 1, .max_qp_init_rd_atom = 1 } },
 	{ "no-reads", { USUAL, .max_qp_rd_atom = 0, .max_qp_init_rd_atom = 0 } },
 	{ "no-inline", { USUAL, .max_inline = 0 } },
+	{ "iwarp", { USUAL, .iwarp = 1, .max_sge_rd = 1 } },
 	{ "gaps", { USUAL, .sg_gaps = 1, .max_fast_reg_page_list_len = 30 } },
 	{ "shallow", { USUAL, .max_qp_wr = 128, .max_cqe = MIN_CQE } },
 	{ "deep", { USUAL, .max_send_sge = 32, .max_recv_sge = 32, .max_sge_rd = 32,
@@ -192,6 +195,9 @@ MODULE_PARM_DESC(max_mr_size, "octets of a registration");
 MEM_LIMIT_PARAM(max_inline);
 MODULE_PARM_DESC(max_inline, "octets of inline data");
 
+MEM_LIMIT_PARAM(iwarp);
+MODULE_PARM_DESC(iwarp, "iWARP's rules: RDMA Reads need remote write access here, 0 or 1");
+
 static void override(long *limit, long param)
 {
 	if (param >= 0)
@@ -214,6 +220,7 @@ static void override_all(struct mem_limits *limits)
 	override(&limits->max_srq, param_max_srq);
 	override(&limits->max_mr_size, param_max_mr_size);
 	override(&limits->max_inline, param_max_inline);
+	override(&limits->iwarp, param_iwarp);
 }
 
 /**
@@ -264,4 +271,6 @@ void mem_limits_apply(struct mem_dev *dev, struct ib_device_attr *attr)
 	attr->max_srq_wr = limits->max_srq ? limits->max_qp_wr : 0;
 	attr->max_srq_sge = limits->max_srq ? limits->max_recv_sge : 0;
 	attr->max_mr_size = limits->max_mr_size;
+	if (limits->max_srq)
+		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 }

@@ -16,10 +16,13 @@ static u32 next_number;	/* mem_qps' xa_lock protects it */
 
 static void qp_free_queues(struct mem_qp *qp)
 {
+	const struct ib_qp_cap *cap = &qp->cap;
+
 	mem_rq_free(&qp->own_rq);
-	kvfree(qp->sq);
-	kvfree(qp->sq_sge);
-	kvfree(qp->sq_inline);
+	mem_free(qp->dev, qp->sq, qp->sq_size, sizeof(*qp->sq));
+	mem_free(qp->dev, qp->sq_sge, qp->sq_size * max(cap->max_send_sge, 1U),
+		 sizeof(*qp->sq_sge));
+	mem_free(qp->dev, qp->sq_inline, qp->sq_size, cap->max_inline_data);
 }
 
 static int qp_alloc_queues(struct mem_qp *qp)
@@ -29,17 +32,17 @@ static int qp_alloc_queues(struct mem_qp *qp)
 	unsigned int i;
 
 	qp->sq_size = roundup_pow_of_two(max(cap->max_send_wr, 1U));
-	qp->sq = kvcalloc(qp->sq_size, sizeof(*qp->sq), GFP_KERNEL);
-	qp->sq_sge = kvcalloc(qp->sq_size * sge, sizeof(*qp->sq_sge), GFP_KERNEL);
+	qp->sq = mem_alloc(qp->dev, qp->sq_size, sizeof(*qp->sq));
+	qp->sq_sge = mem_alloc(qp->dev, qp->sq_size * sge, sizeof(*qp->sq_sge));
 	if (cap->max_inline_data)
-		qp->sq_inline = kvcalloc(qp->sq_size, cap->max_inline_data, GFP_KERNEL);
+		qp->sq_inline = mem_alloc(qp->dev, qp->sq_size, cap->max_inline_data);
 	if (!qp->sq || !qp->sq_sge || (cap->max_inline_data && !qp->sq_inline))
 		goto err;
 	for (i = 0; i < qp->sq_size; i++) {
 		qp->sq[i].sge = qp->sq_sge + i * sge;
 		qp->sq[i].data = qp->sq_inline + i * cap->max_inline_data;
 	}
-	if (mem_rq_init(&qp->own_rq, cap->max_recv_wr, cap->max_recv_sge))
+	if (mem_rq_init(&qp->own_rq, qp->dev, cap->max_recv_wr, cap->max_recv_sge))
 		goto err;
 	return 0;
 
@@ -108,26 +111,30 @@ int mem_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udat
 	/* ib_mad takes what it needs and does not look at the limits. */
 	if (!gsi && !qp_fits(dev, &init->cap))
 		return -EINVAL;
-	if (!gsi && atomic_read(&dev->num_qps) >= dev->limits.max_qp)
+	if (!gsi && !mem_count_in(&dev->num_qps, dev->limits.max_qp))
 		return -ENOMEM;
 
 	qp->ib.qp_type = init->qp_type;
 	qp_init(qp, init);
 	ret = qp_alloc_queues(qp);
 	if (ret)
-		return ret;
+		goto err_count;
 	ret = qp_add_number(qp);
-	if (ret) {
-		qp_free_queues(qp);
-		return ret;
-	}
+	if (ret)
+		goto err_queues;
 	ib->qp_num = qp->number;
-	if (!gsi)
-		atomic_inc(&dev->num_qps);
+	mem_account(dev, sizeof(*qp));
 	spin_lock_irq(&dev->qps_lock);
 	list_add_tail(&qp->entry, &dev->qps);
 	spin_unlock_irq(&dev->qps_lock);
 	return 0;
+
+err_queues:
+	qp_free_queues(qp);
+err_count:
+	if (!gsi)
+		atomic_dec(&dev->num_qps);
+	return ret;
 }
 
 /**
@@ -213,6 +220,7 @@ static void qp_stop(struct mem_qp *qp)
 	tasklet_kill(&qp->engine);
 	hrtimer_cancel(&qp->timer);
 	tasklet_kill(&qp->engine);
+	mem_engine_forget(qp);
 }
 
 int mem_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
@@ -233,6 +241,7 @@ int mem_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	mem_hold_drop(qp);
 	qp_drop_work(qp);
 	qp_free_queues(qp);
+	mem_account(dev, -(long)sizeof(*qp));
 	if (ib->qp_type != IB_QPT_GSI)
 		atomic_dec(&dev->num_qps);
 	return 0;
@@ -252,7 +261,10 @@ static bool qp_reads_ok(struct mem_qp *qp, const struct ib_qp_attr *attr, int ma
 	return false;
 }
 
-/* Copy the attributes that are set. */
+/*
+ * Copy the attributes that are set. What may change while the peer's engine reads it needs
+ * WRITE_ONCE(); the others change before the state does.
+ */
 static void qp_set_attr(struct mem_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	struct ib_qp_attr *own = &qp->attr;
@@ -264,7 +276,7 @@ static void qp_set_attr(struct mem_qp *qp, const struct ib_qp_attr *attr, int ma
 	if (mask & IB_QP_DEST_QPN)
 		own->dest_qp_num = attr->dest_qp_num;
 	if (mask & IB_QP_ACCESS_FLAGS)
-		own->qp_access_flags = attr->qp_access_flags;
+		WRITE_ONCE(own->qp_access_flags, attr->qp_access_flags);
 	if (mask & IB_QP_RQ_PSN)
 		own->rq_psn = attr->rq_psn;
 	if (mask & IB_QP_SQ_PSN)
@@ -274,7 +286,7 @@ static void qp_set_attr(struct mem_qp *qp, const struct ib_qp_attr *attr, int ma
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		own->max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	if (mask & IB_QP_MIN_RNR_TIMER)
-		own->min_rnr_timer = attr->min_rnr_timer;
+		WRITE_ONCE(own->min_rnr_timer, attr->min_rnr_timer);
 	if (mask & IB_QP_TIMEOUT)
 		own->timeout = attr->timeout;
 	if (mask & IB_QP_RETRY_CNT)
@@ -294,11 +306,13 @@ static void qp_reset(struct mem_qp *qp)
 	qp_stop(qp);
 	mem_hold_drop(qp);
 	qp_drop_work(qp);
-	qp->dying = false;
 	qp->established = false;
 	qp->last_wqe = false;
 	qp->retries = 0;
 	qp->rnr_retries = 0;
+	spin_lock_irq(&qp->lock);
+	qp->dying = false;
+	spin_unlock_irq(&qp->lock);
 }
 
 int mem_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)

@@ -17,7 +17,7 @@ static const u16 rnr_timer[32] = {
 
 static u64 rnr_delay(const struct mem_qp *peer)
 {
-	u8 value = peer->attr.min_rnr_timer & 31;
+	u8 value = READ_ONCE(peer->attr.min_rnr_timer) & 31;
 
 	return (value ? rnr_timer[value] : 65536) * 10ULL * NSEC_PER_USEC;
 }
@@ -180,6 +180,7 @@ static void wire_deliver(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe
 		receive_failed(peer, &rwqe, status);
 		return;
 	}
+	out->octets = wqe->length;
 	mem_engine_fault(peer, true, &verdict);
 	send_complete(qp, peer, wqe, &rwqe, &wc);
 }
@@ -214,12 +215,13 @@ static bool remote_open(struct mem_qp *peer, struct mem_swqe *wqe, struct ib_sge
 		return true;
 	sge->addr = wqe->remote_addr;
 	sge->length = wqe->length;
-	if (peer->attr.qp_access_flags & access)
+	if (READ_ONCE(peer->attr.qp_access_flags) & access)
 		status = mem_mr_open(peer->dev, peer->ib.pd, wqe->rkey, sge->addr,
 				     sge->length, access, &list->mr[0]);
 	if (!status) {
 		list->num_sge = 1;
 		list->length = sge->length;
+		mem_mr_probe(list->mr[0], sge->addr, access == IB_ACCESS_REMOTE_WRITE);
 		return true;
 	}
 	pr_info("rdma_mem: %s: QP %u: remote access error: rkey %#x, address %#llx, %u octets\n",
@@ -229,6 +231,22 @@ static bool remote_open(struct mem_qp *peer, struct mem_swqe *wqe, struct ib_sge
 	mem_qp_error(peer, IB_EVENT_QP_ACCESS_ERR);
 	out->status = IB_WC_REM_ACCESS_ERR;
 	return false;
+}
+
+/*
+ * Copy the next part of a Read or Write from a list to another one, which both are at their
+ * beginnings. In each part all is checked again, as a device does for each packet.
+ */
+static void rdma_copy(struct mem_qp *qp, struct mem_list *to, struct mem_list *from,
+		      struct mem_swqe *wqe, struct mem_outcome *out)
+{
+	out->octets = min(wqe->length - wqe->done, READ_ONCE(qp->dev->burst));
+	mem_list_skip(to, wqe->done);
+	mem_list_skip(from, wqe->done);
+	mem_list_copy(to, from, out->octets);
+	mem_count_add(qp->dev, MEM_STAT_OCTETS, out->octets);
+	wqe->done += out->octets;
+	out->more = wqe->done < wqe->length;
 }
 
 static void write_copy(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
@@ -242,34 +260,31 @@ static void write_copy(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *
 	if (wqe->flags & IB_SEND_INLINE) {
 		mem_list_put(&to, wqe->data, wqe->length);
 		mem_count_add(qp->dev, MEM_STAT_INLINE_OCTETS, wqe->length);
+		wqe->done = wqe->length;
 	} else {
 		out->status = mem_list_open(&from, qp->dev, qp->ib.pd, wqe->sge,
 					    wqe->num_sge, 0);
 		if (!out->status) {
-			mem_list_copy(&to, &from, wqe->length);
+			rdma_copy(qp, &to, &from, wqe, out);
 			mem_list_close(&from);
-			mem_count_add(qp->dev, MEM_STAT_OCTETS, wqe->length);
 		}
 	}
 	mem_list_close(&to);
 }
 
+/* The last packet of a Write with immediate takes a Receive. */
 static void wire_write(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
 		       struct mem_outcome *out)
 {
 	struct ib_wc wc = { .opcode = IB_WC_RECV_RDMA_WITH_IMM };
-	bool imm = wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
 	struct ib_sge sge[MEM_MAX_SGE];
 	struct mem_rwqe rwqe;
 
-	if (imm && !take_receive(peer, &rwqe, sge, out))
+	if (!wqe->length || wqe->done < wqe->length)
+		write_copy(qp, peer, wqe, out);
+	if (out->status || out->more || wqe->opcode != IB_WR_RDMA_WRITE_WITH_IMM)
 		return;
-	write_copy(qp, peer, wqe, out);
-	if (!imm)
-		return;
-	if (out->status)
-		receive_failed(peer, &rwqe, IB_WC_WR_FLUSH_ERR);
-	else
+	if (take_receive(peer, &rwqe, sge, out))
 		send_complete(qp, peer, wqe, &rwqe, &wc);
 }
 
@@ -288,22 +303,25 @@ static bool read_allowed(struct mem_qp *qp, struct mem_qp *peer, struct mem_outc
 static void wire_read(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
 		      struct mem_outcome *out)
 {
+	int access = IB_ACCESS_LOCAL_WRITE;
 	struct mem_list from, to;
 	struct ib_sge sge;
 
+	/* iWARP's responder writes, with a key that the requester sends. */
+	if (qp->dev->limits.iwarp)
+		access |= IB_ACCESS_REMOTE_WRITE;
 	if (!read_allowed(qp, peer, out))
 		return;
 	if (!remote_open(peer, wqe, &sge, IB_ACCESS_REMOTE_READ, &from, out))
 		return;
 	out->status = mem_list_open(&to, qp->dev, qp->ib.pd, wqe->sge, wqe->num_sge,
-				    IB_ACCESS_LOCAL_WRITE);
+				    access);
 	if (!out->status) {
-		mem_list_copy(&to, &from, wqe->length);
+		rdma_copy(qp, &to, &from, wqe, out);
 		mem_list_close(&to);
-		mem_count_add(qp->dev, MEM_STAT_OCTETS, wqe->length);
 	}
 	mem_list_close(&from);
-	if (out->status || wqe->opcode != IB_WR_RDMA_READ_WITH_INV)
+	if (out->status || out->more || wqe->opcode != IB_WR_RDMA_READ_WITH_INV)
 		return;
 	out->status = mem_mr_invalidate(qp->dev, qp->ib.pd, wqe->ex.invalidate_rkey, false);
 	if (out->status)

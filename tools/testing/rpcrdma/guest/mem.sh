@@ -9,6 +9,7 @@
 
 MEM_DEBUG=/sys/kernel/debug/rdma_mem
 MEM_PARAMETERS=/sys/module/rdma_mem/parameters
+DMA_MAPPINGS=/sys/kernel/debug/dma-api/dump
 
 # Devices
 
@@ -102,7 +103,7 @@ pair_end() {
 	judge "at the end"
 	check "stop the NFS server" server_down
 	module_down
-	check "the devices have no more objects than before" wait_for 10 as_before
+	check "the devices have no more objects and mappings than before" wait_for 10 as_before
 	pair_no_more
 }
 
@@ -117,6 +118,13 @@ no_violation() {
 # shares out until the device is removed.
 objects() {
 	grep . $MEM_DEBUG/*/objects | grep -v ':cqs '
+	mappings
+}
+
+# How many DMA mappings they have, on a kernel with CONFIG_DMA_API_DEBUG. ib_mad has as many
+# all the time.
+mappings() {
+	[ ! -r $DMA_MAPPINGS ] || echo "mappings $(grep -c '^rdma_mem ' $DMA_MAPPINGS)"
 }
 
 # Whether they have as many as in pair_begin, when rpcrdma was not loaded.

@@ -19,7 +19,10 @@
 #define LAB_LEN		8192	/* octets of each buffer */
 #define LAB_MR_PAGES	4
 
-/* A buffer of LAB_LEN octets and its DMA address */
+/*
+ * A buffer of LAB_LEN octets and its DMA address. As it stays mapped, only lab_fill() and
+ * lab_data() touch it: they sync it, as it may have a bounce buffer.
+ */
 struct lab_buffer {
 	u8 *data;
 	u64 addr;
@@ -60,6 +63,8 @@ int lab_reg(struct lab *lab, int side, int access);
 int lab_inv(struct lab *lab, int side, u32 rkey);
 enum ib_wc_status lab_wait(struct lab *lab, int side, struct ib_wc *wc);
 int lab_violations(struct lab *lab, enum mem_rule rule);
+void lab_fill(struct lab *lab, int side, int buffer, u32 offset, u8 value, u32 len);
+const u8 *lab_data(struct lab *lab, int side, int buffer);
 struct ib_sge lab_sge(struct lab *lab, int side, int buffer, u32 len);
 
 #endif /* RDMA_MEM_TEST_LAB_H */

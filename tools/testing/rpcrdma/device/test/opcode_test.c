@@ -20,7 +20,7 @@ static void send(struct lab *lab, enum ib_wr_opcode opcode, u32 len, int flags,
 {
 	struct kunit *test = lab->test;
 
-	memset(lab->side[0].buffer[0].data, 0x5a, len);
+	lab_fill(lab, 0, 0, 0, 0x5a, len);
 	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, LAB_LEN), 0);
 	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, opcode, 0, len, flags | IB_SEND_SIGNALED), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, wc), IB_WC_SUCCESS);
@@ -31,8 +31,7 @@ static void send(struct lab *lab, enum ib_wr_opcode opcode, u32 len, int flags,
 	KUNIT_EXPECT_EQ(test, wc->opcode, IB_WC_RECV);
 	KUNIT_EXPECT_EQ(test, wc->byte_len, len);
 	KUNIT_EXPECT_PTR_EQ(test, wc->qp, lab->side[1].qp);
-	KUNIT_EXPECT_EQ(test, memcmp(lab->side[0].buffer[0].data,
-				     lab->side[1].buffer[0].data, len), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(lab_data(lab, 0, 0), lab_data(lab, 1, 0), len), 0);
 }
 
 static void test_send(struct kunit *test)
@@ -98,15 +97,16 @@ static void test_send_inv(struct kunit *test)
 static void test_write(struct kunit *test)
 {
 	struct lab *lab = lab_make(test, 0);
-	u8 *target = lab->side[1].buffer[1].data;
+	const u8 *target;
 	u32 rkey;
 
 	rkey = reg(lab, ACCESS);
-	memset(lab->side[0].buffer[0].data, 0x5a, LAB_LEN);
+	lab_fill(lab, 0, 0, 0, 0x5a, LAB_LEN);
 	/* from the middle of a page to the middle of the next */
 	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_WRITE, PAGE_SIZE,
 				       lab->side[1].mr->iova + 100, rkey), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+	target = lab_data(lab, 1, 1);
 	KUNIT_EXPECT_EQ(test, target[99], 0);
 	KUNIT_EXPECT_EQ(test, target[100], 0x5a);
 	KUNIT_EXPECT_EQ(test, target[100 + PAGE_SIZE - 1], 0x5a);
@@ -139,13 +139,84 @@ static void test_read(struct kunit *test)
 	u32 rkey;
 
 	rkey = reg(lab, ACCESS);
-	memset(lab->side[1].buffer[1].data, 0xa5, LAB_LEN);
+	lab_fill(lab, 1, 1, 0, 0xa5, LAB_LEN);
 	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_READ, LAB_LEN,
 				       lab->side[1].mr->iova, rkey), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, memcmp(lab->side[0].buffer[0].data,
-				     lab->side[1].buffer[1].data, LAB_LEN), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(lab_data(lab, 0, 0), lab_data(lab, 1, 1), LAB_LEN), 0);
 	expect_no_violation(lab);
+	lab_end(lab);
+}
+
+/* A Read and a Write in parts: a part ends within a page, and within the last one. */
+static void test_parts(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	u32 rkey;
+
+	lab->dev->burst = 3000;
+	rkey = reg(lab, ACCESS);
+	lab_fill(lab, 0, 0, 0, 1, LAB_LEN);
+	lab_fill(lab, 0, 0, 3000, 2, LAB_LEN - 3000);
+	lab_fill(lab, 0, 0, 6000, 3, LAB_LEN - 6000);
+	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_WRITE, LAB_LEN,
+				       lab->side[1].mr->iova, rkey), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, memcmp(lab_data(lab, 0, 0), lab_data(lab, 1, 1), LAB_LEN), 0);
+	lab_fill(lab, 0, 0, 0, 0, LAB_LEN);
+	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_READ, LAB_LEN,
+				       lab->side[1].mr->iova, rkey), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, memcmp(lab_data(lab, 0, 0), lab_data(lab, 1, 1), LAB_LEN), 0);
+	KUNIT_EXPECT_EQ(test, mem_stat_sum(lab->dev, MEM_STAT_OCTETS), 2 * LAB_LEN);
+	expect_no_violation(lab);
+	lab_end(lab);
+}
+
+/*
+ * Side 0 has a long Write. A Send to it by side 1, whose doorbell is rung later on the same
+ * CPU, does not wait for its end, unless side 0 may copy so much at once.
+ */
+static void turns(struct kunit *test, u32 burst, enum ib_wc_opcode first)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct ib_wc wc;
+	u32 rkey;
+
+	lab->dev->burst = burst;
+	rkey = reg(lab, ACCESS);
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 0, 1, 100), 0);
+	local_bh_disable();
+	lab_rdma(lab, 0, IB_WR_RDMA_WRITE, LAB_LEN, lab->side[1].mr->iova, rkey);
+	lab_post(lab, 1, IB_WR_SEND, 0, 0, IB_SEND_SIGNALED);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.opcode, first);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_SUCCESS);
+	KUNIT_EXPECT_NE(test, wc.opcode, first);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, &wc), IB_WC_SUCCESS);
+	expect_no_violation(lab);
+	lab_end(lab);
+}
+
+static void test_turns(struct kunit *test)
+{
+	turns(test, LAB_LEN / 4, IB_WC_RECV);
+	turns(test, LAB_LEN, IB_WC_RDMA_WRITE);
+}
+
+/* The device says what memory it has for a registration, and that it is given back. */
+static void test_memory(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	long before = atomic_long_read(&lab->dev->memory);
+	struct ib_mr *mr = ib_alloc_mr(lab->pd, IB_MR_TYPE_MEM_REG, 64);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	KUNIT_EXPECT_GE(test, atomic_long_read(&lab->dev->memory) - before,
+			(long)(64 * sizeof(u64) + sizeof(struct mem_mr)));
+	ib_dereg_mr(mr);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&lab->dev->memory), before);
 	lab_end(lab);
 }
 
@@ -204,12 +275,18 @@ static void test_length(struct kunit *test)
 	lab_end(lab);
 }
 
+/* The peer has no Receive: the first Send fails after its retries, and flushes the others. */
 static void test_rnr(struct kunit *test)
 {
 	struct lab *lab = lab_make(test, 0);
+	struct ib_wc wc;
 
 	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, 0), 0);
-	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_RNR_RETRY_EXC_ERR);
+	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 1, 100, 0), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_RNR_RETRY_EXC_ERR);
+	KUNIT_EXPECT_EQ(test, wc.wr_id, 200);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, wc.wr_id, 201);
 	KUNIT_EXPECT_EQ(test, mem_stat_sum(lab->dev, MEM_STAT_RNR_NAKS), 3);
 	expect_no_violation(lab);
 	lab_end(lab);
@@ -262,6 +339,32 @@ static void test_srq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ib_query_srq(lab->srq, &attr), 0);
 	/* the limit was reached, and is not armed any more */
 	KUNIT_EXPECT_EQ(test, attr.srq_limit, 0);
+	expect_no_violation(lab);
+	lab_end(lab);
+}
+
+/* An SRQ keeps its Receives when it is resized, and is not made too small for them. */
+static void test_srq_resize(struct kunit *test)
+{
+	struct ib_srq_attr attr = { .max_wr = 2 * LAB_WRS };
+	struct lab *lab = lab_make(test, LAB_SRQ);
+	struct ib_wc wc;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 1, LAB_LEN), 0);
+	KUNIT_ASSERT_EQ(test, ib_modify_srq(lab->srq, &attr, IB_SRQ_MAX_WR), 0);
+	for (i = 1; i < 2 * LAB_WRS; i++)
+		KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, LAB_LEN), 0);
+	attr.max_wr = LAB_WRS;
+	KUNIT_EXPECT_EQ(test, ib_modify_srq(lab->srq, &attr, IB_SRQ_MAX_WR), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ib_query_srq(lab->srq, &attr), 0);
+	KUNIT_EXPECT_EQ(test, attr.max_wr, 2 * LAB_WRS);
+	for (i = 0; i < 2 * LAB_WRS; i++) {
+		KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, IB_SEND_SIGNALED), 0);
+		KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, &wc), IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, wc.wr_id, i ? 100 : 101);
+	}
 	expect_no_violation(lab);
 	lab_end(lab);
 }
@@ -342,6 +445,9 @@ static struct kunit_case opcode_cases[] = {
 	KUNIT_CASE(test_write),
 	KUNIT_CASE(test_write_imm),
 	KUNIT_CASE(test_read),
+	KUNIT_CASE(test_parts),
+	KUNIT_CASE(test_turns),
+	KUNIT_CASE(test_memory),
 	KUNIT_CASE(test_local_inv),
 	KUNIT_CASE(test_remote_errors),
 	KUNIT_CASE(test_length),
@@ -349,6 +455,7 @@ static struct kunit_case opcode_cases[] = {
 	KUNIT_CASE(test_retries),
 	KUNIT_CASE(test_flush),
 	KUNIT_CASE(test_srq),
+	KUNIT_CASE(test_srq_resize),
 	KUNIT_CASE(test_interrupt),
 	KUNIT_CASE(test_moderation),
 	KUNIT_CASE(test_latency),

@@ -2,6 +2,8 @@
 /*
  * KUnit suite of the device: each rule is broken once, and reported once.
  */
+#include <linux/dma-direct.h>
+
 #include "lab.h"
 
 #define ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE)
@@ -47,6 +49,35 @@ static void test_opcode(struct kunit *test)
 
 	KUNIT_EXPECT_LT(test, lab_post(lab, 0, IB_WR_LSO, 0, 100, 0), 0);
 	expect_one(lab, MEM_RULE_OPCODE);
+}
+
+/* Register a side's buffer, and expect a status. */
+static void reg(struct lab *lab, int side, int access, enum ib_wc_status status)
+{
+	KUNIT_ASSERT_EQ(lab->test, lab_reg(lab, side, access), 0);
+	KUNIT_EXPECT_EQ(lab->test, lab_wait(lab, side, NULL), status);
+}
+
+/* iWARP's rules: no immediate data, and a sink of a Read that the peer may write to */
+static void test_iwarp(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+
+	lab->dev->limits.iwarp = 1;
+	KUNIT_EXPECT_LT(test, lab_post(lab, 0, IB_WR_SEND_WITH_IMM, 0, 100, 0), 0);
+	expect_one(lab, MEM_RULE_OPCODE);
+
+	lab = lab_make(test, 0);
+	KUNIT_EXPECT_LT(test, lab_rdma(lab, 0, IB_WR_RDMA_READ_WITH_INV, 100, 0, 0), 0);
+	expect_one(lab, MEM_RULE_OPCODE);
+
+	lab = lab_make(test, 0);
+	reg(lab, 1, ACCESS, IB_WC_SUCCESS);
+	lab->dev->limits.iwarp = 1;
+	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_READ, 100, lab->side[1].mr->iova,
+				       lab->side[1].mr->rkey), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_LOC_PROT_ERR);
+	expect_one(lab, MEM_RULE_ACCESS);
 }
 
 static void test_sge_count(struct kunit *test)
@@ -101,6 +132,30 @@ static void test_rq_full(struct kunit *test)
 	for (i = 0; i < LAB_WRS; i++)
 		KUNIT_ASSERT_EQ(test, lab_recv(lab, 0, 0, 100), 0);
 	KUNIT_EXPECT_LT(test, lab_recv(lab, 0, 0, 100), 0);
+	expect_one(lab, MEM_RULE_RQ_FULL);
+}
+
+/* Of a long chain, all are posted that have room, in order. */
+static void test_rq_chain(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct ib_recv_wr wr[LAB_WRS + 2] = {};
+	const struct ib_recv_wr *bad = NULL;
+	struct ib_wc wc;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(wr); i++) {
+		wr[i].wr_id = i;
+		wr[i].next = i + 1 < ARRAY_SIZE(wr) ? &wr[i + 1] : NULL;
+	}
+	KUNIT_EXPECT_EQ(test, ib_post_recv(lab->side[1].qp, wr, &bad), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_recv_wr *)&wr[LAB_WRS]);
+	for (i = 0; i < LAB_WRS; i++) {
+		KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 0, IB_SEND_SIGNALED), 0);
+		KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, &wc), IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, wc.wr_id, i);
+	}
 	expect_one(lab, MEM_RULE_RQ_FULL);
 }
 
@@ -167,11 +222,47 @@ static void test_address(struct kunit *test)
 	bad_sge(lab, &sge, MEM_RULE_ADDRESS);
 }
 
-/* Register a side's buffer, and expect a status. */
-static void reg(struct lab *lab, int side, int access, enum ib_wc_status status)
+static int post_reg(struct lab *lab, u32 key)
 {
-	KUNIT_ASSERT_EQ(lab->test, lab_reg(lab, side, access), 0);
-	KUNIT_EXPECT_EQ(lab->test, lab_wait(lab, side, NULL), status);
+	struct ib_reg_wr wr = {
+		.wr = { .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
+		.mr = lab->side[0].mr, .access = ACCESS, .key = key,
+	};
+
+	return ib_post_send(lab->side[0].qp, &wr.wr, NULL);
+}
+
+/* Free memory, which has no mapping, and no bounce buffer where each mapping has one */
+static void test_address_free(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct ib_sge sge = lab_sge(lab, 0, 0, 100);
+	/* so many that they do not go to a list of pages that are about to be used again */
+	unsigned int order = PAGE_ALLOC_COSTLY_ORDER + 2;
+	struct page *pages = alloc_pages(GFP_KERNEL, order);
+
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	/* the last of them is the last that is taken again */
+	sge.addr = (uintptr_t)page_address(pages) + (PAGE_SIZE << order) - PAGE_SIZE;
+	if (lab->dev->parent)
+		sge.addr = phys_to_dma(&lab->dev->parent->dev, virt_to_phys((void *)sge.addr));
+	__free_pages(pages, order);
+	bad_sge(lab, &sge, MEM_RULE_ADDRESS);
+}
+
+/* A page list has an address that is none of memory. */
+static void test_address_registered(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct lab_side *side = &lab->side[0];
+
+	sg_init_table(side->sg, 1);
+	sg_dma_address(side->sg) = 1ULL << 52;
+	sg_dma_len(side->sg) = LAB_LEN;
+	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(side->mr, side->sg, 1, NULL, PAGE_SIZE), 1);
+	KUNIT_ASSERT_EQ(test, post_reg(lab, side->mr->rkey), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_LOC_QP_OP_ERR);
+	expect_one(lab, MEM_RULE_ADDRESS);
 }
 
 static void test_access(struct kunit *test)
@@ -194,16 +285,6 @@ static void test_access(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_REM_OP_ERR);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_LOC_PROT_ERR);
 	expect_one(lab, MEM_RULE_ACCESS);
-}
-
-static int post_reg(struct lab *lab, u32 key)
-{
-	struct ib_reg_wr wr = {
-		.wr = { .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
-		.mr = lab->side[0].mr, .access = ACCESS, .key = key,
-	};
-
-	return ib_post_send(lab->side[0].qp, &wr.wr, NULL);
 }
 
 static void test_reg_valid(struct kunit *test)
@@ -262,7 +343,7 @@ static void test_send_touched(struct kunit *test)
 	lab->dev->latency = 20 * NSEC_PER_MSEC;
 	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, 100), 0);
 	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, 0), 0);
-	lab->side[0].buffer[0].data[99] = 1;
+	lab_fill(lab, 0, 0, 99, 1, 1);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_SUCCESS);
 	expect_one(lab, MEM_RULE_SEND_TOUCHED);
 }
@@ -276,7 +357,7 @@ static void test_send_reused(struct kunit *test)
 	/* not signaled: its completion is that of the next one */
 	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, 0), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_SUCCESS);
-	lab->side[0].buffer[0].data[99] = 1;
+	lab_fill(lab, 0, 0, 99, 1, 1);
 	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 1, 100, IB_SEND_SIGNALED), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
 	expect_one(lab, MEM_RULE_SEND_REUSED);
@@ -287,7 +368,7 @@ static void test_recv_touched(struct kunit *test)
 	struct lab *lab = lab_make(test, 0);
 
 	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, 100), 0);
-	lab->side[1].buffer[0].data[99] = 1;
+	lab_fill(lab, 1, 0, 99, 1, 1);
 	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, 0), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_SUCCESS);
 	expect_one(lab, MEM_RULE_RECV_TOUCHED);
@@ -348,14 +429,18 @@ static void test_left(struct kunit *test)
 static struct kunit_case rule_cases[] = {
 	KUNIT_CASE(test_state),
 	KUNIT_CASE(test_opcode),
+	KUNIT_CASE(test_iwarp),
 	KUNIT_CASE(test_sge_count),
 	KUNIT_CASE(test_inline),
 	KUNIT_CASE(test_sq_full),
 	KUNIT_CASE(test_rq_full),
+	KUNIT_CASE(test_rq_chain),
 	KUNIT_CASE(test_cq_overflow),
 	KUNIT_CASE(test_cq_poll),
 	KUNIT_CASE(test_lkey),
 	KUNIT_CASE(test_address),
+	KUNIT_CASE(test_address_free),
+	KUNIT_CASE(test_address_registered),
 	KUNIT_CASE(test_access),
 	KUNIT_CASE(test_reg_valid),
 	KUNIT_CASE(test_reg_key),
