@@ -61,14 +61,11 @@ enum rpcrdma_listener_state {
  * @RPCRDMA_USABILITY_NO_REGISTRATION: It cannot register memory by work
  *   request (memory management extensions).
  * @RPCRDMA_USABILITY_NO_PAGE_LIST: It registers no pages by work request.
- * @RPCRDMA_USABILITY_NO_MEMORY: There was no memory when the device or the
- *   module came.
  */
 enum rpcrdma_usability {
 	RPCRDMA_USABILITY_USABLE,
 	RPCRDMA_USABILITY_NO_REGISTRATION,
 	RPCRDMA_USABILITY_NO_PAGE_LIST,
-	RPCRDMA_USABILITY_NO_MEMORY,
 };
 
 enum rpcrdma_port_state {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Module init and exit. The order of init: a layer starts after those that it
- * uses. Exit has the reverse order.
+ * uses. But status/ starts first: it has to see the first and the last connection. Exit
+ * has the reverse order.
  */
 
 #include <linux/module.h>
@@ -9,14 +10,18 @@
 #include "client/client.h"
 #include "conn/conn.h"
 #include "server/server.h"
+#include "status/status.h"
 
 static int __init rpcrdma_init(void)
 {
 	int err;
 
-	err = rpcrdma_conn_init();
+	err = rpcrdma_status_init();
 	if (err)
 		return err;
+	err = rpcrdma_conn_init();
+	if (err)
+		goto err_status;
 	err = svcrdma_init();
 	if (err)
 		goto err_conn;
@@ -29,6 +34,8 @@ err_server:
 	svcrdma_exit();
 err_conn:
 	rpcrdma_conn_exit();
+err_status:
+	rpcrdma_status_exit();
 	return err;
 }
 
@@ -37,6 +44,7 @@ static void __exit rpcrdma_exit(void)
 	xprt_rdma_exit();
 	svcrdma_exit();
 	rpcrdma_conn_exit();
+	rpcrdma_status_exit();
 }
 
 module_init(rpcrdma_init);

@@ -20,8 +20,6 @@ struct workqueue_struct *rpcrdma_wq;
  */
 struct workqueue_struct *rpcrdma_teardown_wq;
 
-static atomic_t conn_last_id;
-
 /*
  * Limits for connections of servers, over all listeners: how many may wait, begin and
  * end at a time, in all and for one host. The role limits those that are established.
@@ -182,6 +180,7 @@ static bool conn_set_state_locked(struct rpcrdma_conn *conn,
 	else if (conn->server && state == RPCRDMA_CONN_CLOSING)
 		conn_set_admission(conn, RPCRDMA_ADMISSION_ENDING);
 	conn->status = status;
+	conn->state_since = ktime_get();
 	/* Pairs with rpcrdma_conn_established(), which takes no lock. */
 	smp_store_release(&conn->state, state);
 	trace_rpcrdma_conn_state(conn, state, status);
@@ -291,6 +290,7 @@ static void conn_free(struct kref *ref)
 {
 	struct rpcrdma_conn *conn = container_of(ref, struct rpcrdma_conn, ref);
 
+	rpcrdma_conn_unpublish(conn);
 	percpu_ref_exit(&conn->users);
 	mutex_destroy(&conn->setup);
 	kfree_rcu(conn, rcu);
@@ -429,8 +429,12 @@ static void conn_teardown_work(struct work_struct *work)
 	spin_lock_bh(&conn->post_lock);
 	conn_set_state_locked(conn, RPCRDMA_CONN_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);
+	if (conn->was_established)
+		rpcrdma_observer->closed(conn);
 	conn->ops->closed(conn, conn->status);
 	conn_destroy(conn);
+	if (conn->net)
+		put_net(conn->net);
 	if (conn->server)
 		conn_set_admission(conn, RPCRDMA_ADMISSION_NONE);
 	rpcrdma_conn_put(conn);
@@ -475,14 +479,12 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	if (!conn)
 		return NULL;
 	if (percpu_ref_init(&conn->users, conn_unused, PERCPU_REF_ALLOW_REINIT,
-			    GFP_KERNEL)) {
-		kfree(conn);
-		return NULL;
-	}
+			    GFP_KERNEL))
+		goto err_free;
 	init_completion(&conn->unused);
-	conn->id = atomic_inc_return(&conn_last_id);
 	conn->ops = &conn_no_role;
 	conn->server = server;
+	conn->state_since = ktime_get();
 	conn->state = server ? RPCRDMA_CONN_PENDING : RPCRDMA_CONN_RESOLVING;
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);
@@ -494,7 +496,31 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	rpcrdma_send_init(conn);
 	rpcrdma_recv_init(conn);
 	rpcrdma_mr_pool_init(conn);
+	if (rpcrdma_conn_publish(conn))
+		goto err_users;
 	return conn;
+
+err_users:
+	percpu_ref_exit(&conn->users);
+err_free:
+	kfree(conn);
+	return NULL;
+}
+
+/**
+ * rpcrdma_conn_set_net - note the network namespace of a connection
+ * @conn: the new connection
+ * @net: the namespace, to which the caller has a reference
+ *
+ * The teardown puts the reference that this takes: roles may be gone before it.
+ *
+ * Context: any.
+ */
+void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net)
+{
+	conn->net = get_net(net);
+	/* Pairs with rpcrdma_conn_in_net(): the addresses are set. */
+	smp_store_release(&conn->net_cookie, net->net_cookie);
 }
 
 /**

@@ -47,6 +47,7 @@
 #include <rdma/rdma_cm.h>
 
 #include "../wire/message.h"
+#include "counters.h"
 
 /* Room for "[" IPv6 address "%" scope "]:" port, and NUL */
 #define RPCRDMA_PEER_LEN	64
@@ -66,6 +67,7 @@
 struct rpcrdma_conn;
 struct rpcrdma_listener;
 struct rpcrdma_recv;
+struct rpcrdma_role_status;
 
 /**
  * struct rpcrdma_resource - what a role may still own when its connection ends
@@ -110,6 +112,9 @@ enum rpcrdma_conn_state {
  * @closed: the connection has ended, as described above. @status is the first
  *	cause, a negative errno. Called exactly once, and never at the same time as
  *	another callback. The role keeps its reference until rpcrdma_conn_put().
+ * @describe: fill in what only the role knows; may be NULL. Called while the connection
+ *	is established, in process context, between rpcrdma_conn_enter() and
+ *	rpcrdma_conn_leave(). Must not sleep for long.
  *
  * Constant and part of the module.
  */
@@ -119,6 +124,7 @@ struct rpcrdma_conn_ops {
 	void (*writable)(struct rpcrdma_conn *conn);
 	void (*keepalive)(struct rpcrdma_conn *conn);
 	void (*closed)(struct rpcrdma_conn *conn, int status);
+	void (*describe)(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
 };
 
 /**
@@ -366,6 +372,7 @@ void rpcrdma_mr_return(struct rpcrdma_mr *mr);
 /**
  * struct rpcrdma_device - what a device can do, and its connections
  * @ib: the device
+ * @usable: it registers memory by work request; if not, no connection is made on it
  * @max_send_sge: elements that one Send can gather
  * @max_mr_pages: pages that one registration can cover
  * @max_sg_len: octets that one element of a scatterlist can have, a page or more
@@ -374,12 +381,13 @@ void rpcrdma_mr_return(struct rpcrdma_mr *mr);
  * @max_read_responder: RDMA Reads that one queue pair serves at a time
  * @max_read_initiator: RDMA Reads that one queue pair issues at a time
  *
- * One for each usable ib_device, made and freed with it by device.c. Each
+ * One for each ib_device, made and freed with it by device.c. Each
  * connection holds a reference until its teardown is over. The removal of the
  * device waits for the last reference.
  */
 struct rpcrdma_device {
 	struct ib_device *ib;
+	bool usable;
 	unsigned int max_send_sge;
 	unsigned int max_mr_pages;
 	unsigned int max_sg_len;
@@ -388,6 +396,8 @@ struct rpcrdma_device {
 	unsigned int max_read_responder;
 	unsigned int max_read_initiator;
 	/* private: to device.c */
+	struct list_head all;		/* entry in the list of all; devices_lock */
+	u64 id;				/* later devices have higher ones */
 	struct kref ref;
 	spinlock_t lock;		/* protects @conns and @removing */
 	struct list_head conns;
@@ -519,6 +529,10 @@ enum rpcrdma_admission {
  * @local_addr: this end. Valid from ->established on; on a server always.
  * @peer_addr: the other end; always valid
  * @peer: the other end as "address:port", for logs and traces
+ * @id: its number, for traces and for those who watch
+ * @server: it is a server's
+ * @net: network namespace of its addresses; valid until ->closed has returned
+ * @counters: what the role counts
  *
  * The role has a reference, which rpcrdma_conn_connect() or rpcrdma_listener_next()
  * returns. The connection itself has one, which the teardown drops at its end. The
@@ -543,14 +557,19 @@ struct rpcrdma_conn {
 	struct sockaddr_storage local_addr;
 	struct sockaddr_storage peer_addr;
 	char peer[RPCRDMA_PEER_LEN];
+	u32 id;
+	bool server;
+	struct net *net;
+	struct rpcrdma_counters counters;
 
 	/* private: to the layer. conn.c: life; establish.c: its beginning */
 	struct kref ref;
 	struct rcu_head rcu;
 	struct percpu_ref users;	/* threads that have entered */
 	struct completion unused;	/* @users is killed and zero */
-	u32 id;				/* for traces */
-	bool server;
+	u64 net_cookie;			/* tells @net from later ones at the same place */
+	ktime_t state_since;		/* post_lock */
+	ktime_t established_at;		/* valid if @was_established */
 	bool was_established;		/* ->established has been called */
 	bool version_logged;		/* the first version, of several possible ones */
 	bool undrained;			/* the queue pair could not be drained */
@@ -580,6 +599,7 @@ struct rpcrdma_conn {
 	spinlock_t post_lock;
 	enum rpcrdma_conn_state state;
 	struct rpcrdma_sq sq;
+	unsigned long sq_waits;		/* works that had to wait in @waiting */
 	bool sq_wanted;			/* a role waits for space in the send queue */
 	struct rpcrdma_works fifo;	/* posted works, in the order of posting */
 	struct rpcrdma_works waiting;	/* works to be posted first when there is space */
@@ -594,12 +614,15 @@ struct rpcrdma_conn {
 	u32 send_size;			/* octets; constant while there are any */
 	bool send_wanted;		/* a role waits for a Send */
 
+	unsigned int recvs_taken;	/* by roles, ever; may wrap; recv_wc() only */
+
 	/* recv.c: @recv_lock protects these */
 	spinlock_t recv_lock;
 	struct list_head recvs;		/* all, by resource.all */
 	struct ib_recv_wr *recvs_free;	/* the first idle one; a chain that can be posted */
 	unsigned int num_recvs;
 	unsigned int num_recvs_free;
+	unsigned int recvs_returned;	/* by roles, ever; may wrap */
 	unsigned int recv_batch;	/* reposted at a time */
 	u32 recv_size;			/* octets; constant */
 	bool recv_open;			/* posting is allowed */
@@ -611,8 +634,8 @@ struct rpcrdma_conn {
 	struct list_head mrs;		/* all, by resource.all */
 	struct list_head mrs_free;	/* idle, by list */
 	struct list_head mrs_isolated;	/* to be freed, by list */
+	unsigned int num_mrs;		/* all but those in @mrs_isolated */
 	unsigned int num_mrs_free;
-	unsigned int num_mrs;		/* all, the isolated ones included */
 	bool mr_wanted;			/* a role waits for a registration */
 	struct delayed_work mr_work;
 	struct list_head mr_conns;	/* entry in the shrinker's list; mr_conns_lock */
@@ -726,6 +749,7 @@ const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listene
 void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
+void rpcrdma_listener_count(struct rpcrdma_listener *listener, bool accepted);
 int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config);
 
 /* Of both */

@@ -15,6 +15,9 @@
  *	mr_conns_lock (mr.c)
  *	  conn->mr_lock
  *	conn->recv_lock, conn->send_lock, conn->resource_lock
+ *	the lock of the connections' numbers (status.c)
+ *
+ * listeners_lock (listener.c), a mutex, is taken outside of listener->lock.
  * The spinlocks of a connection are taken with bottom halves disabled, so a role
  * may post, give back and close in softirq context.
  */
@@ -28,6 +31,7 @@
 #include <linux/sched.h>
 
 #include "conn.h"
+#include "status.h"
 
 extern struct workqueue_struct *rpcrdma_wq;
 extern struct workqueue_struct *rpcrdma_teardown_wq;
@@ -54,6 +58,7 @@ static inline void rpcrdma_memalloc_restore(unsigned int flags)
 
 /* conn.c */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);
+void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net);
 void rpcrdma_conn_wait(struct rpcrdma_conn *conn);
 bool rpcrdma_conn_begin(struct rpcrdma_conn *conn);
 bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer);
@@ -65,10 +70,15 @@ void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
 bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn);
 
+/* status.c */
+extern const struct rpcrdma_observer *rpcrdma_observer;
+int rpcrdma_conn_publish(struct rpcrdma_conn *conn);
+void rpcrdma_conn_unpublish(struct rpcrdma_conn *conn);
+
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);
 void rpcrdma_establish_stop(struct rpcrdma_conn *conn);
-struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
+struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event);
 
 /* keepalive.c */

@@ -13,8 +13,13 @@
 /* The pages of a MiB, the largest payload of most NFS peers. More would rarely be used. */
 #define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)
 
-/* Held while the client data of an ib_device is set, or read to take a reference */
+/*
+ * Held while the client data of an ib_device is set, or read to take a reference; also
+ * protects the list.
+ */
 static DEFINE_MUTEX(devices_lock);
+static LIST_HEAD(devices);
+static u64 device_last_id;
 
 static struct ib_client device_ib_client;
 
@@ -64,10 +69,6 @@ static int device_add_one(struct ib_device *ib)
 {
 	struct rpcrdma_device *device;
 
-	if (!device_is_usable(ib)) {
-		pr_err("%s: not usable: no memory management extensions\n", ib->name);
-		return -EOPNOTSUPP;
-	}
 	device = kzalloc(sizeof(*device), GFP_KERNEL);
 	if (!device) {
 		/* The RDMA core does not call ->add for it again. */
@@ -75,6 +76,9 @@ static int device_add_one(struct ib_device *ib)
 		return -ENOMEM;
 	}
 	device->ib = ib;
+	device->usable = device_is_usable(ib);
+	if (!device->usable)
+		pr_err("%s: not usable: no memory management extensions\n", ib->name);
 	device_limits(device);
 	kref_init(&device->ref);
 	spin_lock_init(&device->lock);
@@ -82,6 +86,8 @@ static int device_add_one(struct ib_device *ib)
 	init_completion(&device->unused);
 
 	mutex_lock(&devices_lock);
+	device->id = ++device_last_id;
+	list_add_tail(&device->all, &devices);
 	ib_set_client_data(ib, &device_ib_client, device);
 	mutex_unlock(&devices_lock);
 	return 0;
@@ -102,6 +108,7 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 	struct rpcrdma_conn *conn;
 
 	mutex_lock(&devices_lock);
+	list_del(&device->all);
 	ib_set_client_data(ib, &device_ib_client, NULL);
 	mutex_unlock(&devices_lock);
 
@@ -138,6 +145,8 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 
 	mutex_lock(&devices_lock);
 	device = ib_get_client_data(conn->cm_id->device, &device_ib_client);
+	if (device && !device->usable)
+		device = NULL;
 	if (device)
 		kref_get(&device->ref);
 	mutex_unlock(&devices_lock);
@@ -202,6 +211,33 @@ void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u
 	sge->length = size;
 	sge->lkey = conn->pd->local_dma_lkey;
 	return buffer;
+}
+
+/**
+ * rpcrdma_device_walk - visit devices, those that are not usable too
+ * @after: the walk begins after the device with this id
+ * @visit: called for each device, by ascending id; must not call into its driver
+ * @data: for @visit
+ *
+ * Context: may sleep. @visit must not call into drivers: they may take locks that are
+ * held when a device is removed.
+ * Return: 0 or what @visit returned.
+ */
+int rpcrdma_device_walk(u64 after, rpcrdma_visit_device_fn visit, void *data)
+{
+	struct rpcrdma_device *device;
+	int err = 0;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(device, &devices, all) {
+		if (device->id <= after)
+			continue;
+		err = visit(device, data);
+		if (err)
+			break;
+	}
+	mutex_unlock(&devices_lock);
+	return err;
 }
 
 /**

@@ -95,7 +95,9 @@ static void conn_established_work(struct work_struct *work)
 		return;
 	cancel_delayed_work(&conn->timer);
 	conn_log(conn);
+	conn->established_at = ktime_get();
 	conn->was_established = true;
+	rpcrdma_observer->connected(conn);
 	conn->ops->established(conn);
 	rpcrdma_keepalive_start(conn);
 }
@@ -242,6 +244,23 @@ static int conn_event_status(const struct rdma_cm_event *event)
 	}
 }
 
+static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
+{
+	struct rpcrdma_refused refused = {
+		.net = conn->net,
+		.why = RPCRDMA_REFUSED_PEER,
+		.err = -ECONNREFUSED,
+		.local = &conn->cm_id->route.addr.src_addr,
+		.peer = &conn->peer_addr,
+	};
+
+	pr_info_ratelimited("%s: the other end rejected the connection: %s\n",
+			    conn->peer, rdma_reject_msg(conn->cm_id, event->status));
+	/* To a server it is a client that has changed its mind. */
+	if (!conn->server)
+		rpcrdma_conn_refused(&refused);
+}
+
 static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rpcrdma_conn *conn = id->context;
@@ -261,8 +280,7 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		conn_on_established(conn, event);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		pr_info_ratelimited("%s: the other end rejected the connection: %s\n",
-				    conn->peer, rdma_reject_msg(id, event->status));
+		conn_on_rejected(conn, event);
 		fallthrough;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -397,6 +415,7 @@ rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
 	conn_set_config(conn, config);
 	memcpy(&conn->peer_addr, dst, rdma_addr_size(dst));
 	conn_name_peer(conn);
+	rpcrdma_conn_set_net(conn, net);
 
 	/* The role may drop its reference in ->closed, before this returns. */
 	rpcrdma_conn_get(conn);
@@ -415,6 +434,7 @@ out:
 
 /**
  * rpcrdma_conn_request - make a connection for a connection request
+ * @net: network namespace of the listener
  * @id: identifier of the new connection; belongs to the connection on success
  * @event: the request
  *
@@ -422,7 +442,7 @@ out:
  * Return: the connection in PENDING, with a reference for the caller; or NULL if there
  * is no memory.
  */
-struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
+struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event)
 {
 	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(true);
@@ -433,6 +453,7 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct rdma_cm_id *id,
 	id->context = conn;
 	id->event_handler = conn_event;
 	conn_set_addresses(conn);
+	rpcrdma_conn_set_net(conn, net);
 	conn_read_private(conn, event);
 	rpcrdma_conn_wait(conn);
 	trace_rpcrdma_conn_state(conn, conn->state, 0);

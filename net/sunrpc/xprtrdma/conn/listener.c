@@ -33,19 +33,28 @@
  * removed. Then it tries to listen again until that succeeds.
  */
 struct rpcrdma_listener {
+	u64 id;
+	struct list_head all;		/* entry in the list of all; listeners_lock */
 	struct net *net;
 	struct sockaddr_storage addr;
 	void (*incoming)(struct rpcrdma_listener *listener);
 	void *role;
 	struct mutex setup;		/* protects @cm_id and @dead */
 	struct rdma_cm_id *cm_id;
+	ktime_t state_since;		/* when @cm_id became NULL, or was set */
 	bool dead;			/* it is being destroyed */
 	struct delayed_work relisten;
-	spinlock_t lock;		/* protects @pending and @num_pending */
+	spinlock_t lock;		/* protects @pending, @num_pending and the counters */
+	u64 accepted;
+	u64 refused;
 	struct list_head pending;	/* connections, by pending_list; a reference each */
 	unsigned int num_pending;
 	struct delayed_work look;	/* queued while requests wait and none may be taken */
 };
+
+static DEFINE_MUTEX(listeners_lock);	/* protects these */
+static LIST_HEAD(listeners);
+static u64 listener_last_id;
 
 /* Remove the requests that are closed, because their peers have given up. */
 static void listener_purge(struct rpcrdma_listener *listener)
@@ -72,10 +81,29 @@ static bool listener_is_full(const struct rpcrdma_listener *listener,
 	       !rpcrdma_conn_may_wait(peer);
 }
 
+static void listener_refuse(struct rpcrdma_listener *listener,
+			    const struct sockaddr_storage *local,
+			    const struct sockaddr_storage *peer,
+			    enum rpcrdma_refused_why why, int err)
+{
+	struct rpcrdma_refused refused = {
+		.net = listener->net,
+		.server = true,
+		.why = why,
+		.err = err,
+		.local = local,
+		.peer = peer,
+	};
+
+	rpcrdma_listener_count(listener, false);
+	rpcrdma_conn_refused(&refused);
+}
+
 static int listener_on_request(struct rpcrdma_listener *listener,
 			       struct rdma_cm_id *id,
 			       const struct rdma_cm_event *event)
 {
+	const struct sockaddr_storage *local = &id->route.addr.src_addr;
 	const struct sockaddr_storage *peer = &id->route.addr.dst_addr;
 	struct rpcrdma_conn *conn;
 
@@ -83,11 +111,14 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 		listener_purge(listener);
 	if (listener_is_full(listener, peer)) {
 		pr_warn_ratelimited("%pISc: refused: too many connection requests wait\n", peer);
+		listener_refuse(listener, local, peer, RPCRDMA_REFUSED_BACKLOG, -ECONNREFUSED);
 		return -ECONNREFUSED;
 	}
-	conn = rpcrdma_conn_request(id, event);
-	if (!conn)
+	conn = rpcrdma_conn_request(listener->net, id, event);
+	if (!conn) {
+		listener_refuse(listener, local, peer, RPCRDMA_REFUSED_MEMORY, -ENOMEM);
 		return -ENOMEM;
+	}
 	spin_lock_bh(&listener->lock);
 	list_add_tail(&conn->pending_list, &listener->pending);
 	listener->num_pending++;
@@ -150,15 +181,20 @@ static int listener_listen(struct rpcrdma_listener *listener)
 	}
 	/* The address now has the port that rdma_cm has chosen, if @addr had none. */
 	listener->addr = id->route.addr.src_addr;
-	listener->cm_id = id;
+	listener->state_since = ktime_get();
+	WRITE_ONCE(listener->cm_id, id);
 	return 0;
 }
 
 static void listener_close(struct rpcrdma_listener *listener)
 {
-	if (listener->cm_id)
-		rdma_destroy_id(listener->cm_id);
-	listener->cm_id = NULL;
+	struct rdma_cm_id *id = listener->cm_id;
+
+	if (!id)
+		return;
+	rdma_destroy_id(id);
+	listener->state_since = ktime_get();
+	WRITE_ONCE(listener->cm_id, NULL);
 }
 
 static void listener_relisten_work(struct work_struct *work)
@@ -239,6 +275,7 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 	mutex_init(&listener->setup);
 	INIT_DELAYED_WORK(&listener->relisten, listener_relisten_work);
 	spin_lock_init(&listener->lock);
+	INIT_LIST_HEAD(&listener->all);
 	INIT_LIST_HEAD(&listener->pending);
 	INIT_DELAYED_WORK(&listener->look, listener_look_work);
 
@@ -250,6 +287,10 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 		rpcrdma_listener_destroy(listener);
 		return ERR_PTR(err);
 	}
+	mutex_lock(&listeners_lock);
+	listener->id = ++listener_last_id;
+	list_add_tail(&listener->all, &listeners);
+	mutex_unlock(&listeners_lock);
 	return listener;
 }
 
@@ -319,6 +360,9 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn, *next;
 
+	mutex_lock(&listeners_lock);
+	list_del(&listener->all);
+	mutex_unlock(&listeners_lock);
 	mutex_lock(&listener->setup);
 	listener->dead = true;
 	listener_close(listener);
@@ -329,9 +373,75 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	/* No lock: nothing adds or takes requests any more. */
 	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
 		list_del_init(&conn->pending_list);
+		if (READ_ONCE(conn->state) == RPCRDMA_CONN_PENDING)
+			listener_refuse(listener, &conn->local_addr, &conn->peer_addr,
+					RPCRDMA_REFUSED_SERVICE, -ESHUTDOWN);
 		rpcrdma_conn_close(conn, -ESHUTDOWN);
 		rpcrdma_conn_put(conn);
 	}
 	mutex_destroy(&listener->setup);
 	kfree(listener);
+}
+
+/**
+ * rpcrdma_listener_count - count the answer to a connection request
+ * @listener: the listener of the request
+ * @accepted: it was accepted; otherwise it was refused
+ *
+ * Context: any but hard interrupts.
+ */
+void rpcrdma_listener_count(struct rpcrdma_listener *listener, bool accepted)
+{
+	spin_lock_bh(&listener->lock);
+	if (accepted)
+		listener->accepted++;
+	else
+		listener->refused++;
+	spin_unlock_bh(&listener->lock);
+}
+
+static void listener_status(struct rpcrdma_listener *listener,
+			    struct rpcrdma_listener_status *status)
+{
+	spin_lock_bh(&listener->lock);
+	*status = (struct rpcrdma_listener_status){
+		.id = listener->id,
+		.addr = &listener->addr,
+		.listening = READ_ONCE(listener->cm_id),
+		.state_ms = ktime_ms_delta(ktime_get(), READ_ONCE(listener->state_since)),
+		.accepted = listener->accepted,
+		.refused = listener->refused,
+		.waiting = listener->num_pending,
+	};
+	spin_unlock_bh(&listener->lock);
+}
+
+/**
+ * rpcrdma_listener_walk - visit the listeners of a network namespace
+ * @net: the namespace
+ * @after: the walk begins after the listener with this id
+ * @visit: called for each listener, by ascending id
+ * @data: for @visit
+ *
+ * Context: may sleep.
+ * Return: 0 or what @visit returned.
+ */
+int rpcrdma_listener_walk(const struct net *net, u64 after, rpcrdma_visit_listener_fn visit,
+			  void *data)
+{
+	struct rpcrdma_listener_status status;
+	struct rpcrdma_listener *listener;
+	int err = 0;
+
+	mutex_lock(&listeners_lock);
+	list_for_each_entry(listener, &listeners, all) {
+		if (listener->id <= after || !net_eq(listener->net, net))
+			continue;
+		listener_status(listener, &status);
+		err = visit(&status, data);
+		if (err)
+			break;
+	}
+	mutex_unlock(&listeners_lock);
+	return err;
 }

@@ -102,8 +102,8 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 		spin_lock_bh(&conn->mr_lock);
 		list_add(&mr->resource.all, &conn->mrs);
 		list_add(&mr->list, &conn->mrs_free);
-		conn->num_mrs_free++;
 		conn->num_mrs++;
+		conn->num_mrs_free++;
 		spin_unlock_bh(&conn->mr_lock);
 	}
 	atomic_long_add(added, &mrs_idle);
@@ -121,10 +121,8 @@ static unsigned int mr_pool_shrink(struct rpcrdma_conn *conn)
 
 	spin_lock_bh(&conn->mr_lock);
 	list_splice_init(&conn->mrs_isolated, &isolated);
-	list_for_each_entry(mr, &isolated, list) {
+	list_for_each_entry(mr, &isolated, list)
 		list_del(&mr->resource.all);
-		conn->num_mrs--;
-	}
 	spin_unlock_bh(&conn->mr_lock);
 
 	list_for_each_entry_safe(mr, next, &isolated, list) {
@@ -514,6 +512,7 @@ static unsigned long mr_pool_isolate_locked(struct rpcrdma_conn *conn, unsigned 
 	for (n = 0; n < count && conn->num_mrs_free > MRS_LOW; n++) {
 		mr = list_first_entry(&conn->mrs_free, struct rpcrdma_mr, list);
 		list_move(&mr->list, &conn->mrs_isolated);
+		conn->num_mrs--;
 		conn->num_mrs_free--;
 	}
 	return n;

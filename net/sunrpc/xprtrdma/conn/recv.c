@@ -42,6 +42,7 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	recv->resource.held = true;
+	conn->recvs_taken++;
 	if (unlikely(!conn->keepalive.heard))
 		WRITE_ONCE(conn->keepalive.heard, true);
 	if (unlikely(!recv_is_message(conn, wc))) {
@@ -104,6 +105,7 @@ void rpcrdma_recv_return(struct rpcrdma_recv *recv)
 
 	spin_lock_bh(&conn->recv_lock);
 	recv->resource.held = false;
+	conn->recvs_returned++;
 	recv_add_free_locked(conn, recv);
 	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
 		err = recv_post_free_locked(conn);

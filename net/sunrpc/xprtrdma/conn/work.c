@@ -288,6 +288,7 @@ static noinline int work_wait_locked(struct rpcrdma_conn *conn, struct rpcrdma_w
 	if (conn->config.sq_full)
 		atomic_long_inc(conn->config.sq_full);
 	if (later) {
+		conn->sq_waits++;
 		rpcrdma_works_add(&conn->waiting, work);
 		return 0;
 	}

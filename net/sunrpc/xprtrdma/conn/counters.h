@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What a connection counts for those who watch it. The roles count, because only they
+ * know what a message is. Counting takes no lock and no atomic operation: each element
+ * is written only where its role excludes other writers anyway. client_private.h and
+ * server_private.h say where that is. Readers may see a count of one message without
+ * the octets of the same message.
+ */
+#ifndef RPCRDMA_CONN_COUNTERS_H
+#define RPCRDMA_CONN_COUNTERS_H
+
+#include <linux/bitops.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+/* How a message travels. A role may count in NONE what is no message; nobody reads it. */
+enum rpcrdma_form {
+	RPCRDMA_FORM_NONE,
+	RPCRDMA_FORM_INLINE,
+	RPCRDMA_FORM_READ_CHUNK,	/* a Call with a part in Read chunks */
+	RPCRDMA_FORM_LONG_CALL,		/* a Call as a whole in a Position Zero Read chunk */
+	RPCRDMA_FORM_WRITE_CHUNK,	/* a Reply with data in Write chunks */
+	RPCRDMA_FORM_REPLY_CHUNK,	/* a Reply in a Reply chunk */
+	RPCRDMA_FORM_ERROR,		/* an RDMA_ERROR */
+	RPCRDMA_FORM_BACKWARD,		/* a Call or Reply of the backward direction */
+	RPCRDMA_FORM_COUNT
+};
+
+/* What an RPC waits for. It counts once for each, however often it tries. */
+enum rpcrdma_wait {
+	RPCRDMA_WAIT_CREDIT,
+	RPCRDMA_WAIT_REGISTRATION,
+	RPCRDMA_WAIT_SEND,
+	RPCRDMA_WAIT_SEND_QUEUE,
+	RPCRDMA_WAIT_RECV,		/* memory for a Receive */
+	RPCRDMA_WAIT_MEMORY,		/* other memory, or a mapping */
+	RPCRDMA_WAIT_READ,		/* a server may not start its RDMA Reads */
+	RPCRDMA_WAIT_COUNT
+};
+
+enum rpcrdma_fault {
+	RPCRDMA_FAULT_BAD_HEADER,
+	RPCRDMA_FAULT_UNMATCHED,	/* a Reply that no RPC waits for */
+	RPCRDMA_FAULT_NOT_SENT,		/* the RPC failed */
+	RPCRDMA_FAULT_REPLY_SPACE,	/* the chunks of a Call have no space for the Reply */
+	RPCRDMA_FAULT_DENIED,		/* the peer denied access to its memory */
+	RPCRDMA_FAULT_DROPPED,		/* the RPC server dropped the Call */
+	RPCRDMA_FAULT_COUNT
+};
+
+/* The last bucket begins at 2^26 microseconds, which is more than a minute. */
+#define RPCRDMA_LATENCY_BUCKETS	28
+
+/**
+ * struct rpcrdma_traffic - the messages of one direction
+ * @messages: how many, by enum rpcrdma_form
+ * @inline_octets: octets of RPC messages that travelled inline
+ * @placed_octets: octets that RDMA Reads and Writes moved
+ * @copied_octets: octets of RPC messages that the CPU copied
+ *
+ * Part of struct rpcrdma_counters.
+ */
+struct rpcrdma_traffic {
+	unsigned long messages[RPCRDMA_FORM_COUNT];
+	u64 inline_octets;
+	u64 placed_octets;
+	u64 copied_octets;
+};
+
+/**
+ * struct rpcrdma_counters - what has happened on a connection
+ * @sent: what this end has sent
+ * @received: what it has received and could decode
+ * @waits: RPCs that had to wait, by enum rpcrdma_wait
+ * @faults: by enum rpcrdma_fault
+ * @latency: how many RPCs took how long, see rpcrdma_latency_slot(). The first element
+ *	is for messages that are no RPC; nobody reads it.
+ *
+ * Part of a connection.
+ */
+struct rpcrdma_counters {
+	struct rpcrdma_traffic sent;
+	struct rpcrdma_traffic received;
+	unsigned long waits[RPCRDMA_WAIT_COUNT];
+	unsigned long faults[RPCRDMA_FAULT_COUNT];
+	unsigned long latency[1 + RPCRDMA_LATENCY_BUCKETS];
+};
+
+/**
+ * rpcrdma_latency_slot - where an RPC is counted
+ * @time: how long it took, not negative
+ *
+ * Slot one is for less than a microsecond, slot N for up to 2^(N - 1) microseconds, and
+ * the last slot for all that is longer.
+ *
+ * Context: any.
+ * Return: an index into the latency of struct rpcrdma_counters, at least one.
+ */
+static inline unsigned int rpcrdma_latency_slot(ktime_t time)
+{
+	return 1 + min_t(unsigned int, fls64(ktime_to_us(time)), RPCRDMA_LATENCY_BUCKETS - 1);
+}
+
+#endif /* RPCRDMA_CONN_COUNTERS_H */
