@@ -23,6 +23,7 @@
  * @mr: the registration being filled
  * @direction: the DMA direction of @mr
  * @len: octets of the Send
+ * @copied: those of them that are copied from the RPC message
  *
  * On the stack of xprt_rdma_call_submit_in().
  */
@@ -37,6 +38,7 @@ struct xprt_rdma_builder {
 	struct rpcrdma_mr *mr;
 	enum dma_data_direction direction;
 	u32 len;
+	u32 copied;
 };
 
 /*
@@ -166,8 +168,11 @@ static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b,
 		empty = !b->mr;
 		if (empty) {
 			b->mr = rpcrdma_mr_get(b->ep->conn);
-			if (!b->mr)
+			if (!b->mr) {
+				xprt_rdma_count_wait(b->ep, &b->request->rqst,
+						     RPCRDMA_WAIT_REGISTRATION);
 				return -EAGAIN;
+			}
 			list_add_tail(&b->mr->list, &b->request->invalidation.mrs);
 		}
 		taken = rpcrdma_mr_add(b->mr, pages, offset, len);
@@ -342,6 +347,7 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 	send->len = header_len + copied;
 	b->len = header_len + form->inline_len;
 	b->ep->client->stats.pullup += copied;
+	b->copied = copied;
 	return ret;
 }
 
@@ -424,6 +430,22 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 	return ret;
 }
 
+static void xprt_rdma_call_count_traffic(const struct xprt_rdma_builder *b)
+{
+	struct rpcrdma_traffic *traffic = &b->ep->conn->counters.sent;
+	const struct xprt_rdma_form *form = &b->request->form;
+
+	traffic->inline_octets += form->inline_len;
+	traffic->copied_octets += b->copied;
+	if (form->call == XPRT_RDMA_CALL_INLINE) {
+		traffic->messages[RPCRDMA_FORM_INLINE]++;
+		return;
+	}
+	traffic->placed_octets += b->ep->call.read[0].length;
+	traffic->messages[form->call == XPRT_RDMA_CALL_LONG ?
+			  RPCRDMA_FORM_LONG_CALL : RPCRDMA_FORM_READ_CHUNK]++;
+}
+
 static void xprt_rdma_call_count(struct xprt_rdma_endpoint *ep,
 				 const struct rpcrdma_message *msg)
 {
@@ -453,6 +475,7 @@ static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rq
 	b.send = rpcrdma_send_get(ep->conn);
 	if (!b.send) {
 		ep->client->stats.no_send++;
+		xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_SEND);
 		return -EAGAIN;
 	}
 
@@ -462,6 +485,8 @@ static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rq
 	if (!ret) {
 		trace_rpcrdma_call_form(ep->conn, &ep->call, b.len, true);
 		ret = xprt_rdma_call_post(&b, gather);
+		if (ret == -EAGAIN)
+			xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_SEND_QUEUE);
 	}
 	if (ret) {
 		xprt_rdma_request_put_mrs(request);
@@ -469,6 +494,7 @@ static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rq
 		return ret;
 	}
 	xprt_rdma_call_count(ep, &ep->call);
+	xprt_rdma_call_count_traffic(&b);
 	return 0;
 }
 
@@ -497,8 +523,10 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 {
 	u32 version;
 
-	if (!xprt_rdma_ep_has_credit(ep))
+	if (!xprt_rdma_ep_has_credit(ep)) {
+		xprt_rdma_count_credit_wait(ep, rqst);
 		return -EAGAIN;
+	}
 	version = xprt_rdma_version_settled(&ep->version);
 	return version ? xprt_rdma_call_submit_in(ep, rqst, version) :
 			 xprt_rdma_call_submit_first(ep, rqst);
@@ -579,6 +607,7 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 		return ret;
 	case -ENOBUFS:
 	case -ENOMEM:
+		xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_MEMORY);
 		return -ENOBUFS;
 	case -EMSGSIZE:
 		if (xprt_rdma_call_decline_version(ep, rqst))
@@ -586,6 +615,7 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 		fallthrough;
 	default:
 		ep->client->stats.failed++;
+		ep->conn->counters.faults[RPCRDMA_FAULT_NOT_SENT]++;
 		/* The server has to learn that it gets no Reply (RFC 8166 section 4.5.4). */
 		if (bc_prealloc(rqst))
 			rpcrdma_conn_close(ep->conn, ret);

@@ -35,8 +35,10 @@ void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message
 	send->work.done = rpcrdma_send_done;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, false);
-	if (!ret)
+	if (!ret) {
+		conn->counters.sent.messages[RPCRDMA_FORM_ERROR]++;
 		return;
+	}
 put:
 	rpcrdma_send_put(send);
 close:
@@ -294,6 +296,14 @@ static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
 	return taken;
 }
 
+/* All of it is inline, and is copied. */
+static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets)
+{
+	traffic->messages[RPCRDMA_FORM_BACKWARD]++;
+	traffic->inline_octets += octets;
+	traffic->copied_octets += octets;
+}
+
 /**
  * xprt_rdma_backward_received - pass a backward Call to the callback service
  * @ep: where the Call arrived; @ep->reply is its header
@@ -312,6 +322,7 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	struct xprt_rdma_backward *backward;
 
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
+	xprt_rdma_backward_count(&conn->counters.received, msg->payload_len);
 	if (msg->proc != RPCRDMA_MSG || msg->num_segments || msg->payload_len > PAGE_SIZE) {
 		rpcrdma_recv_put(recv);
 		msg->error = RPCRDMA_ERR_BAD_XDR;
@@ -377,8 +388,10 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_reply_form(ep->conn, msg, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, false);
-	if (!ret)
+	if (!ret) {
+		xprt_rdma_backward_count(&ep->conn->counters.sent, buf->len);
 		return 0;
+	}
 put:
 	rpcrdma_send_put(send);
 	return ret;

@@ -141,6 +141,7 @@ struct xprt_rdma_client_stats {
  *	granted credits, no more than xprt_rdma_credits_slots(): a Call that has a slot
  *	finds a credit, unless there is no memory for Receives. Other tasks wait for a
  *	slot, where they do not block backward Replies.
+ * @slot_waits: tasks that had to wait for a slot; reserve_lock
  * @stats: counters
  * @backward_lock: protects @backward_idle, @backward_count and @backward_users
  * @backward_idle: struct xprt_rdma_backward not in use
@@ -169,6 +170,7 @@ struct xprt_rdma_client {
 	struct list_head slots;
 	unsigned int in_use;
 	unsigned int limit;
+	unsigned long slot_waits;
 
 	struct xprt_rdma_client_stats stats;
 
@@ -221,7 +223,12 @@ struct xprt_rdma_unmatched_reply {
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
  *
+ * @slot_waits: client->slot_waits when the endpoint was made
+ *
  * Made for each attempt by client->connect_work, freed with the last of @ref.
+ *
+ * Who writes the counters of @conn: what is sent, waits, and what cannot be sent, the
+ * holder of XPRT_LOCKED; all others ->received and ->done.
  */
 struct xprt_rdma_endpoint {
 	struct kref ref;
@@ -241,6 +248,7 @@ struct xprt_rdma_endpoint {
 	spinlock_t awaiting_lock;	/* see above for what it protects */
 	struct list_head awaiting_reply;
 	struct list_head orphaned_mrs;
+	unsigned long slot_waits;
 	struct rpcrdma_message call;
 	struct rpcrdma_message reply;
 };
@@ -283,6 +291,8 @@ struct xprt_rdma_buffer {
  * @release_snd_buf: what xprt_rdma_request_prepare() found in rq_release_snd_buf
  * @form: how it travels
  * @mapping_since: since when its memory cannot be mapped, in jiffies; zero: it could be
+ * @waited: what it has waited for, a bit for each enum rpcrdma_wait; reserve_lock
+ *	while nobody has the slot, then XPRT_LOCKED
  * @sent: when the Call was posted last, in jiffies; set before @ep
  * @on_wait: what to do when the task waits again; queue_lock. Reset when the Call is
  *	posted.
@@ -320,6 +330,7 @@ struct xprt_rdma_request {
 	void (*release_snd_buf)(struct rpc_rqst *rqst);
 	struct xprt_rdma_form form;
 	unsigned long mapping_since;
+	u8 waited;
 	unsigned long sent;
 	enum xprt_rdma_on_wait on_wait;
 	struct rpcrdma_invalidation invalidation;
@@ -398,6 +409,12 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst);
 int xprt_rdma_buffers_alloc(struct rpc_task *task);
 void xprt_rdma_buffers_free(struct rpc_task *task);
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf);
+
+/* status.c */
+void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
+			  enum rpcrdma_wait what);
+void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
+void xprt_rdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
 
 /* retire.c */
 int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,

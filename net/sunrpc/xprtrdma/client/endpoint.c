@@ -111,6 +111,7 @@ static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *cl
 	INIT_LIST_HEAD(&ep->awaiting_reply);
 	INIT_LIST_HEAD(&ep->orphaned_mrs);
 	INIT_DELAYED_WORK(&ep->grow_again, xprt_rdma_ep_grow_again);
+	ep->slot_waits = READ_ONCE(client->slot_waits);
 	return ep;
 }
 
@@ -340,6 +341,7 @@ static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
 	.writable	= xprt_rdma_ep_writable,
 	.keepalive	= xprt_rdma_ep_keepalive,
 	.closed		= xprt_rdma_ep_closed,
+	.describe	= xprt_rdma_describe,
 };
 
 static struct rpcrdma_conn *xprt_rdma_ep_start(struct xprt_rdma_client *client,

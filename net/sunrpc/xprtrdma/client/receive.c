@@ -86,6 +86,12 @@ static bool xprt_rdma_receive_chunks_valid(const struct xprt_rdma_request *reque
 					     &msg->reply_chunk);
 }
 
+static int xprt_rdma_receive_bad_chunks(struct rpcrdma_conn *conn)
+{
+	conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER]++;
+	return -EIO;
+}
+
 /* Note in the request where its Reply is. Return: 0, or what the RPC fails with. */
 static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
 				   const struct rpcrdma_message *msg,
@@ -94,15 +100,19 @@ static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
 	request->payload = NULL;
 	request->payload_len = 0;
 	request->written = 0;
-	if (msg->proc == RPCRDMA_ERROR || !xprt_rdma_receive_chunks_valid(request, msg))
+	if (msg->proc == RPCRDMA_ERROR) {
+		recv->conn->counters.received.messages[RPCRDMA_FORM_ERROR]++;
 		return -EIO;
+	}
+	if (!xprt_rdma_receive_chunks_valid(request, msg))
+		return xprt_rdma_receive_bad_chunks(recv->conn);
 
 	if (msg->proc == RPCRDMA_NOMSG) {
 		request->written = msg->reply_chunk.written;
 		return 0;
 	}
 	if (msg->has_reply_chunk && msg->reply_chunk.written)
-		return -EIO;
+		return xprt_rdma_receive_bad_chunks(recv->conn);
 	request->payload = recv->data + msg->header_len;
 	request->payload_len = msg->payload_len;
 	if (msg->num_writes)
@@ -124,6 +134,7 @@ static void xprt_rdma_receive_answer(struct xprt_rdma_endpoint *ep, struct rpcrd
 		return;
 	}
 	trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
+	recv->conn->counters.faults[RPCRDMA_FAULT_UNMATCHED]++;
 	xprt_rdma_retire_unmatched(ep, recv, msg->xid);
 	xprt_rdma_credits_conclude(&ep->credits);
 	rpcrdma_recv_put(recv);
@@ -160,6 +171,7 @@ static void xprt_rdma_receive_bad(struct xprt_rdma_endpoint *ep, struct rpcrdma_
 {
 	trace_rpcrdma_bad_message(recv->conn, ep->reply.xid, recv->len, ep->reply.reason);
 	ep->client->stats.bad_replies++;
+	recv->conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER]++;
 	rpcrdma_recv_put(recv);
 }
 
@@ -181,6 +193,8 @@ static void xprt_rdma_receive_versioned(struct xprt_rdma_endpoint *ep, struct rp
 		return;
 	}
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
+	if (refused)
+		recv->conn->counters.received.messages[RPCRDMA_FORM_ERROR]++;
 	if (verdict != XPRT_RDMA_VERSION_TAKE)
 		xprt_rdma_ep_offer_over(ep);
 	if (!refused && verdict != XPRT_RDMA_VERSION_FAILED && rpcrdma_wire_grants(msg))

@@ -228,6 +228,25 @@ static int xprt_rdma_reply_check_long(const struct xprt_rdma_request *request)
 	return request->written;
 }
 
+static enum rpcrdma_form xprt_rdma_reply_form(const struct xprt_rdma_request *request)
+{
+	if (!request->payload)
+		return RPCRDMA_FORM_REPLY_CHUNK;
+	return request->written ? RPCRDMA_FORM_WRITE_CHUNK : RPCRDMA_FORM_INLINE;
+}
+
+/* Both paths above copy all that is inline. */
+static void xprt_rdma_reply_count(const struct xprt_rdma_request *request, u32 len)
+{
+	struct rpcrdma_counters *counters = &request->ep->conn->counters;
+
+	counters->received.messages[xprt_rdma_reply_form(request)]++;
+	counters->received.inline_octets += len;
+	counters->received.placed_octets += request->written;
+	counters->received.copied_octets += len;
+	counters->latency[rpcrdma_latency_slot(request->rqst.rq_rtt)]++;
+}
+
 static int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 {
 	struct xprt_rdma_client_stats *stats = &request->ep->client->stats;
@@ -237,6 +256,7 @@ static int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 		return request->error;
 	stats->placed += request->written;
 	stats->fixup += len;
+	xprt_rdma_reply_count(request, len);
 	if (!request->payload)
 		return xprt_rdma_reply_check_long(request);
 	if (request->written)
@@ -254,6 +274,9 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 			return;
 		}
 		request->ep->client->stats.bad_replies++;
+		/* Otherwise it was counted when it arrived. */
+		if (!request->error)
+			request->ep->conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER]++;
 	}
 	xprt_rdma_reply_release(request);
 	xprt_rdma_reply_complete(request, copied);

@@ -115,6 +115,7 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 	spin_lock(&xprt->reserve_lock);
 	if (client->in_use >= client->limit) {
 		xprt_add_backlog(xprt, task);
+		client->slot_waits++;
 		spin_unlock(&xprt->reserve_lock);
 		task->tk_status = -EAGAIN;
 		return;
@@ -152,7 +153,10 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
 	spin_lock(&xprt->reserve_lock);
+	/* Of the task that gets the slot; it was counted as one that waits. */
+	request->waited = BIT(RPCRDMA_WAIT_CREDIT);
 	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
+		request->waited = 0;
 		memset(rqst, 0, sizeof(*rqst));
 		xprt_rdma_slot_put_idle_locked(client, request);
 		client->in_use--;
@@ -187,7 +191,9 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 				break;
 			xprt_rdma_slot_add_locked(client, request);
 		}
+		request->waited = BIT(RPCRDMA_WAIT_CREDIT);
 		if (!xprt_wake_up_backlog(xprt, &request->rqst)) {
+			request->waited = 0;
 			xprt_rdma_slot_put_idle_locked(client, request);
 			break;
 		}

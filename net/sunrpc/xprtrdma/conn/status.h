@@ -8,6 +8,7 @@
 
 #include <linux/socket.h>
 #include <linux/types.h>
+#include <rdma/ib_verbs.h>
 
 #include "counters.h"
 
@@ -111,7 +112,7 @@ struct rpcrdma_role_status {
  */
 struct rpcrdma_conn_status {
 	bool live;
-	char device[64];
+	char device[IB_DEVICE_NAME_MAX];
 	u32 port;
 	u32 call_threshold;
 	u32 reply_threshold;

@@ -55,10 +55,11 @@ static struct svcrdma_denied *svcrdma_denied_find_locked(const struct svcrdma_re
  *
  * Context: a callback of the connection.
  */
-void svcrdma_denied_add(const struct svcrdma_request *request)
+void svcrdma_denied_add(struct svcrdma_request *request)
 {
 	struct svcrdma_denied *entry;
 
+	request->tally.notes |= SVCRDMA_NOTE_DENIED;
 	spin_lock(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find_locked(request);
 	if (!entry) {

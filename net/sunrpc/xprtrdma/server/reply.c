@@ -170,6 +170,7 @@ static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *pie
 /**
  * svcrdma_service_send_get - take a Send, and wait if there is none
  * @service: the service that needs it
+ * @request: the request whose answer it is for
  *
  * svcrdma_xprt_has_wspace() lets threads take Calls only while there is a Send for
  * each of them. So this waits only if there was no memory to make a Send.
@@ -177,7 +178,8 @@ static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *pie
  * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(); may sleep.
  * Return: a Send, or NULL if the connection is closing.
  */
-struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service)
+struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
+					      struct svcrdma_request *request)
 {
 	struct rpcrdma_send *send;
 	int seq;
@@ -187,6 +189,7 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service)
 		send = rpcrdma_send_get(service->conn);
 		if (send)
 			return send;
+		request->tally.notes |= SVCRDMA_NOTE_WAITED_SEND;
 	} while (svcrdma_service_wait(service, seq));
 	return NULL;
 }
@@ -370,6 +373,21 @@ static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrd
 	return ret ?: svcrdma_reply_fill_send(reply, send);
 }
 
+/* Before it is posted: then the request may be gone. */
+static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
+{
+	struct svcrdma_tally *tally = &reply->request->tally;
+
+	tally->sent_placed = reply->form.written;
+	if (reply->request->msg.proc == RPCRDMA_NOMSG) {
+		tally->sent = RPCRDMA_FORM_REPLY_CHUNK;
+		return;
+	}
+	tally->sent = reply->form.written ? RPCRDMA_FORM_WRITE_CHUNK : RPCRDMA_FORM_INLINE;
+	tally->sent_inline = reply->form.len;
+	tally->sent_copied = reply->form.len - reply->gathered;
+}
+
 /* Post the last chain with the Send at its end. */
 static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
@@ -384,14 +402,17 @@ static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_
 			    reply->form.written, request->num_pages,
 			    request->invalidate ? request->handle : 0);
 
+	svcrdma_reply_tally(reply);
 	/* The request waits for the device only if the device reads its pages. */
 	send->private = lasting ? reply->carrier : NULL;
 	send->work.done = svcrdma_reply_done;
 	if (reply->form.written)
 		first = svcrdma_rw_chain_wrs(reply->carrier, first);
 	ret = rpcrdma_send_post_later(send, first, lasting);
-	/* Its chain is empty, and it is its only carrier. */
-	if (!ret && !lasting)
+	if (ret)
+		request->tally.sent = RPCRDMA_FORM_NONE;
+	else if (!lasting)
+		/* Its chain is empty, and it is its only carrier. */
 		svcrdma_request_put(request);
 	return ret;
 }
@@ -407,7 +428,7 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 	struct rpcrdma_send *send;
 	int ret;
 
-	send = svcrdma_service_send_get(request->service);
+	send = svcrdma_service_send_get(request->service, request);
 	if (!send) {
 		svcrdma_request_put(request);
 		return -ENOTCONN;
@@ -460,6 +481,7 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 				 rpcrdma_conn_reply_threshold(service->conn, msg->version))) {
 		/* Nothing shows that a chunk is too short before the Call is executed. */
 		rpcrdma_wire_cant_reply(msg, reply.form.short_chunk, reply.form.needed, true);
+		request->tally.notes |= SVCRDMA_NOTE_REPLY_SPACE;
 		svcrdma_reply_error(request);
 		return len;
 	}
@@ -500,6 +522,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		return -ENOTCONN;
 	}
 	svcrdma_request_return_recv(request);
+	request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(), rqstp->rq_stime));
 	ret = svcrdma_reply_send(request, rqstp);
 	rpcrdma_conn_leave(service->conn);
 	return ret;
@@ -512,7 +535,7 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request)
 	struct rpcrdma_send *send;
 	int ret;
 
-	send = svcrdma_service_send_get(request->service);
+	send = svcrdma_service_send_get(request->service, request);
 	if (!send)
 		return -ENOTCONN;
 	rpcrdma_wire_make_error(msg, svcrdma_service_grant(request->service, 0));
@@ -524,6 +547,8 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request)
 	send->work.done = svcrdma_reply_done;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
 	ret = rpcrdma_send_post_later(send, &send->wr, false);
+	if (!ret)
+		request->tally.sent = RPCRDMA_FORM_ERROR;
 out:
 	if (ret)
 		rpcrdma_send_put(send);

@@ -51,12 +51,15 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 	request->service = service;
 	request->recv = NULL;
 	request->num_pages = 0;
+	memset(&request->tally, 0, sizeof(request->tally));
+	atomic_inc(&service->num_requests);
 	return request;
 }
 
 /* Free a request that is in no list and holds neither pages nor a message. */
 static void svcrdma_request_free(struct svcrdma_request *request)
 {
+	atomic_dec(&request->service->num_requests);
 	kfree(request->pages);
 	kmem_cache_free(svcrdma_request_cache, request);
 }
@@ -147,6 +150,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 	request->num_pages = 0;
 
 	spin_lock(&service->lock);
+	svcrdma_tally_locked(request);
 	if (service->num_idle < service->max_idle) {
 		request->next_idle = service->idle;
 		service->idle = request;
@@ -401,6 +405,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 	svcrdma_request_choose_handle(request);
 	request->args = svcrdma_choose_args(&request->msg,
 					    request->recv->data + request->msg.header_len);
+	svcrdma_tally_call(request);
 	if (request->args == SVCRDMA_ARGS_INLINE) {
 		svcrdma_request_inline_arguments(request, rqstp);
 		return svcrdma_request_hand_over(request, rqstp);
@@ -457,11 +462,15 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	if (verdict == RPCRDMA_USE) {
 		if (request->msg.direction == RPCRDMA_CALL)
 			return svcrdma_request_take_up_call(request, rqstp);
+		request->tally.received = RPCRDMA_FORM_BACKWARD;
+		request->tally.received_inline = request->msg.payload_len;
+		request->tally.received_copied = request->msg.payload_len;
 		svcrdma_callback_reply(request);
 		svcrdma_request_put(request);
 		return 0;
 	}
 
+	request->tally.notes |= SVCRDMA_NOTE_BAD_HEADER;
 	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len,
 				  request->msg.reason);
 	if (verdict == RPCRDMA_ANSWER) {

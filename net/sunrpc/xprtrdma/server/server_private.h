@@ -95,6 +95,9 @@
  *	send queue. Threads in @send_wait and requests in @read_admission wait
  *	for it to change.
  * @read_admission: which requests may start RDMA Reads, and which wait
+ * @num_requests: requests that are allocated, those in @idle too
+ *
+ * @lock protects the counters of @conn as well.
  *
  * Allocated by ->xpo_accept. The last of @users queues @free_work, which frees
  * it.
@@ -129,6 +132,7 @@ struct svcrdma_service {
 	wait_queue_head_t send_wait;
 	atomic_t resource_seq;
 	struct svcrdma_read_admission read_admission;
+	atomic_t num_requests;
 };
 
 /**
@@ -177,6 +181,43 @@ struct svcrdma_rw_chain {
 	struct scatterlist few_sg[SVCRDMA_FEW_SG];
 };
 
+/* What else happened to a Call, in svcrdma_tally.notes */
+#define SVCRDMA_NOTE_WAITED_READ	BIT(0)
+#define SVCRDMA_NOTE_WAITED_SEND	BIT(1)
+#define SVCRDMA_NOTE_BAD_HEADER		BIT(2)
+#define SVCRDMA_NOTE_REPLY_SPACE	BIT(3)
+#define SVCRDMA_NOTE_DENIED		BIT(4)
+
+/**
+ * struct svcrdma_tally - what a request adds to the counters of its connection
+ * @received: form of the message that was received
+ * @sent: form of the message that was sent
+ * @latency: slot of the time from the moment that a thread had the Call to its Reply
+ * @notes: SVCRDMA_NOTE_WAITED_READ and others
+ * @received_inline: octets of the RPC message that were received inline
+ * @received_placed: octets that RDMA Reads moved
+ * @received_copied: octets that were copied
+ * @sent_inline: octets of the RPC message that were sent inline
+ * @sent_placed: octets that RDMA Writes moved
+ * @sent_copied: octets that were copied
+ *
+ * Part of a request, and zero while that is idle. Several threads work on messages of one
+ * connection. So each notes what it does here, and svcrdma_request_put() adds it to the
+ * counters, under service->lock, which it takes anyway.
+ */
+struct svcrdma_tally {
+	u8 received;
+	u8 sent;
+	u8 latency;
+	u8 notes;
+	u32 received_inline;
+	u32 received_placed;
+	u32 received_copied;
+	u32 sent_inline;
+	u32 sent_placed;
+	u32 sent_copied;
+};
+
 /**
  * struct svcrdma_request - a Call, until its Reply is sent
  * @service: where the Call arrived
@@ -201,6 +242,7 @@ struct svcrdma_rw_chain {
  *	the one for which this request is a carrier
  * @carriers: this request and its carriers, as far as their chains are not done;
  *	the last one puts this request
+ * @tally: what it adds to the counters of the connection
  * @msg: the transport header of the Call, which becomes that of the Reply. It is
  *	the last member because it ends with a large array that is rarely used.
  *
@@ -228,6 +270,7 @@ struct svcrdma_request {
 	struct svcrdma_rw_chain rw_chain;
 	struct svcrdma_request *carried;
 	refcount_t carriers;
+	struct svcrdma_tally tally;
 	struct rpcrdma_message msg;
 };
 
@@ -333,10 +376,16 @@ void svcrdma_rw_chain_destroy(struct svcrdma_request *request);
 int svcrdma_sendto(struct svc_rqst *rqstp);
 int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length);
 void svcrdma_reply_error(struct svcrdma_request *request);
-struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service);
+struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
+					      struct svcrdma_request *request);
+
+/* status.c */
+void svcrdma_tally_call(struct svcrdma_request *request);
+void svcrdma_tally_locked(struct svcrdma_request *request);
+void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
 
 /* denied.c */
-void svcrdma_denied_add(const struct svcrdma_request *request);
+void svcrdma_denied_add(struct svcrdma_request *request);
 bool svcrdma_denied_find(const struct svcrdma_request *request);
 
 /**
@@ -347,7 +396,7 @@ bool svcrdma_denied_find(const struct svcrdma_request *request);
  *
  * Context: a callback of the connection.
  */
-static inline void svcrdma_denied_note(const struct svcrdma_request *request, int status)
+static inline void svcrdma_denied_note(struct svcrdma_request *request, int status)
 {
 	if (unlikely(status == -EREMOTEIO))
 		svcrdma_denied_add(request);

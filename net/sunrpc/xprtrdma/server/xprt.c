@@ -13,6 +13,7 @@
 #include <linux/sunrpc/addr.h>
 #include <linux/sunrpc/xprt.h>
 
+#include "../conn/status.h"
 #include "server_private.h"
 
 /* How long a connection may take from the server's answer to established */
@@ -280,6 +281,7 @@ static const struct rpcrdma_conn_ops svcrdma_service_ops = {
 	.received	= svcrdma_received,
 	.writable	= svcrdma_service_writable,
 	.closed		= svcrdma_service_closed,
+	.describe	= svcrdma_describe,
 };
 
 /*
@@ -338,6 +340,25 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 	return rpcrdma_conn_accept(service->conn, &config);
 }
 
+/* -ECONNABORTED: the client has given up before it was refused. */
+static void svcrdma_xprt_refused(struct rpcrdma_listener *listener, struct rpcrdma_conn *conn,
+				 enum rpcrdma_refused_why why, int err)
+{
+	struct rpcrdma_refused refused = {
+		.net = conn->net,
+		.server = true,
+		.why = why,
+		.err = err,
+		.local = &conn->local_addr,
+		.peer = &conn->peer_addr,
+	};
+
+	if (err == -ECONNABORTED)
+		return;
+	rpcrdma_listener_count(listener, false);
+	rpcrdma_conn_refused(&refused);
+}
+
 /*
  * A connection that cannot be accepted goes to the RPC server, too, as one to be
  * closed. So there is only one way to end.
@@ -347,6 +368,7 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 	struct rpcrdma_listener *listener = svcrdma_listener_of(xprt)->listener;
 	struct svcrdma_service *service;
 	struct rpcrdma_conn *conn;
+	int ret;
 
 	clear_bit(XPT_CONN, &xprt->xpt_flags);
 	conn = rpcrdma_listener_next(listener);
@@ -357,13 +379,18 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 
 	service = svcrdma_service_alloc(xprt, conn);
 	if (!service) {
+		svcrdma_xprt_refused(listener, conn, RPCRDMA_REFUSED_MEMORY, -ENOMEM);
 		rpcrdma_conn_close(conn, -ENOMEM);
 		rpcrdma_conn_put(conn);
 		return NULL;
 	}
-	if (svcrdma_service_accept(service)) {
+	ret = svcrdma_service_accept(service);
+	if (ret) {
+		svcrdma_xprt_refused(listener, conn, RPCRDMA_REFUSED_SETUP, ret);
 		svcrdma_service_close(service);
 		svcrdma_service_put(service);
+	} else {
+		rpcrdma_listener_count(listener, true);
 	}
 	return &service->xprt;
 }
@@ -449,7 +476,10 @@ static void svcrdma_service_drop_locked(struct svcrdma_service *service,
 
 	lockdep_assert_held(&service->lock);
 	delay = svcrdma_drops_add(&service->drops, alone, request->again, jiffies);
+	service->conn->counters.faults[RPCRDMA_FAULT_DROPPED]++;
 	if (request->again) {
+		/* It counts when it is received again. */
+		memset(&request->tally, 0, sizeof(request->tally));
 		list_add_tail(&request->recv->list, &service->dropped);
 		request->recv = NULL;
 	}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What the server tells of a connection.
+ */
+#include "../conn/status.h"
+#include "server_private.h"
+
+static u32 svcrdma_tally_read_octets(const struct rpcrdma_message *msg)
+{
+	u32 octets = 0;
+	unsigned int i;
+
+	for (i = 0; i < msg->num_reads; i++)
+		octets += msg->read[i].length;
+	return octets;
+}
+
+/* How much of the inline part is copied: see pull.c. */
+static u32 svcrdma_tally_copied(const struct svcrdma_request *request)
+{
+	const struct rpcrdma_message *msg = &request->msg;
+
+	if (request->args == SVCRDMA_ARGS_STREAM)
+		return msg->payload_len;
+	if (request->args == SVCRDMA_ARGS_WRITE && msg->num_reads)
+		return msg->payload_len - min(msg->payload_len, msg->read[0].position);
+	return 0;
+}
+
+/**
+ * svcrdma_tally_call - note how a Call arrived
+ * @request: the Call, whose arguments have been chosen
+ *
+ * Context: the thread that has the request.
+ */
+void svcrdma_tally_call(struct svcrdma_request *request)
+{
+	const struct rpcrdma_message *msg = &request->msg;
+	struct svcrdma_tally *tally = &request->tally;
+
+	tally->received = RPCRDMA_FORM_INLINE;
+	tally->received_inline = msg->payload_len;
+	if (request->args == SVCRDMA_ARGS_INLINE)
+		return;
+	tally->received_copied = svcrdma_tally_copied(request);
+	if (!msg->num_reads)
+		return;
+	tally->received = rpcrdma_position_zero(msg) ? RPCRDMA_FORM_LONG_CALL :
+						       RPCRDMA_FORM_READ_CHUNK;
+	tally->received_placed = svcrdma_tally_read_octets(msg);
+}
+
+static void svcrdma_tally_notes(struct rpcrdma_counters *counters, u8 notes)
+{
+	counters->waits[RPCRDMA_WAIT_READ] += !!(notes & SVCRDMA_NOTE_WAITED_READ);
+	counters->waits[RPCRDMA_WAIT_SEND] += !!(notes & SVCRDMA_NOTE_WAITED_SEND);
+	counters->faults[RPCRDMA_FAULT_BAD_HEADER] += !!(notes & SVCRDMA_NOTE_BAD_HEADER);
+	counters->faults[RPCRDMA_FAULT_REPLY_SPACE] += !!(notes & SVCRDMA_NOTE_REPLY_SPACE);
+	counters->faults[RPCRDMA_FAULT_DENIED] += !!(notes & SVCRDMA_NOTE_DENIED);
+}
+
+/**
+ * svcrdma_tally_locked - add what a request did to the counters of its connection
+ * @request: the request, which is no longer used
+ *
+ * Context: service->lock is held.
+ */
+void svcrdma_tally_locked(struct svcrdma_request *request)
+{
+	struct rpcrdma_counters *counters = &request->service->conn->counters;
+	struct svcrdma_tally *tally = &request->tally;
+
+	lockdep_assert_held(&request->service->lock);
+	counters->received.messages[tally->received]++;
+	counters->received.inline_octets += tally->received_inline;
+	counters->received.placed_octets += tally->received_placed;
+	counters->received.copied_octets += tally->received_copied;
+	counters->sent.messages[tally->sent]++;
+	counters->sent.inline_octets += tally->sent_inline;
+	counters->sent.placed_octets += tally->sent_placed;
+	counters->sent.copied_octets += tally->sent_copied;
+	counters->latency[tally->latency]++;
+	if (unlikely(tally->notes))
+		svcrdma_tally_notes(counters, tally->notes);
+	memset(tally, 0, sizeof(*tally));
+}
+
+/**
+ * svcrdma_describe - the rpcrdma_conn_ops's describe
+ * @conn: the connection
+ * @status: filled in
+ *
+ * Context: as rpcrdma_conn_ops's describe.
+ */
+void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
+{
+	struct svcrdma_service *service = conn->role;
+	size_t request = sizeof(struct svcrdma_request) +
+			 service->max_pages * sizeof(struct page *);
+
+	status->version = READ_ONCE(service->version);
+	status->granted = READ_ONCE(service->grant.granted);
+	status->in_use = atomic_read(&service->calls_held);
+	status->memory = sizeof(*service) +
+			 (u64)atomic_read(&service->num_requests) * request;
+}
