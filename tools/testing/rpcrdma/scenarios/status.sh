@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   the kernel's own netlink tool shows devices, listeners, connections and events
+# guests:  um
+# also:    um-debug debian-6.12 um-7 um/mem
+# devices: rxe siw mem
+# modules: ours
+#
+# What is written and read is known, so the counters of both ends have to be exact. Both
+# ends are in one guest.
+
+client() {
+	client_begin
+	devices
+	listeners
+	listen_for_events
+	need "mount" nfs_mount 3 rdma /mnt
+	connections
+	traffic
+	other_namespace
+	check "unmount" umount /mnt
+	check "no connection is left" wait_for 10 says connection "not all"
+	refused
+	events
+}
+
+# ynl OPTION...: run the kernel's tool.
+ynl() {
+	PYTHONPATH=/lab/ynl python3 -B /lab/ynl/cli.py --no-schema \
+		--spec /lab/ynl/rpcrdma.yaml --output-json "$@"
+}
+
+# json FILE EXPRESSION: whether a Python expression is true of what a file has. In it,
+# "all" is the list, "client" and "server" are the connections of these roles, and "only" is
+# the only one.
+json() {
+	python3 -B - "$@" <<-'END'
+		import json, sys
+		with open(sys.argv[1], encoding="utf-8") as stream:
+		    all = json.load(stream)
+		def role(name):
+		    return next((c for c in all if c.get("role") == name), {})
+		names = {"all": all, "client": role("client"), "server": role("server"),
+		         "only": all[0] if len(all) == 1 else {}}
+		try:
+		    good = eval(sys.argv[2], names)
+		except KeyError as error:
+		    print("missing:", error)
+		    good = False
+		if not good:
+		    print(json.dumps(all))
+		sys.exit(not good)
+	END
+}
+
+# says KIND EXPRESSION: whether it is true of a dump.
+says() {
+	ynl --dump "$1-get" >/tmp/dump.json && json /tmp/dump.json "$2"
+}
+
+devices() {
+	local guid index
+	read -r guid <"/sys/class/infiniband/${DEVICE}0/node_guid"
+	check "the device is usable" says device "only['name'] == '${DEVICE}0' and
+		only['usability'] == 'usable'"
+	check "it has the GUID of sysfs" says device "only['node-guid'] == '$guid'"
+	index=$(cat "/sys/class/net/$(netdev)/ifindex")
+	check "it has one active port" says device "only['port-count'] == 1 and
+		len(only['port']) == 1 and only['port'][0]['number'] == 1 and
+		only['port'][0]['state'] == 'active'"
+	[ "$DEVICE" = siw ] ||
+		check "the port has the interface $index" says device \
+			"only['port'][0]['ifindex'] == $index and
+			only['port'][0]['protocol'] == 'roce'"
+	check "it has limits" says device "only['max-queue-wrs'] > 64 and
+		only['max-send-sges'] > 0 and 0 < only['mr-pages'] <= only['max-page-list']"
+}
+
+listeners() {
+	check "the server listens for IPv4 and IPv6" says listener \
+		"sorted(l['local'] for l in all) == ['0.0.0.0:$PORT', '[::]:$PORT']"
+	check "nobody has connected" says listener "all and not any(l['accepted'] or
+		l['refused'] or l['waiting'] for l in all)"
+	check "they are listening on port $PORT" says listener \
+		"all and not any(l['state'] != 'listening' or l['local-port'] != $PORT for l in all)"
+}
+
+connections() {
+	check "there is one connection, which has two ends" says connection \
+		"len(all) == 2 and client and server"
+	check "both are established, and not for long" says connection \
+		"all and not any(c['state'] != 'established' or c['state-age'] > 600000 for c in all)"
+	check "each end is the peer of the other" says connection \
+		"client['peer'] == server['local'] == '$SERVER4:$PORT' and
+		client['local'].split(':')[0] == server['peer'].split(':')[0] == '$SERVER4' and
+		client['peer-port'] == $PORT and client['id'] != server['id']"
+	check "both use port 1 of the device" says connection \
+		"not any(c['device'] != '${DEVICE}0' or c['port'] != 1 for c in all)"
+	check "they agree on what was agreed" says connection \
+		"all and not any(c['call-threshold'] != 16384 or c['reply-threshold'] != 16384 or
+		c['version'] != 1 or not c['remote-invalidation'] for c in all)"
+	check "the client serves RDMA Reads, and the server issues them" says connection \
+		"client['responder-resources'] > 0 and server['initiator-depth'] > 0 and
+		'initiator-depth' not in client"
+	check "no credit is in use, and both know the same grant" wait_for 5 says connection \
+		"client['credits-in-use'] == server['credits-in-use'] == 0 and
+		client['credits-waiting'] == 0 and
+		client['credits-requested'] >= client['credits-granted'] ==
+		server['credits-granted'] > 0"
+	check "Receives are posted for the grant" says connection \
+		"not any(not c['credits-granted'] <= c['receives-posted'] <= c['receives'] for c in all)"
+	check "the send queue has space" says connection \
+		"not any(not c['send-queue-used'] < c['send-queue-size'] for c in all)"
+	check "they hold the memory of their Receives and more" says connection \
+		"not any(not 16384 * c['receives'] < c['memory'] < 64 << 20 for c in all)"
+	check "a listener has accepted it" says listener \
+		"sum(l['accepted'] for l in all) == 1 and not sum(l['refused'] for l in all)"
+}
+
+# write_and_read: 16 Calls with 64 KiB each, and as many Replies with as much
+write_and_read() {
+	dd if=/tmp/data of=/mnt/data bs=64k oflag=direct status=none &&
+		dd if=/mnt/data of=/tmp/back bs=64k iflag=direct status=none &&
+		cmp /tmp/data /tmp/back
+}
+
+traffic() {
+	head -c 1M /dev/urandom >/tmp/data
+	: >$LOCAL/data
+	check "1 MiB is written and read, 64 KiB at a time" write_and_read
+	check "16 Calls had a Read chunk, and 1 MiB was read by RDMA" wait_for 5 says connection \
+		"client['sent']['read-chunk'] == server['received']['read-chunk'] == 16 and
+		client['sent']['placed-octets'] == server['received']['placed-octets'] == 1 << 20"
+	check "16 Replies had a Write chunk, and 1 MiB was written by RDMA" says connection \
+		"client['received']['write-chunk'] == server['sent']['write-chunk'] == 16 and
+		client['received']['placed-octets'] == server['sent']['placed-octets'] == 1 << 20"
+	check "both ends have counted the same messages and octets" wait_for 5 says connection \
+		"not any(client[a][k] != server[b][k] for a, b in
+		(('sent', 'received'), ('received', 'sent')) for k in
+		('inline', 'read-chunk', 'long-call', 'write-chunk', 'reply-chunk', 'error',
+		'backward', 'inline-octets', 'placed-octets'))"
+	check "each Call has a Reply, and each Reply is in the histograms" says connection \
+		"not any(sum(c['latency']) != sum(client['received'][k] for k in
+		('inline', 'write-chunk', 'reply-chunk')) or
+		sum(c['latency']) != sum(client['sent'][k] for k in
+		('inline', 'read-chunk', 'long-call')) for c in all)"
+	check "registrations have come back" wait_for 5 says connection \
+		"client['registrations-in-use'] == 0 and client['registrations-idle'] > 0"
+	check "nothing went wrong" says connection \
+		"not any(n for c in all for n in c['errors'].values())"
+	check "a directory of several pages is listed" long_directory /mnt/directory
+	check "its Replies came in Reply chunks" wait_for 5 says connection \
+		"client['received']['reply-chunk'] == server['sent']['reply-chunk'] > 0"
+}
+
+other_namespace() {
+	local kind
+	for kind in connection listener; do
+		check "another network namespace has no ${kind}s" \
+			unshare --net "$BASH" -c "$(declare -f ynl json says); says $kind 'not all'"
+	done
+}
+
+mount_at() {
+	local PORT=$1
+	nfs_mount 3 rdma /mnt retry=0
+}
+
+refused() {
+	check "a mount fails at a port without a listener" not mount_at $((PORT + 1))
+}
+
+# Events are read after all has happened; the socket keeps them until then.
+listen_for_events() {
+	EVENTS_STOP=/tmp/events.stop
+	rm -f $EVENTS_STOP
+	PYTHONPATH=/lab/ynl python3 -B - /lab/ynl $EVENTS_STOP >/tmp/events.json <<-'END' &
+		import json, os, sys, time
+		sys.path.insert(0, sys.argv[1])
+		from lib import YnlFamily
+		family = YnlFamily(sys.argv[1] + "/rpcrdma.yaml", "")
+		family.ntf_subscribe("events")
+		open("/tmp/events.ready", "w").close()
+		while not os.path.exists(sys.argv[2]):
+		    time.sleep(0.05)
+		family.check_ntf()
+		print(json.dumps(family.async_msg_queue))
+	END
+	EVENTS=$!
+	need "subscribe to events" wait_for 20 test -e /tmp/events.ready
+}
+
+events() {
+	local of="[(e['name'], e['msg']) for e in all if e['msg'].get('role') == "
+	sleep 1
+	touch $EVENTS_STOP
+	check "events are read" wait "$EVENTS"
+	for role in client server; do
+		check "the $role was connected, then closed, each once" json /tmp/events.json \
+			"[n for n, m in $of'$role'] if n != 'refused'] == ['connected', 'closed']"
+		check "both are about the same connection" json /tmp/events.json \
+			"len({(m['id'], m['peer'], m['local'], m['device'], m['port'])
+			for n, m in $of'$role'] if n != 'refused'}) == 1"
+	done
+	check "the client closed it (ESHUTDOWN), so the server lost it (ECONNRESET)" \
+		json /tmp/events.json \
+		"[m['cause'] for n, m in $of'client'] if n == 'closed'] == [108] and
+		[m['cause'] for n, m in $of'server'] if n == 'closed'] == [104]"
+	# With siw the TCP connection is refused, so there is no request to be rejected.
+	[ "$DEVICE" = siw ] ||
+		check "the client was refused by its peer (ECONNREFUSED)" json /tmp/events.json \
+			"{(m['peer'], m['refusal'], m['cause']) for n, m in $of'client']
+			if n == 'refused'} == {('$SERVER4:$((PORT + 1))', 'peer', 111)}"
+}
