@@ -23,7 +23,7 @@
  * @mr: the registration being filled
  * @direction: the DMA direction of @mr
  * @len: octets of the Send
- * @copied: those of them that are copied from the RPC message
+ * @gathered: those of them that are not copied
  *
  * On the stack of xprt_rdma_call_submit_in().
  */
@@ -38,7 +38,7 @@ struct xprt_rdma_builder {
 	struct rpcrdma_mr *mr;
 	enum dma_data_direction direction;
 	u32 len;
-	u32 copied;
+	u32 gathered;
 };
 
 /*
@@ -337,6 +337,7 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 	if (gather) {
 		copied = call->head[0].iov_len;
 		memcpy(start, call->head[0].iov_base, copied);
+		b->gathered = form->inline_len - copied;
 		ret = xprt_rdma_call_gather_pages(b, call);
 	} else if (form->call == XPRT_RDMA_CALL_INLINE) {
 		copied = form->inline_len;
@@ -347,7 +348,6 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 	send->len = header_len + copied;
 	b->len = header_len + form->inline_len;
 	b->ep->client->stats.pullup += copied;
-	b->copied = copied;
 	return ret;
 }
 
@@ -436,8 +436,9 @@ static void xprt_rdma_call_count_traffic(const struct xprt_rdma_builder *b)
 	const struct xprt_rdma_form *form = &b->request->form;
 
 	traffic->inline_octets += form->inline_len;
-	traffic->copied_octets += b->copied;
 	if (form->call == XPRT_RDMA_CALL_INLINE) {
+		if (b->gathered)
+			traffic->gathered_octets += b->gathered;
 		traffic->messages[RPCRDMA_FORM_INLINE]++;
 		return;
 	}

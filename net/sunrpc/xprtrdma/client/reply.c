@@ -235,7 +235,7 @@ static enum rpcrdma_form xprt_rdma_reply_form(const struct xprt_rdma_request *re
 	return request->written ? RPCRDMA_FORM_WRITE_CHUNK : RPCRDMA_FORM_INLINE;
 }
 
-/* Both paths above copy all that is inline. */
+/* Both paths above copy all that is inline, so gathered_octets is zero. */
 static void xprt_rdma_reply_count(const struct xprt_rdma_request *request, u32 len)
 {
 	struct rpcrdma_counters *counters = &request->ep->conn->counters;
@@ -243,7 +243,6 @@ static void xprt_rdma_reply_count(const struct xprt_rdma_request *request, u32 l
 	counters->received.messages[xprt_rdma_reply_form(request)]++;
 	counters->received.inline_octets += len;
 	counters->received.placed_octets += request->written;
-	counters->received.copied_octets += len;
 	counters->latency[rpcrdma_latency_slot(request->rqst.rq_rtt)]++;
 }
 

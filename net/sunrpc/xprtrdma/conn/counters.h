@@ -57,7 +57,9 @@ enum rpcrdma_fault {
  * @messages: how many, by enum rpcrdma_form
  * @inline_octets: octets of RPC messages that travelled inline
  * @placed_octets: octets that RDMA Reads and Writes moved
- * @copied_octets: octets of RPC messages that the CPU copied
+ * @copied_octets: octets of RPC messages that the CPU copied. Roles count this only where
+ *	messages are usually not copied: what a server receives.
+ * @gathered_octets: inline octets that the CPU did not copy; counted everywhere else
  *
  * Part of struct rpcrdma_counters.
  */
@@ -66,6 +68,7 @@ struct rpcrdma_traffic {
 	u64 inline_octets;
 	u64 placed_octets;
 	u64 copied_octets;
+	u64 gathered_octets;
 };
 
 /**

@@ -175,6 +175,12 @@ static void status_pools(const struct rpcrdma_conn *conn, struct rpcrdma_conn_st
 	status->memory = status_memory(conn, status);
 }
 
+static void status_copied(struct rpcrdma_traffic *traffic)
+{
+	traffic->copied_octets = traffic->inline_octets -
+				 min(traffic->inline_octets, traffic->gathered_octets);
+}
+
 /**
  * rpcrdma_conn_status - describe a connection at this moment
  * @conn: the connection
@@ -191,7 +197,11 @@ void rpcrdma_conn_status(struct rpcrdma_conn *conn, struct rpcrdma_conn_status *
 	since = READ_ONCE(conn->state_since);
 	status->state_ms = ktime_ms_delta(ktime_get(), since);
 	status->err = READ_ONCE(conn->status);
+	/* Whoever counts takes no lock for it; each element is valid by itself. */
 	data_race(status->counters = conn->counters);
+	status_copied(&status->counters.sent);
+	if (!conn->server)
+		status_copied(&status->counters.received);
 	if (conn->server)
 		status->counters.waits[RPCRDMA_WAIT_SEND_QUEUE] += READ_ONCE(conn->sq_waits);
 

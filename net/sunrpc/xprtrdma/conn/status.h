@@ -106,7 +106,7 @@ struct rpcrdma_role_status {
  * @state: enum rpcrdma_conn_state; always valid, as all that follows
  * @state_ms: for how long, in milliseconds
  * @err: why it closes, a negative errno; zero if it does not
- * @counters: what has happened
+ * @counters: what has happened; copied_octets is valid for both directions
  *
  * Allocated by the reader.
  */

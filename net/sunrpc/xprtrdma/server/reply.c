@@ -374,18 +374,23 @@ static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrd
 }
 
 /* Before it is posted: then the request may be gone. */
-static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
+static void svcrdma_reply_tally(const struct svcrdma_reply *reply, bool lasting)
 {
 	struct svcrdma_tally *tally = &reply->request->tally;
 
+	tally->sent = RPCRDMA_FORM_INLINE;
+	tally->sent_inline = reply->form.len;
+	if (!lasting)
+		return;
+	svcrdma_tally_octets(reply->request);
 	tally->sent_placed = reply->form.written;
+	tally->sent_gathered = reply->gathered;
+	if (reply->form.written)
+		tally->sent = RPCRDMA_FORM_WRITE_CHUNK;
 	if (reply->request->msg.proc == RPCRDMA_NOMSG) {
 		tally->sent = RPCRDMA_FORM_REPLY_CHUNK;
-		return;
+		tally->sent_inline = 0;
 	}
-	tally->sent = reply->form.written ? RPCRDMA_FORM_WRITE_CHUNK : RPCRDMA_FORM_INLINE;
-	tally->sent_inline = reply->form.len;
-	tally->sent_copied = reply->form.len - reply->gathered;
 }
 
 /* Post the last chain with the Send at its end. */
@@ -402,7 +407,7 @@ static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_
 			    reply->form.written, request->num_pages,
 			    request->invalidate ? request->handle : 0);
 
-	svcrdma_reply_tally(reply);
+	svcrdma_reply_tally(reply, lasting);
 	/* The request waits for the device only if the device reads its pages. */
 	send->private = lasting ? reply->carrier : NULL;
 	send->work.done = svcrdma_reply_done;
@@ -522,7 +527,9 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		return -ENOTCONN;
 	}
 	svcrdma_request_return_recv(request);
-	request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(), rqstp->rq_stime));
+	if (!(request->msg.xid & SVCRDMA_TIMED_XIDS))
+		request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(),
+									rqstp->rq_stime));
 	ret = svcrdma_reply_send(request, rqstp);
 	rpcrdma_conn_leave(service->conn);
 	return ret;

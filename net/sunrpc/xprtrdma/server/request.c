@@ -51,7 +51,7 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 	request->service = service;
 	request->recv = NULL;
 	request->num_pages = 0;
-	memset(&request->tally, 0, sizeof(request->tally));
+	svcrdma_tally_clear(request);
 	atomic_inc(&service->num_requests);
 	return request;
 }
@@ -464,7 +464,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 			return svcrdma_request_take_up_call(request, rqstp);
 		request->tally.received = RPCRDMA_FORM_BACKWARD;
 		request->tally.received_inline = request->msg.payload_len;
-		request->tally.received_copied = request->msg.payload_len;
+		svcrdma_tally_octets(request)->received_copied = request->msg.payload_len;
 		svcrdma_callback_reply(request);
 		svcrdma_request_put(request);
 		return 0;

@@ -181,7 +181,14 @@ struct svcrdma_rw_chain {
 	struct scatterlist few_sg[SVCRDMA_FEW_SG];
 };
 
-/* What else happened to a Call, in svcrdma_tally.notes */
+/*
+ * A server takes the time of one Call in eight. XIDs follow each other, so their last bits
+ * say which.
+ */
+#define SVCRDMA_TIMED_XIDS		cpu_to_be32(7)
+
+/* What else happened to a Call, in svcrdma_tally.notes; OCTETS: the members after it count */
+#define SVCRDMA_NOTE_OCTETS		BIT(7)
 #define SVCRDMA_NOTE_WAITED_READ	BIT(0)
 #define SVCRDMA_NOTE_WAITED_SEND	BIT(1)
 #define SVCRDMA_NOTE_BAD_HEADER		BIT(2)
@@ -192,16 +199,18 @@ struct svcrdma_rw_chain {
  * struct svcrdma_tally - what a request adds to the counters of its connection
  * @received: form of the message that was received
  * @sent: form of the message that was sent
- * @latency: slot of the time from the moment that a thread had the Call to its Reply
+ * @latency: slot of the time from the moment that a thread had the Call to its Reply;
+ *	zero: not taken
  * @notes: SVCRDMA_NOTE_WAITED_READ and others
  * @received_inline: octets of the RPC message that were received inline
- * @received_placed: octets that RDMA Reads moved
- * @received_copied: octets that were copied
  * @sent_inline: octets of the RPC message that were sent inline
+ * @received_placed: octets that RDMA Reads moved; this and what follows is only valid with
+ *	SVCRDMA_NOTE_OCTETS
+ * @received_copied: octets that were copied
  * @sent_placed: octets that RDMA Writes moved
- * @sent_copied: octets that were copied
+ * @sent_gathered: octets of @sent_inline that were not copied
  *
- * Part of a request, and zero while that is idle. Several threads work on messages of one
+ * Part of a request, and cleared while that is idle. Several threads work on messages of one
  * connection. So each notes what it does here, and svcrdma_request_put() adds it to the
  * counters, under service->lock, which it takes anyway.
  */
@@ -211,11 +220,11 @@ struct svcrdma_tally {
 	u8 latency;
 	u8 notes;
 	u32 received_inline;
+	u32 sent_inline;
 	u32 received_placed;
 	u32 received_copied;
-	u32 sent_inline;
 	u32 sent_placed;
-	u32 sent_copied;
+	u32 sent_gathered;
 };
 
 /**
@@ -305,6 +314,12 @@ struct svcrdma_callback {
 	struct rpcrdma_address_strings strings;
 };
 
+/* Of the other members, SVCRDMA_NOTE_OCTETS says whether they are valid. */
+static inline void svcrdma_tally_clear(struct svcrdma_request *request)
+{
+	memset(&request->tally, 0, offsetof(struct svcrdma_tally, received_placed));
+}
+
 static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct svcrdma_service, xprt);
@@ -380,6 +395,7 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
 					      struct svcrdma_request *request);
 
 /* status.c */
+struct svcrdma_tally *svcrdma_tally_octets(struct svcrdma_request *request);
 void svcrdma_tally_call(struct svcrdma_request *request);
 void svcrdma_tally_locked(struct svcrdma_request *request);
 void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);

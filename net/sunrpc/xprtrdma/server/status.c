@@ -28,6 +28,27 @@ static u32 svcrdma_tally_copied(const struct svcrdma_request *request)
 }
 
 /**
+ * svcrdma_tally_octets - the tally of a request that has not only inline octets
+ * @request: the request
+ *
+ * Context: the thread that has the request.
+ * Return: the tally, whose members are valid from now on.
+ */
+struct svcrdma_tally *svcrdma_tally_octets(struct svcrdma_request *request)
+{
+	struct svcrdma_tally *tally = &request->tally;
+
+	if (!(tally->notes & SVCRDMA_NOTE_OCTETS)) {
+		tally->notes |= SVCRDMA_NOTE_OCTETS;
+		tally->received_placed = 0;
+		tally->received_copied = 0;
+		tally->sent_placed = 0;
+		tally->sent_gathered = 0;
+	}
+	return tally;
+}
+
+/**
  * svcrdma_tally_call - note how a Call arrived
  * @request: the Call, whose arguments have been chosen
  *
@@ -42,7 +63,7 @@ void svcrdma_tally_call(struct svcrdma_request *request)
 	tally->received_inline = msg->payload_len;
 	if (request->args == SVCRDMA_ARGS_INLINE)
 		return;
-	tally->received_copied = svcrdma_tally_copied(request);
+	svcrdma_tally_octets(request)->received_copied = svcrdma_tally_copied(request);
 	if (!msg->num_reads)
 		return;
 	tally->received = rpcrdma_position_zero(msg) ? RPCRDMA_FORM_LONG_CALL :
@@ -50,8 +71,17 @@ void svcrdma_tally_call(struct svcrdma_request *request)
 	tally->received_placed = svcrdma_tally_read_octets(msg);
 }
 
-static void svcrdma_tally_notes(struct rpcrdma_counters *counters, u8 notes)
+static void svcrdma_tally_notes(struct rpcrdma_counters *counters,
+				const struct svcrdma_tally *tally)
 {
+	u8 notes = tally->notes;
+
+	if (notes & SVCRDMA_NOTE_OCTETS) {
+		counters->received.placed_octets += tally->received_placed;
+		counters->received.copied_octets += tally->received_copied;
+		counters->sent.placed_octets += tally->sent_placed;
+		counters->sent.gathered_octets += tally->sent_gathered;
+	}
 	counters->waits[RPCRDMA_WAIT_READ] += !!(notes & SVCRDMA_NOTE_WAITED_READ);
 	counters->waits[RPCRDMA_WAIT_SEND] += !!(notes & SVCRDMA_NOTE_WAITED_SEND);
 	counters->faults[RPCRDMA_FAULT_BAD_HEADER] += !!(notes & SVCRDMA_NOTE_BAD_HEADER);
@@ -73,16 +103,12 @@ void svcrdma_tally_locked(struct svcrdma_request *request)
 	lockdep_assert_held(&request->service->lock);
 	counters->received.messages[tally->received]++;
 	counters->received.inline_octets += tally->received_inline;
-	counters->received.placed_octets += tally->received_placed;
-	counters->received.copied_octets += tally->received_copied;
 	counters->sent.messages[tally->sent]++;
 	counters->sent.inline_octets += tally->sent_inline;
-	counters->sent.placed_octets += tally->sent_placed;
-	counters->sent.copied_octets += tally->sent_copied;
 	counters->latency[tally->latency]++;
-	if (unlikely(tally->notes))
-		svcrdma_tally_notes(counters, tally->notes);
-	memset(tally, 0, sizeof(*tally));
+	if (tally->notes)
+		svcrdma_tally_notes(counters, tally);
+	svcrdma_tally_clear(request);
 }
 
 /**

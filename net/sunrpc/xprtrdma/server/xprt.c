@@ -479,7 +479,7 @@ static void svcrdma_service_drop_locked(struct svcrdma_service *service,
 	service->conn->counters.faults[RPCRDMA_FAULT_DROPPED]++;
 	if (request->again) {
 		/* It counts when it is received again. */
-		memset(&request->tally, 0, sizeof(request->tally));
+		svcrdma_tally_clear(request);
 		list_add_tail(&request->recv->list, &service->dropped);
 		request->recv = NULL;
 	}

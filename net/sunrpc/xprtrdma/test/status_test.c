@@ -239,7 +239,7 @@ static void test_tally(struct kunit *test)
 	request->msg.read[0] = (struct rpcrdma_chunk){ .position = 100, .length = 4096 };
 	request->args = SVCRDMA_ARGS_WRITE;
 	svcrdma_tally_call(request);
-	request->tally.notes = SVCRDMA_NOTE_WAITED_READ | SVCRDMA_NOTE_REPLY_SPACE;
+	request->tally.notes |= SVCRDMA_NOTE_WAITED_READ | SVCRDMA_NOTE_REPLY_SPACE;
 	spin_lock(&service->lock);
 	for (i = 0; i < 2; i++)
 		svcrdma_tally_locked(request);
@@ -250,6 +250,7 @@ static void test_tally(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, counters->received.inline_octets, 120);
 	KUNIT_EXPECT_EQ(test, counters->received.placed_octets, 4096);
 	KUNIT_EXPECT_EQ(test, counters->received.copied_octets, 20);
+	KUNIT_EXPECT_EQ(test, counters->sent.gathered_octets, 0);
 	KUNIT_EXPECT_EQ(test, counters->waits[RPCRDMA_WAIT_READ], 1);
 	KUNIT_EXPECT_EQ(test, counters->faults[RPCRDMA_FAULT_REPLY_SPACE], 1);
 	KUNIT_EXPECT_EQ(test, counters->faults[RPCRDMA_FAULT_DENIED], 0);
