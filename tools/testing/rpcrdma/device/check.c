@@ -80,6 +80,9 @@ void mem_check_left(struct mem_dev *dev)
 	check_left(dev, "MRs", &dev->num_mrs);
 	check_left(dev, "SRQs", &dev->num_srqs);
 	check_left(dev, "AHs", &dev->num_ahs);
+	if (atomic_long_read(&dev->memory))
+		mem_violation(dev, MEM_RULE_LEFT, "%ld octets of its users' objects",
+			      atomic_long_read(&dev->memory));
 }
 
 /**
