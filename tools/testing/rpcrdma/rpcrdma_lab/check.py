@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from . import (builds, cache, coverage, dissector, emulator, host, kernels, ktap, module, packages,
-               results, root, scenario, selftest, session, style, tasks, toolchain, wire)
+               results, root, scenario, selftest, session, style, tasks, toolchain, tools,
+               wire)
 from .host import LabError
 from .ktap import Report, Reporter, Test
 from .results import Results
@@ -51,6 +52,7 @@ PARTS = {
                                  False),
     "make": Part(builds.make_refuses, 5),
     "wire": Part(wire.wire, 60),
+    "tools": Part(tools.tools, 45),
     "dissector": Part(dissector.dissector, 5),
     "runner": Part(selftest.run, 60, ("um",)),
 }
@@ -89,9 +91,9 @@ def part_ran_with(name: str) -> str:
     versions += [toolchain.version(release) for release in releases if toolchain.needed(release)]
     if name == "make":      # which says whether there is a newer kernel
         versions.append(kernels.source_version(kernels.SOURCE_7))
-    tools = packages.installed()
+    have = packages.installed()
     names = ("gcc", "gcc-12", "clang", "mypy", "tshark")
-    return " ".join([*versions, *(tools[name] for name in names)])
+    return " ".join([*versions, *(have[name] for name in names)])
 
 
 def do_part(name: str, run: Run) -> None:

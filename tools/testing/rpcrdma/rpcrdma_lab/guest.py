@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from . import console, device, emulator, host, kernels, module, peer, root, ynl
+from . import console, device, emulator, host, kernels, module, peer, root, tools, ynl
 from .console import GuestFailure, NoAnswer
 from .host import LAB, die_with_parent
 
@@ -121,6 +121,7 @@ class Guest:
             shutil.copy(planted, self.share / "scenarios")
         shutil.copy(root.busybox(), self.share / "guest/busybox")
         shutil.copy(peer.program(), self.share / "peer")
+        shutil.copy(tools.program(), self.share / "rpcrdma")
         ynl.copy(self.share / "ynl")
         tree = self.share / "lib/modules" / self.kernel.release
         shutil.copytree(self.kernel.modules / "lib/modules" / self.kernel.release, tree,

@@ -14,15 +14,19 @@ from .steps import C_FOLDERS, MODULE_FOLDERS, check_step, sources
 FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|xprtrdma"
                        r"|rpc_rdma_cid)|trace/events/rpcrdma)\.h")
 
-# Complaints of checkpatch that do not apply: trace headers have a layout of their own in
-# all of the kernel, the overlay and the device's compat.h exist to tell kernel versions
-# apart, libFuzzer names its entry point, and the KUnit shim has KUnit's names.
+# Complaints of checkpatch that do not apply: the tools are programs of user
+# space, with C's names of types and the compiler's of attributes, trace headers have a layout
+# of their own in all of the kernel, the overlay and the device's compat.h exist to tell kernel
+# versions apart, libFuzzer and ld --wrap name functions, and the KUnit shim has KUnit's names.
 EXEMPT = {
     "net/sunrpc/xprtrdma/trace.h": {"PARENTHESIS_ALIGNMENT", "OPEN_ENDED_LINE", "COMPLEX_MACRO",
                                     "TRAILING_SEMICOLON", "MACRO_ARG_REUSE",
                                     "MACRO_ARG_UNUSED"},
     "include/": {"LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "COMPLEX_MACRO", "MACRO_ARG_REUSE",
                  "MACRO_ARG_PRECEDENCE", "SPACING"},
+    "tools/rpcrdma/": {"PREFER_KERNEL_TYPES", "PREFER_DEFINED_ATTRIBUTE_MACRO",
+                       "EMBEDDED_FUNCTION_NAME", "MACRO_ARG_REUSE"},
+    "tools/rpcrdma/test/": {"CAMELCASE", "AVOID_EXTERNS"},
     "tools/testing/rpcrdma/device/compat.h": {"LINUX_VERSION_CODE", "CONSTANT_COMPARISON"},
     "tools/testing/rpcrdma/wire/fuzz.c": {"CAMELCASE"},
     "tools/testing/rpcrdma/wire/kunit/test.h": {"MACRO_ARG_REUSE", "MACRO_ARG_PRECEDENCE",
@@ -60,7 +64,7 @@ def spdx() -> list[str]:
     wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "README.md",
                                        "COPYING", ".clang-format", ".gitignore")]
     return [f"{path.relative_to(TOP)}: no SPDX line" for path in wanted
-            if path.parent.name != "corpus"
+            if path.parent.name not in ("corpus", "golden")
             and "SPDX-License-Identifier" not in path.read_text(errors="replace")[:200]]
 
 
@@ -104,7 +108,8 @@ def type_hints() -> list[str]:
     """What mypy says about the Python files."""
     done = attempt(sys.executable, "-m", "mypy", "--config-file", LAB / "mypy.ini",
                    "--cache-dir", BUILD / "mypy", "--no-error-summary",
-                   LAB / "rpcrdma_lab", TOP / "scripts/check-citations", cwd=LAB)
+                   LAB / "rpcrdma_lab", TOP / "scripts/check-citations",
+                   *sources(["tools/rpcrdma"], "*.py"), cwd=LAB)
     return done.stdout.splitlines() or ["mypy failed"] * bool(done.returncode)
 
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What a command of rpcrdma is: a function like main(), whose argv[0] is the
+ * command's name. It returns the program's exit code, or ends the program by
+ * die(). Each command is in a file of its name.
+ */
+#ifndef RPCRDMA_CMD_H
+#define RPCRDMA_CMD_H
+
+#include <stdnoreturn.h>
+
+/*
+ * Exit codes of the program. Those of ping are the ones of ping(8), and doctor
+ * has 0 only if all is well; both say more in their manual pages.
+ */
+enum {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1,	/* a netlink reply is wrong, output fails, ... */
+	STATUS_NO_FAMILY = 2,	/* the loaded module, or none, does not tell */
+	STATUS_USAGE = 64,	/* EX_USAGE of sysexits.h */
+};
+
+int cmd_show(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
+int cmd_monitor(int argc, char **argv);
+int cmd_ping(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+
+/**
+ * die - end the program
+ * @status: its exit code
+ * @format: one line for the user that says what to do, without "rpcrdma: " and
+ *	without a newline. It goes to standard error.
+ */
+noreturn void die(int status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/**
+ * usage - end the program because its arguments are wrong, or only --help
+ * @synopsis: the arguments of the command, beginning with its name
+ */
+noreturn void usage(const char *synopsis);
+
+#endif

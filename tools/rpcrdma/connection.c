@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+
+#include <linux/rpcrdma.h>
+#include "connection.h"
+
+bool connection_is(const struct attrs *connection, unsigned int role)
+{
+	return attr_has(connection, RPCRDMA_A_CONNECTION_ROLE) &&
+	       attr_number(connection, RPCRDMA_A_CONNECTION_ROLE) == role;
+}
+
+uint64_t connection_octets(const struct attrs *connection,
+			   unsigned int direction)
+{
+	struct attrs traffic = attrs_nested(connection, direction);
+
+	return attr_number(&traffic, RPCRDMA_A_TRAFFIC_INLINE_OCTETS) +
+	       attr_number(&traffic, RPCRDMA_A_TRAFFIC_PLACED_OCTETS);
+}
+
+uint64_t connection_sum(const struct attrs *connection, unsigned int nest)
+{
+	struct attrs attrs = attrs_nested(connection, nest);
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < attrs.rules->count; i++)
+		sum += attr_number(&attrs, i);
+	return sum;
+}
+
+struct text connection_device(const struct attrs *connection)
+{
+	if (!attr_has(connection, RPCRDMA_A_CONNECTION_DEVICE))
+		return fmt_print("-");
+	return fmt_print("%.40s/%llu",
+			 attr_string(connection, RPCRDMA_A_CONNECTION_DEVICE),
+			 (unsigned long long)
+			 attr_number(connection, RPCRDMA_A_CONNECTION_PORT));
+}
+
+struct text age_of(const struct attrs *attrs, unsigned int number)
+{
+	if (!attr_has(attrs, number))
+		return fmt_print("-");
+	return fmt_age(attr_number(attrs, number) / 1000);
+}

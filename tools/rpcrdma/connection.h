@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* What several commands say about a connection */
+#ifndef RPCRDMA_CONNECTION_H
+#define RPCRDMA_CONNECTION_H
+
+#include <stdbool.h>
+#include "attrs.h"
+#include "fmt.h"
+#include "term.h"
+
+/**
+ * connection_is - whether a connection has that role
+ * @role: RPCRDMA_CONNECTION_ROLE_...
+ */
+bool connection_is(const struct attrs *connection, unsigned int role);
+
+/**
+ * connection_octets - octets of messages, inline and placed
+ * @direction: RPCRDMA_A_CONNECTION_SENT or _RECEIVED
+ */
+uint64_t connection_octets(const struct attrs *connection,
+			   unsigned int direction);
+
+/**
+ * connection_sum - the sum of all numbers in a nest, as of waits or errors
+ * @nest: RPCRDMA_A_CONNECTION_WAITS or _ERRORS
+ */
+uint64_t connection_sum(const struct attrs *connection, unsigned int nest);
+
+/**
+ * connection_device - device and port, as rdma(8) writes them: rxe0/1
+ */
+struct text connection_device(const struct attrs *connection);
+
+/**
+ * age_of - an age in ms as text
+ * @number: of the attribute; "-" if it is absent
+ */
+struct text age_of(const struct attrs *attrs, unsigned int number);
+
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* rpcrdma stat: what connections do per second, as nfsiostat shows it */
+
+#include <errno.h>
+#include <getopt.h>
+#include <linux/rpcrdma.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd.h"
+#include "connection.h"
+#include "json.h"
+#include "rules.h"
+#include "sample.h"
+#include "sock.h"
+#include "table.h"
+
+#define SYNOPSIS	"stat [INTERVAL [COUNT]] [-j|--json]"
+
+#define SECOND		1e9	/* ns */
+#define INTERVAL_MIN	0.01	/* s */
+#define INTERVAL_MAX	1e6	/* s */
+
+struct stat {
+	double interval;	/* s, 0: one report and no interval */
+	unsigned long count;	/* of reports, 0: without end */
+	bool json;
+};
+
+static double positive(const char *word, double max)
+{
+	char *end;
+	double value = strtod(word, &end);
+
+	if (end == word || *end || !(value > 0 && value <= max))
+		usage(SYNOPSIS);
+	return value;
+}
+
+static struct stat parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ }
+	};
+	struct stat stat = { .count = 1 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "j", options, NULL)) != -1) {
+		if (c != 'j')
+			usage(SYNOPSIS);
+		stat.json = true;
+	}
+	if (argc - optind > 2)
+		usage(SYNOPSIS);
+	if (optind < argc) {
+		stat.interval = positive(argv[optind++], INTERVAL_MAX);
+		if (stat.interval < INTERVAL_MIN)
+			usage(SYNOPSIS);
+		stat.count = 0;
+	}
+	if (optind < argc)
+		stat.count = ceil(positive(argv[optind], 1e9));
+	return stat;
+}
+
+static void print_json(const struct rates *rates, unsigned int count)
+{
+	json_t *line = json_object(), *array = json_array();
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		json_array_append_new(array, rates_json(&rates[i]));
+	json_add(line, "time", json_integer(sock_wall()));
+	json_add(line, "connections", array);
+	out_json_line(line);
+}
+
+static void per_second(struct table *table, const struct rates *rates,
+		       double count, enum colour colour)
+{
+	table_cell(table, count > 0 ? colour : COLOUR_NONE,
+		   fmt_rate(count / rates->seconds).s);
+}
+
+static void octets_per_second(struct table *table, const struct rates *rates,
+			      uint64_t octets)
+{
+	table_cell(table, COLOUR_NONE,
+		   fmt_size(fmt_whole(octets / rates->seconds)).s);
+}
+
+static void percentile(struct table *table, const struct rates *rates,
+		       double percent)
+{
+	table_cell(table, COLOUR_NONE, rates->rpcs ?
+		   fmt_ns(histogram_percentile(&rates->latency, percent)).s :
+		   "-");
+}
+
+static void print_row(struct table *table, const struct rates *rates)
+{
+	const struct attrs *c = rates->connection;
+
+	table_cell(table, COLOUR_NONE,
+		   fmt_print("%u", (unsigned int)
+			     attr_number(c, RPCRDMA_A_CONNECTION_ID)).s);
+	table_cell(table, COLOUR_NONE, attr_word(c, RPCRDMA_A_CONNECTION_ROLE));
+	table_cell(table, COLOUR_NONE,
+		   attr_string(c, RPCRDMA_A_CONNECTION_PEER));
+	per_second(table, rates, rates->rpcs, COLOUR_NONE);
+	octets_per_second(table, rates, rates->sent);
+	octets_per_second(table, rates, rates->received);
+	percentile(table, rates, 50);
+	percentile(table, rates, 99);
+	table_cell(table, COLOUR_NONE,
+		   fmt_print("%llu/%llu", (unsigned long long)
+			     attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE),
+			     (unsigned long long)
+			     attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_GRANTED)).s);
+	per_second(table, rates, rates->waits, COLOUR_WARN);
+	per_second(table, rates, rates->errors, COLOUR_BAD);
+}
+
+static void print_table(const struct rates *rates, unsigned int count,
+			bool first)
+{
+	static const struct column columns[] = {
+		{ "ID", TABLE_RIGHT },
+		{ "ROLE" },
+		{ "PEER", TABLE_SHRINK },
+		{ "RPC/s", TABLE_RIGHT },
+		{ "SENT/s", TABLE_RIGHT },
+		{ "RECV/s", TABLE_RIGHT },
+		{ "P50", TABLE_RIGHT },
+		{ "P99", TABLE_RIGHT },
+		{ "CREDITS", TABLE_RIGHT },
+		{ "WAITS/s", TABLE_RIGHT | TABLE_DROP },
+		{ "ERRORS/s", TABLE_RIGHT | TABLE_DROP },
+		{ }
+	};
+	struct table *table = table_new(columns);
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		print_row(table, &rates[i]);
+	if (!first)
+		putchar('\n');
+	if (count)
+		table_print(table, term_width());
+	else
+		puts("no connections");
+	table_free(table);
+	fflush(stdout);
+}
+
+static void report(const struct stat *stat, const struct sample *is,
+		   const struct sample *was)
+{
+	unsigned int count = is->connections.count;
+	struct rates *rates = calloc(count + 1, sizeof(*rates));
+	unsigned int i;
+
+	if (!rates)
+		die(STATUS_FAILED, "%s", strerror(ENOMEM));
+	for (i = 0; i < count; i++)
+		rates[i] = rates_between(is, i, was);
+	if (stat->json)
+		print_json(rates, count);
+	else
+		print_table(rates, count, !was);
+	free(rates);
+}
+
+int cmd_stat(int argc, char **argv)
+{
+	struct stat stat = parse(argc, argv);
+	struct nl *nl = nl_require();
+	struct sample is = { }, was = { };
+	unsigned long n;
+	uint64_t next;
+
+	for (n = 0; !stat.count || n < stat.count; n++) {
+		is = sample_take(nl);
+		report(&stat, &is, n ? &was : NULL);
+		if (n)
+			sample_free(&was);
+		was = is;
+		if (ferror(stdout) || n + 1 == stat.count)
+			break;
+		next = is.time + stat.interval * SECOND;
+		sock_sleep(next);
+	}
+	sample_free(&was);
+	nl_close(nl);
+	return STATUS_OK;
+}

@@ -1,0 +1,317 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""
+golden.py [--update] PROGRAM
+golden.py --corpus FOLDER
+
+Run the program with what a kernel might say, and compare what it prints with golden/NAME,
+character by character: in a pipe and on terminals of 80 and 100 columns. Prints KTAP. The
+program's commands must be linked with canned.c. --update writes golden/ instead; --corpus
+writes what the kernel says, as inputs for the fuzzer.
+"""
+
+import dataclasses
+import difflib
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from collections.abc import Mapping
+from pathlib import Path
+
+import kernel
+from kernel import Uint, Value
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+
+HISTOGRAM = [Uint(n) for n in (0, 0, 0, 0, 0, 12, 4100, 9000, 350, 20, 3, 0, 0, 0, 0, 0, 0, 0,
+                               0, 0, 1, 0, 0, 0)]
+
+
+def traffic(scale: int, **more: int) -> dict[str, Value]:
+    """Counters of one direction."""
+    return {"inline": Uint(13000 * scale), **{name.replace("_", "-"): Uint(value)
+                                              for name, value in more.items()},
+            "inline-octets": Uint(2_100_000 * scale), "placed-octets": Uint(900_000_000 * scale),
+            "copied-octets": Uint(70_000)}
+
+
+CLIENT: Mapping[str, Value] = {
+    "id": 7, "role": 0, "family": 2, "peer": "10.17.0.1:20049", "peer-port": 20049,
+    "local": "10.17.0.2:39412", "local-port": 39412, "device": "rxe0", "port": 1, "xprt-id": 3,
+    "state": 4, "state-age": Uint(200_000), "version": 1, "call-threshold": 4096,
+    "reply-threshold": 4096, "remote-invalidation": True, "initiator-depth": 0,
+    "responder-resources": 16, "credits-requested": 128, "credits-granted": 64,
+    "credits-in-use": 2, "credits-waiting": 0,
+    "sent": traffic(1, read_chunk=431), "received": traffic(1, write_chunk=21),
+    "registrations-in-use": 2, "registrations-idle": 14,
+    "waits": {name: Uint(0) for name in ("credit", "registration", "memory")},
+    "errors": {name: Uint(0) for name in ("bad-header", "unmatched", "denied")},
+    "receives-posted": 64, "receives": 66, "send-queue-used": 3, "send-queue-size": 257,
+    "memory": Uint(196_608), "latency": HISTOGRAM,
+}
+
+# One that has trouble, with the longest address there is
+TROUBLED: Mapping[str, Value] = {
+    **CLIENT, "id": 123456, "family": 10,
+    "peer": "[2001:db8:1111:2222:3333:4444:5555:6666]:20049",
+    "local": "[2001:db8:1111:2222:3333:4444:5555:7777]:50123", "device": "mlx5_bond_0",
+    "state": 5, "state-age": Uint(90_061_000), "cause": 104, "version": 2,
+    "credits-in-use": 64, "credits-waiting": 12,
+    "waits": {"credit": Uint(1200), "registration": Uint(7), "send-queue": Uint(1)},
+    "errors": {"bad-header": Uint(3), "unmatched": Uint(1), "denied": Uint(12345)},
+}
+
+SERVER: Mapping[str, Value] = {
+    **{name: value for name, value in CLIENT.items()
+       if name not in ("xprt-id", "registrations-in-use", "registrations-idle",
+                       "credits-requested", "remote-invalidation")},
+    "id": 8, "role": 1, "peer": "10.17.0.2:39412", "local": "10.17.0.1:20049",
+    "sent": traffic(1, write_chunk=21, reply_chunk=2), "received": traffic(1, read_chunk=431),
+}
+
+# One that has only begun
+NEW: Mapping[str, Value] = {
+    "id": 9, "role": 0, "family": 2, "peer": "10.17.0.9:20049", "peer-port": 20049, "state": 0,
+    "state-age": Uint(12),
+}
+
+LISTENERS: tuple[Mapping[str, Value], ...] = (
+    {"local": "0.0.0.0:20049", "family": 2, "local-port": 20049, "state": 0,
+     "state-age": Uint(86_500_000), "accepted": Uint(12), "refused": Uint(0), "waiting": 0},
+    {"local": "[::]:20049", "family": 10, "local-port": 20049, "state": 1,
+     "state-age": Uint(5_000), "accepted": Uint(0), "refused": Uint(3), "waiting": 1},
+)
+
+DEVICES: tuple[Mapping[str, Value], ...] = (
+    {"name": "rxe0", "index": 0, "node-guid": "0200:00ff:fe00:0001", "usability": 0,
+     "port-count": 1, "port": [{"number": 1, "state": 4, "protocol": 2, "ifindex": 1}],
+     "max-queue-wrs": 1048576, "max-cqes": 32767, "max-send-sges": 32, "max-recv-sges": 32,
+     "max-page-list": 512, "max-mr-size": Uint(2**64 - 1), "max-mrs": Uint(524287),
+     "max-qps": Uint(1048560), "mr-pages": 512, "max-reads-served": 128,
+     "max-reads-issued": 128},
+    {"name": "mlx4_0", "index": 1, "node-guid": "0002:c903:0000:1000", "usability": 1,
+     "port-count": 2, "port": [{"number": 1, "state": 1, "protocol": 1},
+                               {"number": 2, "state": 4, "protocol": 1}],
+     "max-queue-wrs": 16351, "max-cqes": 4194303, "max-send-sges": 30, "max-recv-sges": 31,
+     "max-page-list": 0, "max-mr-size": Uint(0), "max-mrs": Uint(0), "max-qps": Uint(392632),
+     "mr-pages": 0, "sg-gaps": True, "max-reads-served": 16, "max-reads-issued": 16},
+)
+
+
+def later(connection: Mapping[str, Value], factor: int, seconds: int) -> dict[str, Value]:
+    """The same connection after some time, with its counters several times as high."""
+    age = connection["state-age"]
+    assert isinstance(age, int)
+    return {**connection, "state-age": Uint(age + 1000 * seconds),
+            "sent": traffic(factor, read_chunk=431 * factor),
+            "received": traffic(factor, write_chunk=21 * factor),
+            "latency": [Uint(count * factor) for count in HISTOGRAM]}
+
+
+ALL = (kernel.dump("CONNECTION", CLIENT, TROUBLED, SERVER, NEW) +
+       kernel.dump("LISTENER", *LISTENERS) + kernel.dump("DEVICE", *DEVICES))
+NOTHING = kernel.dump("CONNECTION") + kernel.dump("LISTENER") + kernel.dump("DEVICE")
+OPENING = {name: CLIENT[name] for name in (
+    "id", "role", "family", "peer", "peer-port", "local", "local-port", "device", "port")}
+EVENTS = (
+    kernel.event("CONNECTED", {**OPENING, "call-threshold": 4096, "reply-threshold": 4096,
+                               "remote-invalidation": True}) +
+    kernel.event("CLOSED", {**OPENING, "state-age": Uint(93_000), "cause": 104}) +
+    kernel.event("CLOSED", {**OPENING, "role": 1, "state-age": Uint(4_000)}) +
+    kernel.event("REFUSED", {"role": 1, "family": 2, "peer": "10.17.0.3:40000",
+                             "local": "10.17.0.1:20049", "refusal": 3, "cause": 12}))
+
+# Between the two dumps of an interval: one connection goes on, one goes, one comes, and one
+# has the number of another one, as after the module was loaded again.
+FIRST = kernel.dump("CONNECTION", CLIENT, SERVER, {**TROUBLED, "id": 10})
+SECOND = kernel.dump("CONNECTION", later(CLIENT, 2, 5),
+                     {**TROUBLED, "state": 4, "state-age": Uint(2_000)},
+                     {**CLIENT, "id": 10, "peer": "10.17.0.5:20049", "state-age": Uint(1_000)})
+RESET = (kernel.dump("CONNECTION", later(CLIENT, 3, 0)) +
+         kernel.dump("CONNECTION", {**CLIENT, "state-age": Uint(4_000)}))
+# The first dump is not consistent, so its objects do not count.
+CHANGED = (kernel.dump("CONNECTION", CLIENT, CLIENT, flags=kernel.NLM_F_DUMP_INTR) +
+           kernel.dump("CONNECTION", CLIENT))
+# What breaks a rule of the specification
+WRONG_TYPE = kernel.dump("CONNECTION", {**CLIENT, "id": b"\1\2"})
+ESCAPES = kernel.dump("CONNECTION", {**CLIENT, "peer": "\x1b[2J"})
+UNENDING = kernel.dump("CONNECTION", {**CLIENT, "peer": b"no NUL at the end!!!"})
+TWICE = kernel.dump("CONNECTION", {**CLIENT, "id": [1, 2]})
+NESTED_WRONG = kernel.dump("CONNECTION", {**CLIENT, "waits": b"\xff\xff\1\0"})
+NEWER = kernel.datagram(kernel.genl("CONNECTION_GET", kernel.attrs("CONNECTION", {
+    **CLIENT, "state": 77}) + kernel.attr(250, b"of a newer kernel"))) + kernel.datagram(
+        kernel.message(kernel.NLMSG_DONE, bytes(4)))
+CUT_OFF = kernel.dump("CONNECTION", CLIENT)[:-30]
+OTHER_ANSWER = kernel.dump("LISTENER", *LISTENERS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A run of the program."""
+    name: str
+    arguments: str
+    says: bytes             # what the kernel says
+    status: int = 0
+    width: int = 0          # of the terminal, 0: a pipe
+    known: bool = True      # whether the kernel has the family
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+CASES = [
+    Case("show", "show", ALL),
+    Case("show-100", "show", ALL, width=100),
+    Case("show-80", "show", ALL, width=80),
+    Case("show-no-color", "show client", ALL, width=100, environment=(("NO_COLOR", "1"),)),
+    Case("show-dumb", "show client", ALL, width=100, environment=(("TERM", "dumb"),)),
+    Case("show-client", "show client", ALL),
+    Case("show-server", "show server", ALL),
+    Case("show-listeners", "show listeners", kernel.dump("LISTENER", *LISTENERS)),
+    Case("show-devices", "show devices", kernel.dump("DEVICE", *DEVICES)),
+    Case("show-details", "show -d", ALL),
+    Case("show-details-100", "show -d", ALL, width=100),
+    Case("show-json", "show -j", ALL),
+    Case("show-json-100", "show --json client", ALL, width=100),
+    Case("show-nothing", "show", NOTHING),
+    Case("show-nothing-details", "show -d", NOTHING),
+    Case("show-nothing-json", "show -j", NOTHING),
+    Case("show-changed", "show client", CHANGED),
+    Case("show-newer-kernel", "show -j client", NEWER),
+    Case("stat", "stat", FIRST),
+    Case("stat-interval", "stat 5 2", FIRST + SECOND),
+    Case("stat-interval-80", "stat 5 2", FIRST + SECOND, width=80),
+    Case("stat-json", "stat -j 5 2", FIRST + SECOND),
+    Case("stat-reset", "stat 10 2", RESET),
+    Case("stat-nothing", "stat", NOTHING),
+    Case("monitor", "monitor", EVENTS),
+    Case("monitor-100", "monitor", EVENTS, width=100),
+    Case("monitor-json", "monitor -j", EVENTS),
+    Case("monitor-lost", "monitor", kernel.failure(105) + EVENTS),
+    Case("no-family-show", "show", kernel.datagram(kernel.error(2)), 2, known=False),
+    Case("no-family-stat", "stat 1", kernel.datagram(kernel.error(2)), 2, known=False),
+    Case("no-family-monitor", "monitor -j", kernel.datagram(kernel.error(2)), 2, known=False),
+    Case("not-permitted", "show", kernel.datagram(kernel.error(1)), 1, known=False),
+    Case("lie-type", "show client", WRONG_TYPE, 1),
+    Case("lie-escapes", "show client", ESCAPES, 1),
+    Case("lie-unending", "show client", UNENDING, 1),
+    Case("lie-twice", "show client", TWICE, 1),
+    Case("lie-nested", "show client", NESTED_WRONG, 1),
+    Case("lie-cut-off", "show client", CUT_OFF, 1),
+    Case("lie-other-answer", "show client", OTHER_ANSWER, 1),
+    Case("lie-event", "monitor", kernel.event("CLOSED", {"id": b""}), 1),
+    Case("lie-family", "show", kernel.datagram(kernel.message(kernel.GENL_ID_CTRL, bytes(4))) +
+         kernel.datagram(kernel.error(0)), 1, known=False),
+    Case("usage", "show clients", b"", 64),
+    Case("usage-stat", "stat 0", b"", 64),
+    Case("usage-help", "stat --help", b""),
+]
+
+
+def run(program: str, case: Case) -> tuple[int, str]:
+    """Run the program. Returns its exit status and what it prints."""
+    with tempfile.NamedTemporaryFile() as said:
+        said.write((kernel.family() if case.known else b"") + case.says)
+        said.flush()
+        # The leak checker cannot work where the program is traced, and what die() leaves
+        # is freed by the end of the program.
+        environment = {**os.environ, "CANNED": said.name, "TZ": "UTC", "TERM": "xterm",
+                       "ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C",
+                       **dict(case.environment)}
+        if not any(name == "NO_COLOR" for name, _ in case.environment):
+            environment.pop("NO_COLOR", None)
+        argv = [program, *case.arguments.split()]
+        if case.width:
+            return on_terminal(argv, environment, case.width)
+        done = subprocess.run(argv, env=environment, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30,
+                              check=False)
+        return done.returncode, done.stdout
+
+
+def on_terminal(argv: list[str], environment: dict[str, str], width: int) -> tuple[int, str]:
+    """The same on a terminal of that width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    with subprocess.Popen(argv, env=environment, stdin=theirs, stdout=theirs,
+                          stderr=theirs) as process:
+        os.close(theirs)
+        printed = b""
+        try:
+            while more := os.read(ours, 4096):
+                printed += more
+        except OSError:     # the end of a terminal
+            pass
+        process.wait(30)
+    os.close(ours)
+    return process.returncode, printed.decode().replace("\r\n", "\n").replace("\x1b", "\\e")
+
+
+def too_wide(case: Case, printed: str) -> list[str]:
+    """Lines that do not fit the terminal."""
+    plain = printed
+    for escape in ("\\e[0m", "\\e[1m", "\\e[31m", "\\e[32m", "\\e[33m"):
+        plain = plain.replace(escape, "")
+    if not case.width or "json" in case.name:
+        return []
+    return [line for line in plain.splitlines() if len(line) > case.width]
+
+
+def check(program: str, case: Case) -> list[str]:
+    """What is wrong with a run."""
+    status, printed = run(program, case)
+    file = GOLDEN / f"{case.name}.txt"
+    wanted = file.read_text() if file.exists() else ""
+    wrong = [f"the exit status is {status} instead of {case.status}"] * (status != case.status)
+    wrong += [f"too wide: {line}" for line in too_wide(case, printed)]
+    wrong += difflib.unified_diff(wanted.splitlines(), printed.splitlines(), "wanted", "printed",
+                                  lineterm="")
+    return wrong
+
+
+def update(program: str) -> None:
+    """Write golden/."""
+    GOLDEN.mkdir(exist_ok=True)
+    for old in GOLDEN.glob("*.txt"):
+        old.unlink()
+    for case in CASES:
+        (GOLDEN / f"{case.name}.txt").write_text(run(program, case)[1])
+
+
+def write_corpus(folder: Path) -> None:
+    """Write an input for the fuzzer for each case; see fuzz.c for the first octet."""
+    folder.mkdir(exist_ok=True)
+    commands = {"show": 0, "show -d": 1, "show -j": 2, "stat": 3, "stat -j": 4, "monitor": 5,
+                "monitor -j": 6}
+    for case in CASES:
+        if not case.says or case.width:
+            continue
+        words = [word for word in case.arguments.split() if word in (*commands, "-d", "-j")]
+        said = (kernel.family() if case.known else b"") + case.says
+        (folder / case.name).write_bytes(bytes([commands[" ".join(words)]]) + said)
+
+
+def main() -> int:
+    """Returns the exit status."""
+    if sys.argv[1] == "--corpus":
+        write_corpus(Path(sys.argv[2]))
+        return 0
+    if sys.argv[1] == "--update":
+        update(sys.argv[2])
+        return 0
+    failed = 0
+    print(f"KTAP version 1\n1..{len(CASES)}")
+    for number, case in enumerate(CASES, 1):
+        wrong = check(sys.argv[1], case)
+        failed += bool(wrong)
+        for line in wrong:
+            print(f"# {line}")
+        print(f"{'not ok' if wrong else 'ok'} {number} - {case.name}: rpcrdma {case.arguments}")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""
+The program rpcrdma: what guests get of it, and its tests. It is built on the host, whose
+Debian is that of the guests or older.
+"""
+
+import re
+from pathlib import Path
+
+from . import host
+from .host import BUILD, TOP, once, run
+from .ktap import Reporter
+from .steps import check_step
+
+FOLDER = TOP / "tools/rpcrdma"
+OUT = BUILD / "tools"
+# Of what guests get. ASan needs more address space than User-Mode Linux has.
+SANITIZE = "-fsanitize=undefined -fno-sanitize-recover=all"
+TESTS = ("make", "-C", str(FOLDER / "test"), f"O={OUT / 'test'}")
+FUZZ_SECONDS = 10
+
+
+@once
+def program() -> Path:
+    """Build the program and return its path."""
+    out = BUILD / "tools-guest"
+    run("make", "-C", FOLDER, f"O={out}", f"CFLAGS=-O1 -g -Werror {SANITIZE}",
+        "LDFLAGS=-static-libubsan")
+    return out / "rpcrdma"
+
+
+def short_fuzz() -> list[str]:
+    """Fuzz for FUZZ_SECONDS. Raises LabError if that finds something."""
+    run(*TESTS, "fuzz", f"SECONDS={FUZZ_SECONDS}")
+    return []
+
+
+def warnings() -> list[str]:
+    """What the compiler says about the program."""
+    done = host.attempt("make", "-B", "-C", FOLDER, f"O={OUT / 'warnings'}")
+    return [line for line in done.stdout.splitlines() if "warning:" in line or "rror" in line]
+
+
+def rules() -> list[str]:
+    """A complaint if the rules for attributes are not those of the specification."""
+    written = host.attempt(FOLDER / "rules.py").stdout
+    return [] if written == (FOLDER / "rules.c").read_text() else [
+        "run tools/rpcrdma/rules.py >tools/rpcrdma/rules.c"]
+
+
+def manual_pages() -> list[str]:
+    """What groff says about the manual pages."""
+    complaints: list[str] = []
+    for page in sorted((FOLDER / "man").glob("*.[1-9]")):
+        done = host.attempt("groff", "-mandoc", "-Tutf8", "-ww", "-z", page)
+        complaints += done.stdout.splitlines()
+    return complaints
+
+
+def tools(report: Reporter) -> None:
+    """Compile without warnings, the golden tests, then a short run of the fuzzer."""
+    with report.test("tools [user space, ASan, UBSan]") as test:
+        check_step(test, "rpcrdma compiles without warnings", warnings)
+        check_step(test, "rules.c has the rules of the netlink specification", rules)
+        check_step(test, "groff has nothing against the manual pages", manual_pages)
+        done = host.attempt(*TESTS, "test")
+        before = test.bad
+        for line in done.stdout.splitlines():
+            if re.match(r"(not )?ok |# ", line):
+                test.line(line)
+        if done.returncode and test.bad == before:
+            test.fail("the golden tests failed", *done.stdout.splitlines()[-30:])
+    with report.test("tools [fuzz]") as test:
+        check_step(test, f"{FUZZ_SECONDS} s from the committed corpus", short_fuzz)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   rpcrdma show, stat and monitor tell what a mount over RDMA does
+# guests:  um
+# also:    um-debug debian-6.12 um-7 um/mem
+# devices: rxe siw mem
+# modules: ours
+#
+# Both ends are in one guest, so each connection is there twice: once as the client's, once
+# as the server's.
+
+server() {
+	need "rpcrdma is not loaded" not loaded
+	no_family
+	server_begin
+}
+
+client() {
+	client_begin
+	monitor_start
+	devices_and_listeners
+	check "no connection yet" is 0 "$(count client)"
+	need "mount" nfs_mount 4.2 rdma /mnt
+	connections
+	traffic
+	rates
+	tables
+	check "unmount" umount /mnt
+	check "no connection is left" wait_for 10 no_connections
+	monitor_ends
+}
+
+rpcrdma() {
+	timeout 20 /lab/rpcrdma "$@"
+}
+
+# ends_with STATUS COMMAND...: whether a command ends so, with one line that says what to do
+ends_with() {
+	local wanted=$1 status lines
+	shift
+	"$@" >/tmp/printed 2>&1
+	status=$?
+	lines=$(wc -l </tmp/printed)
+	cat /tmp/printed
+	[ $status = "$wanted" ] && [ "$lines" = 1 ] && grep -q "modprobe rpcrdma" /tmp/printed
+}
+
+no_family() {
+	local command
+	for command in show "show -j" "stat 1" monitor; do
+		# shellcheck disable=SC2086
+		check "rpcrdma $command without the module says what to do" \
+			ends_with 2 rpcrdma $command
+	done
+}
+
+# true_of KIND FILTER: whether a filter of jq is true of what "rpcrdma show -j KIND" prints
+true_of() {
+	rpcrdma show -j "$1" >/tmp/show.json && jq -e ".$1 | $2" /tmp/show.json >/dev/null ||
+		{ cat /tmp/show.json; return 1; }
+}
+
+# count ROLE: how many connections this host has in a role
+count() {
+	rpcrdma show -j "$1" | jq ".$1 | length"
+}
+
+no_connections() {
+	[ "$(count client)" = 0 ] && [ "$(count server)" = 0 ]
+}
+
+devices_and_listeners() {
+	check "the device is usable and active" true_of devices \
+		"length == 1 and .[0].name == \"${DEVICE}0\" and .[0].usability == \"usable\" and
+		 .[0].port[0].state == \"active\""
+	check "the server listens" true_of listeners \
+		"length == 2 and all(.[]; .state == \"listening\" and .\"local-port\" == $PORT)"
+	check "the table of devices has it" grep -q "^${DEVICE}0/1 *active *usable" \
+		<(rpcrdma show devices)
+}
+
+connections() {
+	check "the client's connection is established" true_of client \
+		"length == 1 and .[0].state == \"established\" and
+		 .[0].peer == \"$SERVER4:$PORT\" and .[0].device == \"${DEVICE}0\""
+	check "so is the server's" true_of server \
+		"length == 1 and .[0].state == \"established\" and .[0].\"local-port\" == $PORT"
+	check "both know the same thresholds" thresholds_agree
+	check "the client's has a transport of sunrpc" transport_is_there
+}
+
+thresholds_agree() {
+	rpcrdma show -j | jq -e '[.client[0], .server[0]] |
+		map([."call-threshold", ."reply-threshold", .version]) | .[0] == .[1]'
+}
+
+transport_is_there() {
+	local id
+	id=$(rpcrdma show -j client | jq '.client[0]."xprt-id"')
+	ls -d /sys/kernel/sunrpc/xprt-switches/*/xprt-"$id"-rdma
+}
+
+# 4 MiB are written, which no READ or WRITE of the mount does inline.
+traffic() {
+	check "write 4 MiB" dd if=/dev/urandom of=/mnt/file bs=64k count=64 conv=fsync
+	check "the client has sent them in Read chunks" true_of client \
+		".[0].sent | .\"read-chunk\" > 0 and .\"placed-octets\" >= 4194304"
+	check "the server has received them" true_of server \
+		".[0].received.\"placed-octets\" >= 4194304"
+	check "no errors are counted" true_of client "all(.[0].errors[]; . == 0)"
+	check "RPCs took some time" true_of client ".[0].latency | add > 0"
+}
+
+# Octets and RPCs of the second report are those of a busy second.
+rates() {
+	local writer
+	(while dd if=/dev/zero of=/mnt/busy bs=64k count=16 conv=fsync 2>/dev/null; do :; done) &
+	writer=$!
+	check "stat prints two reports" is 2 "$(rpcrdma stat -j 1 2 | tee /tmp/stat | wc -l)"
+	kill $writer
+	wait $writer 2>/dev/null
+	wait_for 10 not pgrep -x dd
+	check "the second one has RPCs and octets per second" second_report \
+		'.rpcs > 0 and ."sent-octets" > 0 and ."p99-ns" >= ."p50-ns" and ."p50-ns" > 0'
+	check "no rate is negative" jq -e 'all(.connections[]; .rpcs >= 0 and
+		."sent-octets" >= 0 and ."received-octets" >= 0)' /tmp/stat
+	rpcrdma stat 0.2 2 >/tmp/printed
+	check "the table of stat has both connections twice" is 4 \
+		"$(grep -cE ' (client|server) +10\.17\.0\.1:' /tmp/printed)"
+}
+
+second_report() {
+	tail -n 1 /tmp/stat | jq -e ".connections[] | select(.role == \"client\") | $1"
+}
+
+tables() {
+	rpcrdma show >/tmp/printed
+	sed 's/^/# /' /tmp/printed
+	check "show names the four kinds" is 4 \
+		"$(grep -cE '^(Connections (to|of)|Listeners|Devices)' /tmp/printed)"
+	check "no line of it is longer than 100 characters" not grep -qE '.{101}' /tmp/printed
+	check "a pipe gets no colours" not grep -q $'\033' /tmp/printed
+	rpcrdma show client -d >/tmp/printed
+	sed 's/^/# /' /tmp/printed
+	check "show -d tells what was agreed" grep -q "agreed  *version 1, Calls to" /tmp/printed
+	check "show -d draws latencies" grep -qE '[um]s\.\.[0-9.]+[um]s +[0-9]+ #+' /tmp/printed
+}
+
+monitor_start() {
+	/lab/rpcrdma monitor -j >/tmp/events &
+	MONITOR=$!
+	/lab/rpcrdma monitor >/tmp/events.text &
+	MONITOR_TEXT=$!
+	# It prints nothing before the first event, so look for its membership of a group.
+	wait_for 10 listeners_of_events 2
+}
+
+# listeners_of_events N: whether so many sockets of generic netlink are in a group.
+listeners_of_events() {
+	[ "$(awk '$2 == 16 && $4 != "00000000"' /proc/net/netlink | wc -l)" -ge "$1" ]
+}
+
+# The server closes its end a moment after the client.
+monitor_ends() {
+	check "monitor saw both connections begin and end" wait_for 10 all_events
+	check "in words as well" grep -q "connected .*to the server $SERVER4:$PORT" /tmp/events.text
+	kill $MONITOR $MONITOR_TEXT
+	wait $MONITOR $MONITOR_TEXT 2>/dev/null
+	sed 's/^/# /' /tmp/events.text
+}
+
+all_events() {
+	jq -se 'map(.event + " " + .role) | sort ==
+		["closed client", "closed server", "connected client", "connected server"]' /tmp/events
+}
