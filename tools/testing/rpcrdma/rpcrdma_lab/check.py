@@ -23,8 +23,8 @@ MODULE = "ours"
 
 # Scenarios that run with the kernel's own module as well. That they pass shows that the
 # scenarios are correct. Those in INBOX_DAILY run every day, the others with ALL=1.
-INBOX_TOO = {"capture", "copy", "fio", "mount", "tree"}
-INBOX_DAILY = {"mount"}
+INBOX_TOO = {"capture", "copy", "fio", "mount", "ping", "tree"}
+INBOX_DAILY = {"mount", "ping"}
 
 
 def matches(name: str, pattern: str) -> bool:

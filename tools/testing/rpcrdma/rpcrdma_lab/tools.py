@@ -4,6 +4,7 @@ The program rpcrdma: what guests get of it, and its tests. It is built on the ho
 Debian is that of the guests or older.
 """
 
+import functools
 import re
 from pathlib import Path
 
@@ -57,8 +58,17 @@ def manual_pages() -> list[str]:
     return complaints
 
 
+def tests_of(folder: Path) -> list[str]:
+    """Run the tests of one command. Raises LabError if one fails."""
+    run("make", "-C", folder, "check", f"O={OUT / 'test' / folder.name}")
+    return []
+
+
 def tools(report: Reporter) -> None:
-    """Compile without warnings, the golden tests, then a short run of the fuzzer."""
+    """
+    Compile without warnings, the golden tests, then a short run of the fuzzer, and the tests
+    of single commands.
+    """
     with report.test("tools [user space, ASan, UBSan]") as test:
         check_step(test, "rpcrdma compiles without warnings", warnings)
         check_step(test, "rules.c has the rules of the netlink specification", rules)
@@ -72,3 +82,6 @@ def tools(report: Reporter) -> None:
             test.fail("the golden tests failed", *done.stdout.splitlines()[-30:])
     with report.test("tools [fuzz]") as test:
         check_step(test, f"{FUZZ_SECONDS} s from the committed corpus", short_fuzz)
+    for makefile in sorted((FOLDER / "test").glob("*/Makefile")):
+        with report.test(f"tools [{makefile.parent.name}]") as test:
+            check_step(test, "its tests", functools.partial(tests_of, makefile.parent))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Library for scenarios about the program rpcrdma, ../../../rpcrdma.
+
+TOOL=/tmp/rpcrdma
+
+# What user space needs to use RDMA devices
+verbs_up() {
+	modprobe -q -a ib_uverbs rdma_ucm
+	wait_for 5 test -c /dev/infiniband/rdma_cm && wait_for 5 test -c /dev/infiniband/uverbs0
+}
+
+tool_up() {
+	cp /lab/rpcrdma $TOOL
+}
+
+# tool ARGUMENT...: run it; what it prints is in /tmp/tool.out and /tmp/tool.err as well.
+tool() {
+	local status
+	# shellcheck disable=SC2086
+	timeout -s KILL "$(seconds 60)" $TOOL "$@" >/tmp/tool.out 2>/tmp/tool.err
+	status=$?
+	cat /tmp/tool.out /tmp/tool.err
+	return $status
+}
+
+# exits STATUS COMMAND...: it ends with this status, and prints one line about each error and
+# no control character.
+exits() {
+	local status
+	"${@:2}"
+	status=$?
+	is "$1" $status && not grep -aP '[^\x20-\x7e\n]' /tmp/tool.out /tmp/tool.err
+}
+
+# json EXPRESSION: a Python expression about the object that the tool printed last
+json() {
+	python3 -c 'import json, sys; o = json.load(open("/tmp/tool.out")); print(eval(sys.argv[1]))' "$1"
+}
+
+# json_is WANTED EXPRESSION
+json_is() {
+	is "$1" "$(json "$2")"
+}
+
+# says PATTERN: the tool has printed a line like that.
+says() {
+	cat /tmp/tool.out /tmp/tool.err
+	grep -E "$1" /tmp/tool.out /tmp/tool.err
+}
