@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* rpcrdma doctor: what is wrong with NFS over RDMA here, and what to do about it. */
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "doctor.h"
+#include "json.h"
+#include "term.h"
+
+#define PATIENCE_MS	10000
+#define SYNOPSIS	"doctor [-jq] [HOST[:PORT]]"
+
+/* How a verdict is shown */
+static const struct look {
+	const char *word;
+	enum colour colour;
+} looks[] = {
+	[DOCTOR_OK] = { "ok", COLOUR_GOOD },
+	[DOCTOR_NOTE] = { "note", COLOUR_NONE },
+	[DOCTOR_WRONG] = { "wrong", COLOUR_BAD },
+	[DOCTOR_UNKNOWN] = { "unknown", COLOUR_WARN },
+};
+
+/* A terminal obeys control characters, and JSON has to be UTF-8. */
+static void make_plain(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+void doctor_add(struct doctor *d, const char *check, enum doctor_verdict verdict,
+		const char *advice, const char *format, ...)
+{
+	struct doctor_result *result = &d->results[d->result_count];
+	va_list args;
+
+	d->count[verdict]++;
+	if (d->result_count == DOCTOR_RESULTS_MAX)
+		return;
+	d->result_count++;
+	result->check = check;
+	result->verdict = verdict;
+	va_start(args, format);
+	vsnprintf(result->what, sizeof(result->what), format, args);
+	va_end(args);
+	snprintf(result->advice, sizeof(result->advice), "%s", advice ?: "");
+	make_plain(result->what);
+	make_plain(result->advice);
+}
+
+const char *doctor_advise(char text[DOCTOR_TEXT_MAX], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, DOCTOR_TEXT_MAX, format, args);
+	va_end(args);
+	return text;
+}
+
+int doctor_exit_code(const struct doctor *d)
+{
+	if (d->count[DOCTOR_WRONG])
+		return 1;
+	return d->count[DOCTOR_UNKNOWN] ? 2 : 0;
+}
+
+void doctor_init(struct doctor *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->root = "";
+	d->self = "/proc/self/exe";
+	d->privileged = !geteuid();
+	d->patience = PATIENCE_MS;
+	d->kernel = &doctor_kernel;
+	snprintf(d->server_port, sizeof(d->server_port), "20049");
+}
+
+void doctor_examine(struct doctor *d)
+{
+	doctor_module(d);
+	doctor_device(d);
+	doctor_server(d);
+	doctor_firewall(d);
+	if (d->host)
+		doctor_route(d);
+	doctor_mount(d);
+	doctor_log(d);
+}
+
+/* The report */
+
+static void print_result(const struct doctor_result *result)
+{
+	const struct look *look = &looks[result->verdict];
+
+	printf("%s%-7s%s %-9s %s\n", term_colour(look->colour), look->word,
+	       term_plain(look->colour), result->check, result->what);
+	if (*result->advice)
+		printf("%18s-> %s\n", "", result->advice);
+}
+
+static void print_sum(const struct doctor *d)
+{
+	size_t wrong = d->count[DOCTOR_WRONG], unknown = d->count[DOCTOR_UNKNOWN];
+
+	if (!wrong && !unknown) {
+		puts("All is well.");
+		return;
+	}
+	printf("%zu finding%s", wrong, wrong == 1 ? "" : "s");
+	if (unknown)
+		printf(", %zu thing%s could not be checked", unknown,
+		       unknown == 1 ? "" : "s");
+	puts(".");
+}
+
+static void print_text(const struct doctor *d, bool quiet)
+{
+	size_t i;
+
+	for (i = 0; i < d->result_count; i++)
+		if (!quiet || d->results[i].verdict >= DOCTOR_WRONG)
+			print_result(&d->results[i]);
+	if (!quiet)
+		print_sum(d);
+}
+
+static void print_json(const struct doctor *d, bool quiet)
+{
+	json_t *top = json_object(), *list = json_array();
+	size_t i;
+
+	for (i = 0; i < d->result_count; i++) {
+		const struct doctor_result *result = &d->results[i];
+		json_t *one = json_object();
+
+		if (quiet && result->verdict < DOCTOR_WRONG) {
+			json_decref(one);
+			continue;
+		}
+		json_add(one, "check", json_string(result->check));
+		json_add(one, "verdict", json_string(looks[result->verdict].word));
+		json_add(one, "what", json_string(result->what));
+		if (*result->advice)
+			json_add(one, "advice", json_string(result->advice));
+		json_array_append_new(list, one);
+	}
+	if (d->host)
+		json_add(top, "host", json_string(d->host));
+	json_add(top, "findings", json_integer(d->count[DOCTOR_WRONG]));
+	json_add(top, "unknown", json_integer(d->count[DOCTOR_UNKNOWN]));
+	json_add(top, "results", list);
+	out_json(top);
+}
+
+/* The command */
+
+/* HOST, HOST:PORT, [HOST]:PORT or an IPv6 address; changes @text. */
+static void set_host(struct doctor *d, char *text)
+{
+	char *colon = strrchr(text, ':'), *port = NULL;
+
+	d->host = text;
+	if (*text == '[' && strchr(text, ']')) {
+		char *end = strchr(text, ']');
+
+		d->host = text + 1;
+		*end = 0;
+		if (end[1] == ':')
+			port = end + 2;
+	} else if (colon && strchr(text, ':') == colon) {
+		*colon = 0;
+		port = colon + 1;
+	}
+	if (!*d->host || *d->host == '-')
+		usage(SYNOPSIS);
+	if (!port)
+		return;
+	if (!*port || strlen(port) > 5 || strspn(port, "0123456789") != strlen(port))
+		usage(SYNOPSIS);
+	snprintf(d->server_port, sizeof(d->server_port), "%s", port);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "root", required_argument, NULL, 'r' },	/* for tests */
+		{ }
+	};
+	static struct doctor d;
+	bool json = false, quiet = false;
+	int option;
+
+	doctor_init(&d);
+	while ((option = getopt_long(argc, argv, "jq", options, NULL)) != -1) {
+		if (option == 'j')
+			json = true;
+		else if (option == 'q')
+			quiet = true;
+		else if (option == 'r')
+			d.root = optarg;
+		else
+			usage(SYNOPSIS);
+	}
+	if (argc - optind > 1)
+		usage(SYNOPSIS);
+	if (optind < argc)
+		set_host(&d, argv[optind]);
+	doctor_examine(&d);
+	if (json)
+		print_json(&d, quiet);
+	else
+		print_text(&d, quiet);
+	return doctor_exit_code(&d);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What the files of `rpcrdma doctor` share. Each check looks at one thing, and
+ * adds a result for all that it finds. Nothing that it reads is trusted: files
+ * are read up to a limit, programs run for a limited time, and no control
+ * character gets from either into the report.
+ */
+#ifndef RPCRDMA_DOCTOR_H
+#define RPCRDMA_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <netinet/in.h>
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+#define DOCTOR_RESULTS_MAX	128
+#define DOCTOR_TEXT_MAX		400	/* octets of one line of a result */
+#define DOCTOR_FILE_MAX		(4U << 20)
+#define DOCTOR_PORTS_MAX	64
+
+enum doctor_verdict {
+	DOCTOR_OK,
+	DOCTOR_NOTE,		/* not wrong, but good to know */
+	DOCTOR_WRONG,
+	DOCTOR_UNKNOWN,		/* could not be checked */
+};
+
+/* Lives in struct doctor, and dies with it. */
+struct doctor_result {
+	const char *check;
+	enum doctor_verdict verdict;
+	char what[DOCTOR_TEXT_MAX];
+	char advice[DOCTOR_TEXT_MAX];	/* what to do about it; "" if ok */
+};
+
+/* A port of an RDMA device */
+struct doctor_port {
+	char device[64];
+	unsigned int port;
+	char netdev[64];	/* "" if none is known */
+	bool active;
+	bool iwarp;
+	bool infiniband;
+	bool software;		/* rxe, siw: its packets pass the firewall */
+};
+
+/* An IP address as 16 octets; IPv4 is mapped. */
+struct doctor_address {
+	unsigned char ip[16];
+};
+
+struct doctor_route {
+	char netdev[64];
+	struct doctor_address source;
+};
+
+/* What a user-space driver tells about a device */
+struct doctor_limits {
+	bool fast_registration;
+	int qps;
+	int mrs;
+};
+
+struct doctor;
+
+/*
+ * How the doctor asks the kernel for what is in no file. Each returns 0 or a
+ * negative errno. Tests have their own.
+ */
+struct doctor_kernel {
+	/* How packets to an address leave */
+	int (*route)(struct doctor *d, const struct doctor_address *to,
+		     struct doctor_route *route);
+	/* Calls @fn for each address of this host, with its interface's name. */
+	int (*addresses)(struct doctor *d,
+			 void (*fn)(const char *netdev,
+				    const struct doctor_address *address,
+				    void *data), void *data);
+	/* -ENOENT: user space has no driver for the device. */
+	int (*limits)(struct doctor *d, const char *device,
+		      struct doctor_limits *limits);
+};
+
+extern const struct doctor_kernel doctor_kernel;
+
+/*
+ * One visit. cmd_doctor() owns it, no other thread knows it, and it ends with the
+ * program. It has nothing to be freed.
+ */
+struct doctor {
+	const char *root;	/* before each path; "" except in tests */
+	const char *self;	/* the program, to run its ping */
+	const char *host;	/* or NULL */
+	char server_port[16];	/* of host; by default 20049 */
+	bool privileged;
+	int patience;		/* ms that a program or a name may take */
+	const struct doctor_kernel *kernel;
+	char release[128];	/* of the running kernel */
+
+	struct doctor_port ports[DOCTOR_PORTS_MAX];
+	size_t port_count;
+	unsigned int listens;	/* port of this server's listener; 0: none */
+
+	struct doctor_result results[DOCTOR_RESULTS_MAX];
+	size_t result_count;
+	size_t count[DOCTOR_UNKNOWN + 1];	/* by verdict */
+};
+
+/* doctor.c */
+
+/**
+ * doctor_init - begin a visit of this host, without the way to any other
+ */
+void doctor_init(struct doctor *d);
+
+/**
+ * doctor_examine - make all checks
+ */
+void doctor_examine(struct doctor *d);
+
+/**
+ * doctor_add - add a result
+ * @check: name of the check, of static storage
+ * @advice: what to do about it, or NULL
+ * @format: what is so
+ *
+ * Control characters and what is not ASCII become question marks, and what does
+ * not fit is cut off.
+ */
+void doctor_add(struct doctor *d, const char *check, enum doctor_verdict verdict,
+		const char *advice, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/**
+ * doctor_advise - print advice that has something variable in it
+ *
+ * Return: @text, for doctor_add()
+ */
+const char *doctor_advise(char text[DOCTOR_TEXT_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/**
+ * doctor_exit_code - 0 if all is well, 1 with findings, 2 if something could
+ * not be checked and the rest is well
+ */
+int doctor_exit_code(const struct doctor *d);
+
+/* doctor_read.c */
+
+/**
+ * doctor_read - read a file
+ * @path: without the root
+ * @len: octets read, may be NULL
+ *
+ * Return: what it has, up to DOCTOR_FILE_MAX octets and then a NUL, to be freed
+ * by the caller. NULL with errno set if it cannot be read.
+ */
+char *doctor_read(struct doctor *d, const char *path, size_t *len);
+
+/**
+ * doctor_read_line - read the first line of a file
+ * @line: gets it, without the newline; "" if it cannot be read
+ * @size: of @line
+ *
+ * Return: 0 or a negative errno.
+ */
+int doctor_read_line(struct doctor *d, char *line, size_t size,
+		     const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/**
+ * doctor_exists - whether there is such a file
+ */
+bool doctor_exists(struct doctor *d, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/**
+ * doctor_list - names in a folder, sorted, without those that begin with a dot
+ * @count: how many, 0 if there is no such folder
+ *
+ * Return: the names, for doctor_list_free(), or NULL if @count is 0.
+ */
+char **doctor_list(struct doctor *d, size_t *count, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void doctor_list_free(char **names, size_t count);
+
+/**
+ * doctor_line - the next line of a text
+ * @text: a pointer into the text, is moved behind the line
+ *
+ * Return: the line, whose newline is now a NUL, or NULL at the end.
+ */
+char *doctor_line(char **text);
+
+/**
+ * doctor_word - the next word of a line, likewise
+ */
+char *doctor_word(char **line);
+
+/**
+ * doctor_run - run a program
+ * @argv: its name, which is looked for in PATH and in the folders of root's
+ *	programs, and its arguments
+ * @status: its exit status; 128 or more if it was killed
+ * @output: what it printed to standard output and standard error, up to a limit,
+ *	to be freed by the caller
+ *
+ * Return: 0, -ENOENT if there is no such program, -ETIMEDOUT if it was killed
+ * because it took longer than d->patience, or another negative errno. @output
+ * is set only if it is 0.
+ */
+int doctor_run(struct doctor *d, char *const argv[], int *status, char **output);
+
+/**
+ * doctor_call - call a function in another process, for a limited time
+ * @fn: writes its result to standard output; its return value is the status
+ *
+ * Return: as of doctor_run().
+ */
+int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
+		int *status, char **output);
+
+/*
+ * The checks, each in a file of its name. Later ones use what doctor_device() and
+ * doctor_server() have found.
+ */
+
+void doctor_module(struct doctor *d);
+void doctor_device(struct doctor *d);
+void doctor_server(struct doctor *d);
+void doctor_firewall(struct doctor *d);
+void doctor_route(struct doctor *d);
+void doctor_mount(struct doctor *d);
+void doctor_log(struct doctor *d);
+
+#endif

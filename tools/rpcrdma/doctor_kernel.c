@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* What doctor asks the kernel for: routes, addresses, and limits of devices. */
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <libmnl/libmnl.h>
+#include <linux/rtnetlink.h>
+#include <infiniband/verbs.h>
+
+#include "doctor.h"
+
+/* Addresses */
+
+static void map_address(struct doctor_address *to, const void *from, size_t len)
+{
+	memset(to, 0, sizeof(*to));
+	if (len == 4)
+		memset(to->ip + 10, 0xff, 2);
+	memcpy(to->ip + 16 - len, from, len);
+}
+
+static bool link_local(const struct doctor_address *address)
+{
+	return address->ip[0] == 0xfe && (address->ip[1] & 0xc0) == 0x80;
+}
+
+static int addresses(struct doctor *d,
+		     void (*fn)(const char *netdev, const struct doctor_address *address,
+				void *data), void *data)
+{
+	struct ifaddrs *list, *one;
+	struct doctor_address address;
+
+	if (getifaddrs(&list))
+		return -errno;
+	for (one = list; one; one = one->ifa_next) {
+		if (!one->ifa_addr)
+			continue;
+		if (one->ifa_addr->sa_family == AF_INET)
+			map_address(&address, &((struct sockaddr_in *)one->ifa_addr)->sin_addr, 4);
+		else if (one->ifa_addr->sa_family == AF_INET6)
+			map_address(&address, &((struct sockaddr_in6 *)one->ifa_addr)->sin6_addr,
+				    16);
+		else
+			continue;
+		if (!link_local(&address))
+			fn(one->ifa_name, &address, data);
+	}
+	freeifaddrs(list);
+	return 0;
+}
+
+/* Routes, by rtnetlink */
+
+struct answer {
+	struct doctor_route *route;
+	bool local;	/* the address is one of this host's */
+};
+
+static int parse_route(const struct nlmsghdr *header, void *data)
+{
+	struct answer *answer = data;
+	const struct rtmsg *message = mnl_nlmsg_get_payload(header);
+	const struct nlattr *attr;
+
+	if (header->nlmsg_type != RTM_NEWROUTE)
+		return MNL_CB_OK;
+	answer->local = message->rtm_type == RTN_LOCAL;
+	mnl_attr_for_each(attr, header, sizeof(*message)) {
+		size_t len = mnl_attr_get_payload_len(attr);
+
+		if (mnl_attr_get_type(attr) == RTA_OIF && len == 4)
+			if_indextoname(mnl_attr_get_u32(attr), answer->route->netdev);
+		if (mnl_attr_get_type(attr) == RTA_PREFSRC && (len == 4 || len == 16))
+			map_address(&answer->route->source, mnl_attr_get_payload(attr), len);
+	}
+	return MNL_CB_STOP;
+}
+
+static bool is_ipv4(const struct doctor_address *address)
+{
+	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ip);
+}
+
+static int ask_route(struct mnl_socket *sock, const struct doctor_address *to,
+		     struct answer *answer)
+{
+	char buf[4096] __attribute__((aligned(4)));
+	struct nlmsghdr *header = mnl_nlmsg_put_header(buf);
+	struct rtmsg *message = mnl_nlmsg_put_extra_header(header, sizeof(*message));
+	size_t len = is_ipv4(to) ? 4 : 16;
+	ssize_t got;
+
+	header->nlmsg_type = RTM_GETROUTE;
+	header->nlmsg_flags = NLM_F_REQUEST;
+	header->nlmsg_seq = time(NULL);
+	message->rtm_family = is_ipv4(to) ? AF_INET : AF_INET6;
+	message->rtm_dst_len = len * 8;
+	mnl_attr_put(header, RTA_DST, len, to->ip + 16 - len);
+	if (mnl_socket_sendto(sock, header, header->nlmsg_len) < 0)
+		return -errno;
+	got = mnl_socket_recvfrom(sock, buf, sizeof(buf));	/* the kernel answers at once */
+	if (got < 0)
+		return -errno;
+	if (mnl_cb_run(buf, got, header->nlmsg_seq, mnl_socket_get_portid(sock), parse_route,
+		       answer) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The interface that has an address of this host: rdma_cm takes that one's device. */
+struct owner {
+	const struct doctor_address *address;
+	struct doctor_route *route;
+};
+
+static void owns(const char *netdev, const struct doctor_address *address, void *data)
+{
+	struct owner *owner = data;
+
+	if (!memcmp(address, owner->address, sizeof(*address)))
+		snprintf(owner->route->netdev, sizeof(owner->route->netdev), "%s", netdev);
+}
+
+static int route(struct doctor *d, const struct doctor_address *to, struct doctor_route *route)
+{
+	struct mnl_socket *sock = mnl_socket_open(NETLINK_ROUTE);
+	struct answer answer = { .route = route };
+	struct owner owner = { .address = to, .route = route };
+	int ret;
+
+	if (!sock)
+		return -errno;
+	ret = mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) ? -errno :
+	      ask_route(sock, to, &answer);
+	mnl_socket_close(sock);
+	if (!ret && answer.local) {
+		route->source = *to;
+		addresses(d, owns, &owner);
+	}
+	return ret;
+}
+
+/* Limits, by the user-space driver */
+
+static int limits_of(struct ibv_device *device, struct doctor_limits *limits)
+{
+	struct ibv_context *context = ibv_open_device(device);
+	struct ibv_device_attr attr;
+	int ret;
+
+	if (!context)
+		return errno == EACCES || errno == EPERM ? -errno : -ENOENT;
+	ret = -ibv_query_device(context, &attr);
+	if (!ret) {
+		limits->fast_registration = attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
+		limits->qps = attr.max_qp;
+		limits->mrs = attr.max_mr;
+	}
+	ibv_close_device(context);
+	return ret;
+}
+
+static int limits(struct doctor *d, const char *name, struct doctor_limits *limits)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int i, ret = -ENOENT;
+
+	if (!list)
+		return -ENOENT;
+	for (i = 0; list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			ret = limits_of(list[i], limits);
+	ibv_free_device_list(list);
+	return ret;
+}
+
+const struct doctor_kernel doctor_kernel = {
+	.route = route,
+	.addresses = addresses,
+	.limits = limits,
+};

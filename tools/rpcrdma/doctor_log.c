@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* What the kernel's log says about rpcrdma since it was cleared. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+#define CHECK		"log"
+#define RECORD_MAX	2048		/* of which the text is shown */
+#define READ_MAX	(64U << 20)	/* octets of the log */
+#define RECENT		3600		/* s */
+#define LINE_SHOWN	300
+#define GUIDE		"see \"Log lines\" in admin-guide.rst"
+
+/* Lines that tell of a problem */
+static const struct sign {
+	const char *text;
+	const char *advice;
+	enum doctor_verdict verdict;
+	bool lasting;		/* until the module is loaded again, however old */
+} signs[] = {
+	{ "not usable: no memory management extensions", "use another device, or TCP",
+	  DOCTOR_WRONG, true },
+	{ "not usable: no memory;", "modprobe -r rpcrdma, modprobe rpcrdma", DOCTOR_WRONG, true },
+	{ "no memory for the shrinker", "modprobe -r rpcrdma, modprobe rpcrdma",
+	  DOCTOR_WRONG, true },
+	{ "disagrees about version of symbol", "build the module for this kernel",
+	  DOCTOR_WRONG, true },
+	{ "Unknown symbol", "build the module for this kernel", DOCTOR_WRONG, true },
+	{ "work request failed", "look at the network and at the other end; " GUIDE,
+	  DOCTOR_WRONG, false },
+	{ "does not stop the queue pair", "look for lines of the device's driver",
+	  DOCTOR_WRONG, false },
+	{ "too many connection requests wait", "look whether nfsd has enough threads",
+	  DOCTOR_WRONG, false },
+	{ "the other end rejected the connection", "does the server listen at that port?",
+	  DOCTOR_WRONG, false },
+	{ "not connected: ", "look at network and firewall; " GUIDE, DOCTOR_WRONG, false },
+	{ "closed: ", GUIDE ", \"Errors in the log\"", DOCTOR_WRONG, false },
+	{ "no answer in version 2", "set sunrpc.rdma_version to 1 for such servers",
+	  DOCTOR_NOTE, false },
+};
+
+/* The last line with a sign */
+struct hit {
+	char line[LINE_SHOWN];
+	char peer[64];		/* its address, "" if it is about none */
+	unsigned int count;
+};
+
+struct log {
+	double now;		/* s since the boot */
+	struct hit hits[ARRAY_SIZE(signs)];
+	const struct hit *rejected;	/* by the line before, or NULL */
+};
+
+/* The address in "rpcrdma: ADDRESS:PORT: text" */
+static void peer_of(const char *text, char *peer, size_t size)
+{
+	const char *end = strstr(text, ": ");
+	const char *colon = end ? memrchr(text, ':', end - text) : NULL;
+
+	snprintf(peer, size, "%.*s", colon ? (int)(colon - text) : 0, text);
+}
+
+/* Ends that were meant */
+static bool is_usual(const char *text)
+{
+	static const char * const ends[] = {
+		"closed: -ESHUTDOWN", "closed: -ECONNRESET", "closed: -108", "closed: -104",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++)
+		if (strstr(text, ends[i]))
+			return true;
+	return false;
+}
+
+/* An attempt that was rejected has two lines. The first one has the reason. */
+static bool is_second(const struct log *log, const char *text, const char *peer)
+{
+	return log->rejected && !strcmp(log->rejected->peer, peer) &&
+	       (strstr(text, "not connected: -ECONNREFUSED") ||
+		strstr(text, "not connected: -111"));
+}
+
+/* What went wrong with a peer before it was connected again is past. */
+static void forget(struct log *log, const char *peer)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(signs); i++)
+		if (*peer && !strcmp(log->hits[i].peer, peer))
+			log->hits[i].count = 0;
+}
+
+static void read_text(struct log *log, const char *text, double age)
+{
+	char peer[64];
+	size_t i;
+
+	peer_of(text, peer, sizeof(peer));
+	if (is_second(log, text, peer))
+		return;
+	log->rejected = NULL;
+	if (strstr(text, ": connected on ") || strstr(text, ": accepted on "))
+		forget(log, peer);
+	if (is_usual(text))
+		return;
+	for (i = 0; i < ARRAY_SIZE(signs); i++) {
+		struct hit *hit = &log->hits[i];
+
+		if (!strstr(text, signs[i].text) || (age > RECENT && !signs[i].lasting))
+			continue;
+		hit->count++;
+		snprintf(hit->line, sizeof(hit->line), "%s", text);
+		snprintf(hit->peer, sizeof(hit->peer), "%s", peer);
+		log->rejected = strstr(text, "the other end rejected") ? hit : NULL;
+		return;
+	}
+}
+
+/* PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;TEXT */
+static void read_record(struct log *log, const char *record)
+{
+	const char *text = strchr(record, ';');
+	const char *comma = text ? memchr(record, ',', text - record) : NULL;
+	double when;
+
+	comma = comma ? memchr(comma + 1, ',', text - comma - 1) : NULL;
+	if (!comma || strncmp(text + 1, "rpcrdma: ", 9))
+		return;
+	when = strtoull(comma + 1, NULL, 10) / 1e6;
+	read_text(log, text + 10, log->now - when);
+}
+
+/* Takes what was read apart into lines; longer ones are cut off. */
+struct splitter {
+	char line[RECORD_MAX];
+	size_t len;
+};
+
+static void split(struct splitter *splitter, struct log *log, const char *text, size_t len)
+{
+	for (; len; len--, text++) {
+		if (*text != '\n') {
+			if (splitter->len < RECORD_MAX - 1)
+				splitter->line[splitter->len++] = *text ?: '?';
+			continue;
+		}
+		splitter->line[splitter->len] = 0;
+		read_record(log, splitter->line);
+		splitter->len = 0;
+	}
+}
+
+/* A read() of /dev/kmsg gives one record; EPIPE: some were overwritten meanwhile. */
+static int read_log(struct log *log, int fd, int patience)
+{
+	struct splitter splitter = { .len = 0 };
+	time_t end = time(NULL) + patience / 1000 + 1;
+	char buf[8192 + 1024];
+	size_t total = 0;
+
+	while (total < READ_MAX && time(NULL) < end) {
+		ssize_t got = read(fd, buf, sizeof(buf));
+
+		if (got < 0 && (errno == EPIPE || errno == EINTR))
+			continue;
+		if (got < 0 && errno != EAGAIN)
+			return -errno;
+		if (got <= 0)
+			return 0;
+		split(&splitter, log, buf, got);
+		total += got;
+	}
+	return 0;
+}
+
+static void report(struct doctor *d, const struct log *log)
+{
+	size_t i, findings = d->count[DOCTOR_WRONG];
+
+	for (i = 0; i < ARRAY_SIZE(signs); i++) {
+		const struct hit *hit = &log->hits[i];
+
+		if (hit->count == 1)
+			doctor_add(d, CHECK, signs[i].verdict, signs[i].advice,
+				   "\"%s\"", hit->line);
+		else if (hit->count)
+			doctor_add(d, CHECK, signs[i].verdict, signs[i].advice,
+				   "\"%s\", %u such lines", hit->line, hit->count);
+	}
+	if (d->count[DOCTOR_WRONG] == findings)
+		doctor_add(d, CHECK, DOCTOR_OK, NULL,
+			   "the kernel's log has no error of rpcrdma in the last hour");
+}
+
+static int open_log(struct doctor *d)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/dev/kmsg", d->root);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (fd >= 0)
+		lseek(fd, 0, SEEK_DATA);	/* what came after the last dmesg --clear */
+	return fd;
+}
+
+void doctor_log(struct doctor *d)
+{
+	static struct log log;
+	char uptime[64];
+	int fd = open_log(d);
+	int ret = fd < 0 ? -errno : 0;
+
+	memset(&log, 0, sizeof(log));
+	doctor_read_line(d, uptime, sizeof(uptime), "/proc/uptime");
+	log.now = strtod(uptime, NULL);
+	if (!ret)
+		ret = read_log(&log, fd, d->patience);
+	if (fd >= 0)
+		close(fd);
+	if (ret)
+		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
+			   "the kernel's log cannot be read: %s", strerror(-ret));
+	else
+		report(d, &log);
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Reading files and the output of programs, up to a limit and for a limited time. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+#define NAMES_MAX	4096
+#define NOT_STARTED	127	/* the status of a child that cannot start its program */
+
+/* What a file or a pipe gives; grows up to DOCTOR_FILE_MAX. */
+struct contents {
+	char *text;
+	size_t len;
+	size_t size;
+};
+
+/* One read(). Returns its result; 0 as well if there is no more room. */
+static ssize_t contents_read(struct contents *c, int fd)
+{
+	ssize_t got;
+
+	if (c->size - c->len < 2) {
+		size_t size = c->size ? 2 * c->size : 4096;
+		char *text;
+
+		if (c->len >= DOCTOR_FILE_MAX)
+			return 0;
+		text = realloc(c->text, size);
+		if (!text) {
+			errno = ENOMEM;
+			return -1;
+		}
+		c->text = text;
+		c->size = size;
+	}
+	got = read(fd, c->text + c->len, c->size - c->len - 1);
+	if (got > 0)
+		c->len += got;
+	c->text[c->len] = 0;
+	return got;
+}
+
+static int open_path(struct doctor *d, const char *path, int flags)
+{
+	char full[PATH_MAX];
+
+	if (snprintf(full, sizeof(full), "%s%s", d->root, path) >= (int)sizeof(full)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return open(full, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+char *doctor_read(struct doctor *d, const char *path, size_t *len)
+{
+	struct contents c = {};
+	int fd = open_path(d, path, 0);
+	ssize_t got;
+	int error;
+
+	if (fd < 0)
+		return NULL;
+	do {
+		got = contents_read(&c, fd);
+	} while (got > 0 || (got < 0 && errno == EINTR));
+	error = errno;
+	close(fd);
+	if (got < 0) {
+		free(c.text);
+		errno = error;
+		return NULL;
+	}
+	if (len)
+		*len = c.len;
+	return c.text;
+}
+
+int doctor_read_line(struct doctor *d, char *line, size_t size,
+		     const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	char *text;
+
+	*line = 0;
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	text = doctor_read(d, path, NULL);
+	if (!text)
+		return -errno;
+	snprintf(line, size, "%.*s", (int)strcspn(text, "\n"), text);
+	free(text);
+	return 0;
+}
+
+bool doctor_exists(struct doctor *d, const char *format, ...)
+{
+	char path[PATH_MAX], full[PATH_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return snprintf(full, sizeof(full), "%s%s", d->root, path) < (int)sizeof(full) &&
+	       !access(full, F_OK);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char * const *)a, *(char * const *)b);
+}
+
+static char **names_of(DIR *dir, size_t *count)
+{
+	char **names = calloc(NAMES_MAX, sizeof(*names));
+	struct dirent *entry;
+
+	while (names && *count < NAMES_MAX && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		names[*count] = strdup(entry->d_name);
+		if (!names[*count])
+			break;
+		++*count;
+	}
+	if (names && !*count) {
+		free(names);
+		return NULL;
+	}
+	if (names)
+		qsort(names, *count, sizeof(*names), by_name);
+	return names;
+}
+
+char **doctor_list(struct doctor *d, size_t *count, const char *format, ...)
+{
+	char path[PATH_MAX];
+	char **names;
+	va_list args;
+	DIR *dir;
+	int fd;
+
+	*count = 0;
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	fd = open_path(d, path, O_DIRECTORY);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	names = names_of(dir, count);
+	closedir(dir);
+	return names;
+}
+
+void doctor_list_free(char **names, size_t count)
+{
+	while (count)
+		free(names[--count]);
+	free(names);
+}
+
+char *doctor_line(char **text)
+{
+	char *line = *text;
+	char *end;
+
+	if (!*line)
+		return NULL;
+	end = line + strcspn(line, "\n");
+	*text = end + (*end == '\n');
+	*end = 0;
+	return line;
+}
+
+char *doctor_word(char **line)
+{
+	char *word = *line + strspn(*line, " \t");
+	char *end = word + strcspn(word, " \t");
+
+	if (!*word)
+		return NULL;
+	*line = end + (*end != 0);
+	*end = 0;
+	return word;
+}
+
+/* Other processes */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+/* Read until the other end closes the pipe. */
+static int read_until(struct contents *c, int fd, int64_t deadline)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	for (;;) {
+		int64_t left = deadline - now_ms();
+		int ready = left > 0 ? poll(&pfd, 1, left) : 0;
+		ssize_t got;
+
+		if (!ready)
+			return -ETIMEDOUT;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		if (ready < 0)
+			continue;
+		got = contents_read(c, fd);
+		if (got < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (!got)
+			return 0;
+	}
+}
+
+/* A process that has closed its output, or has printed too much, has little left to do. */
+static int reap(pid_t pid, int64_t deadline, int *status)
+{
+	int how;
+
+	while (!waitpid(pid, &how, WNOHANG)) {
+		if (now_ms() >= deadline)
+			return -ETIMEDOUT;
+		usleep(2000);
+	}
+	*status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+	return 0;
+}
+
+static void prepare_child(int out)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setpgid(0, 0);
+	dup2(null, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+}
+
+int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
+		int *status, char **output)
+{
+	int64_t deadline = now_ms() + d->patience;
+	struct contents c = {};
+	int ends[2], ret;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		prepare_child(ends[1]);
+		_exit(fn(data));
+	}
+	ret = pid < 0 ? -errno : 0;
+	close(ends[1]);
+	if (!ret) {
+		ret = read_until(&c, ends[0], deadline);
+		if (!ret)
+			ret = reap(pid, deadline, status);
+		if (ret) {
+			kill(-pid, SIGKILL);
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+		}
+	}
+	close(ends[0]);
+	if (!ret && !c.text)
+		ret = -ENOMEM;
+	if (ret)
+		free(c.text);
+	else
+		*output = c.text;
+	return ret;
+}
+
+/* What to execute */
+struct program {
+	char path[PATH_MAX];
+	char *const *argv;
+};
+
+static int execute(void *data)
+{
+	const struct program *program = data;
+
+	setenv("LC_ALL", "C", 1);
+	execv(program->path, program->argv);
+	return NOT_STARTED;
+}
+
+static bool find_in(struct program *program, const char *folders)
+{
+	size_t len;
+
+	for (; folders; folders = folders[len] ? folders + len + 1 : NULL) {
+		len = strcspn(folders, ":");
+		snprintf(program->path, sizeof(program->path), "%.*s/%s", (int)len, folders,
+			 program->argv[0]);
+		if (len && !access(program->path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/* A user's PATH often lacks the folders of root's programs. Tests have no programs there. */
+static bool find_program(struct doctor *d, struct program *program)
+{
+	if (strchr(program->argv[0], '/')) {
+		snprintf(program->path, sizeof(program->path), "%s", program->argv[0]);
+		return true;
+	}
+	return find_in(program, getenv("PATH")) ||
+	       (!*d->root && find_in(program, "/usr/sbin:/sbin"));
+}
+
+int doctor_run(struct doctor *d, char *const argv[], int *status, char **output)
+{
+	struct program program = { .argv = argv };
+
+	if (!find_program(d, &program))
+		return -ENOENT;
+	return doctor_call(d, execute, &program, status, output);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* The way to HOST: its address, the route, the device on it, and whether it answers. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+
+#define CLASS		"/sys/class/infiniband"
+#define GIDS_MAX	1024
+
+/* The address of HOST. Name servers may take long, so another process asks them. */
+
+static int print_address(void *data)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+	char text[INET6_ADDRSTRLEN + 32];
+	int ret = getaddrinfo(data, NULL, &hints, &list);
+
+	if (ret) {
+		fputs(gai_strerror(ret), stdout);
+	} else {
+		ret = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0,
+				  NI_NUMERICHOST);
+		text[strcspn(text, "%")] = 0;	/* an interface */
+		fputs(ret ? gai_strerror(ret) : text, stdout);
+	}
+	fflush(stdout);
+	return ret ? 1 : 0;
+}
+
+static int parse_address(const char *text, struct doctor_address *address)
+{
+	char mapped[INET6_ADDRSTRLEN + 32];
+
+	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
+	return inet_pton(AF_INET6, mapped, address->ip) == 1 ? 0 : -EINVAL;
+}
+
+static bool resolve(struct doctor *d, struct doctor_address *address)
+{
+	static const char advice[] = "name another, or look at /etc/hosts and DNS";
+	char *output;
+	int status;
+	int ret = doctor_call(d, print_address, (void *)d->host, &status, &output);
+
+	if (ret) {
+		doctor_add(d, "host", DOCTOR_WRONG, advice, "no answer about the address of %s: %s",
+			   d->host, strerror(-ret));
+		return false;
+	}
+	ret = status ? -EINVAL : parse_address(output, address);
+	if (ret)
+		doctor_add(d, "host", DOCTOR_WRONG, advice, "%s has no address: %.200s", d->host,
+			   output);
+	free(output);
+	return !ret;
+}
+
+/* The device */
+
+/* A bond, a VLAN or a bridge uses the device of what is below it. */
+static bool is_above(struct doctor *d, const char *netdev, const char *lower)
+{
+	return !strcmp(netdev, lower) ||
+	       doctor_exists(d, "/sys/class/net/%s/lower_%s", netdev, lower);
+}
+
+static const struct doctor_port *port_on(struct doctor *d, const char *netdev)
+{
+	size_t i;
+
+	for (i = 0; i < d->port_count; i++)
+		if (*d->ports[i].netdev && is_above(d, netdev, d->ports[i].netdev))
+			return &d->ports[i];
+	return NULL;
+}
+
+/* GIDs are addresses only on Ethernet, and not with iWARP. */
+static bool has_gid(struct doctor *d, const struct doctor_port *port,
+		    const struct doctor_address *address)
+{
+	char gid[64];
+	unsigned char binary[16];
+	unsigned int i;
+
+	if (port->iwarp || port->infiniband)
+		return true;
+	for (i = 0; i < GIDS_MAX; i++) {
+		int ret = doctor_read_line(d, gid, sizeof(gid), CLASS "/%s/ports/%u/gids/%u",
+					   port->device, port->port, i);
+
+		if (ret == -ENOENT)
+			return false;
+		if (!ret && inet_pton(AF_INET6, gid, binary) == 1 &&
+		    !memcmp(binary, address->ip, 16))
+			return true;
+	}
+	return false;
+}
+
+static const char *print_ip(const struct doctor_address *address, char text[INET6_ADDRSTRLEN])
+{
+	const struct in6_addr *ip = (const struct in6_addr *)address->ip;
+
+	if (IN6_IS_ADDR_V4MAPPED(ip))
+		return inet_ntop(AF_INET, address->ip + 12, text, INET6_ADDRSTRLEN);
+	return inet_ntop(AF_INET6, ip, text, INET6_ADDRSTRLEN);
+}
+
+/* Return: false if there is no use in a ping. */
+static bool check_device(struct doctor *d, const struct doctor_route *route)
+{
+	const struct doctor_port *port = port_on(d, route->netdev);
+	char advice[DOCTOR_TEXT_MAX], ip[INET6_ADDRSTRLEN];
+
+	print_ip(&route->source, ip);
+	if (!port) {
+		doctor_advise(advice,
+			      "rdma link add rxe0 type rxe netdev %s, or name another address of %s",
+			      route->netdev, d->host);
+		doctor_add(d, "route", DOCTOR_WRONG, advice,
+			   "the route to %s is by %s, which has no RDMA device", d->host,
+			   route->netdev);
+	} else if (!port->active) {
+		doctor_add(d, "route", DOCTOR_WRONG, "see the lines about the device",
+			   "the route to %s is by %s, whose RDMA device %s is not ACTIVE",
+			   d->host, route->netdev, port->device);
+	} else if (!has_gid(d, port, &route->source)) {
+		doctor_advise(advice, "ip link set %s down, then up: its addresses become GIDs",
+			      route->netdev);
+		doctor_add(d, "route", DOCTOR_WRONG, advice,
+			   "%s has no GID for %s, the address of %s", port->device, ip,
+			   route->netdev);
+	} else {
+		doctor_add(d, "route", DOCTOR_OK, NULL, "%s is reached from %s by %s on %s",
+			   d->host, ip, port->device, route->netdev);
+	}
+	return port;
+}
+
+static bool check_route(struct doctor *d, const struct doctor_address *to)
+{
+	struct doctor_route route = {};
+	int ret = d->kernel->route(d, to, &route);
+
+	if (ret == -ENETUNREACH || ret == -EHOSTUNREACH || ret == -EINVAL || ret == -EACCES) {
+		doctor_add(d, "route", DOCTOR_WRONG, "look at ip address and ip route",
+			   "there is no route to %s", d->host);
+		return false;
+	}
+	if (!ret)
+		return check_device(d, &route);
+	doctor_add(d, "route", DOCTOR_UNKNOWN, "look at ip route get",
+		   "the route to %s cannot be found out: %s", d->host, strerror(-ret));
+	return true;
+}
+
+/* An answer */
+
+/* The last line that is not empty; changes @text. */
+static const char *last_line(char *text)
+{
+	const char *last = "";
+	char *line;
+
+	while ((line = doctor_line(&text)))
+		if (line[strspn(line, " \t\r")])
+			last = line;
+	return last;
+}
+
+/* Exit codes of rpcrdma ping */
+#define PING_NO_ANSWER	1
+#define PING_ERROR	2	/* all else, such as rights that are missing */
+
+static void report_ping(struct doctor *d, int status, char *output)
+{
+	if (!status)
+		doctor_add(d, "ping", DOCTOR_OK, NULL, "%s port %s answers over RDMA", d->host,
+			   d->server_port);
+	else if (status == PING_NO_ANSWER)
+		doctor_add(d, "ping", DOCTOR_WRONG,
+			   "run rpcrdma doctor there: does it listen, does a firewall block it?",
+			   "%s port %s does not answer over RDMA: %s", d->host, d->server_port,
+			   last_line(output));
+	else if (status == PING_ERROR)
+		doctor_add(d, "ping", DOCTOR_UNKNOWN, "see rpcrdma-ping(8)",
+			   "rpcrdma ping says: %s", last_line(output));
+	else
+		doctor_add(d, "ping", DOCTOR_UNKNOWN, "rping of rdmacm-utils does the same",
+			   "rpcrdma ping does not run");
+}
+
+static void check_ping(struct doctor *d, const char *ip)
+{
+	char target[INET6_ADDRSTRLEN + 16], *output;
+	char *const argv[] = { (char *)d->self, "ping", "-q", "-c", "1", "-W", "3", target, NULL };
+	int status, ret;
+
+	snprintf(target, sizeof(target), strchr(ip, ':') ? "[%s]:%s" : "%s:%s", ip,
+		 d->server_port);
+	ret = doctor_run(d, argv, &status, &output);
+	if (ret == -ETIMEDOUT) {
+		doctor_add(d, "ping", DOCTOR_WRONG, "look at the firewalls on the way",
+			   "%s port %s does not answer over RDMA", d->host, d->server_port);
+	} else if (ret) {
+		doctor_add(d, "ping", DOCTOR_UNKNOWN, "rping of rdmacm-utils does the same",
+			   "rpcrdma ping cannot be started: %s", strerror(-ret));
+	} else {
+		report_ping(d, status, output);
+		free(output);
+	}
+}
+
+void doctor_route(struct doctor *d)
+{
+	struct doctor_address address;
+	char ip[INET6_ADDRSTRLEN];
+
+	if (!resolve(d, &address) || !check_route(d, &address))
+		return;
+	check_ping(d, print_ip(&address, ip));
+}
