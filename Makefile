@@ -15,7 +15,7 @@ KVER ?= $(UTSRELEASE)
 endif
 KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
-# The kernels that the tests cover; also in dkms.conf.
+# The kernels that the tests cover. dkms.conf reads this line.
 TESTED := 6.1 6.12 7.3
 SERIES = $(shell echo '$(UTSRELEASE)' | sed 's/^\([0-9]*\.[0-9]*\).*/\1/')
 KO := net/sunrpc/xprtrdma/rpcrdma.ko
@@ -45,6 +45,9 @@ install: ## install the module so that modprobe prefers it to the kernel's own
 uninstall: ## undo install
 	rm -f $(UPDATES)/rpcrdma.ko
 	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
+
+deb: ## make Debian packages in build/deb
+	@scripts/make-deb
 
 demo: ## boot a guest, mount over RDMA, show that it works
 	@$(LAB) demo
@@ -78,4 +81,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers tested install uninstall demo check coverage scenarios shell bench fuzz drawings clean help
+.PHONY: modules headers tested install uninstall deb demo check coverage scenarios shell bench fuzz drawings clean help

@@ -18,21 +18,11 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *does;
 } commands[] = {
-#ifdef HAVE_show
 	{ "show", cmd_show, "connections, listeners and devices as they are now" },
-#endif
-#ifdef HAVE_stat
 	{ "stat", cmd_stat, "what connections do per second" },
-#endif
-#ifdef HAVE_monitor
 	{ "monitor", cmd_monitor, "events as they come" },
-#endif
-#ifdef HAVE_ping
 	{ "ping", cmd_ping, "ask a server for a sign of life over RDMA" },
-#endif
-#ifdef HAVE_doctor
 	{ "doctor", cmd_doctor, "find out why it does not work, and what to do" },
-#endif
 	{ }
 };
 

@@ -21,8 +21,8 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 
-from . import (bench, chart, check, demo, host, kernels, ktap, packages, results, scenario, session,
-               wire)
+from . import (bench, chart, check, debs, demo, host, kernels, ktap, packages, results, scenario,
+               session, wire)
 
 
 @dataclasses.dataclass
@@ -102,6 +102,9 @@ def setup_guests(args: Arguments) -> bool:
     return all(kernels.kernel(name) for name in args.guests)
 
 
+# Packages of Debian that a command needs besides those of all
+MORE_PACKAGES = {"bench": chart.PACKAGES, "check": debs.PACKAGES}
+
 COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "check": lambda args: check.check(args.pattern, args.module, args.all),
     "run": run,
@@ -124,7 +127,7 @@ def main() -> None:
         if args.command != "list":
             host.debian()
             host.require_plain_paths()
-            packages.require_packages(chart.PACKAGES if args.command == "bench" else ())
+            packages.require_packages(MORE_PACKAGES.get(args.command, ()))
         if args.command not in ("list", "setup"):
             host.lock_build()
         good = COMMANDS[args.command](args)

@@ -129,4 +129,4 @@ def make_refuses(report: Reporter) -> None:
         newest = kernels.source_package(kernels.SOURCE_7).removeprefix("linux-source-")
         if newest not in style.tested_by_make():
             test.line(f"# Debian has kernel {newest} now, and the guests take it: if "
-                      "`make check ALL=1` passes, add it to the Makefile and dkms.conf")
+                      "`make check ALL=1` passes, add it to the Makefile")

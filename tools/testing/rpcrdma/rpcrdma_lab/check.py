@@ -8,9 +8,9 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from . import (builds, cache, coverage, dissector, emulator, host, kernels, ktap, module, packages,
-               results, root, scenario, selftest, session, style, tasks, toolchain, tools,
-               wire)
+from . import (builds, cache, coverage, debs, dissector, emulator, host, kernels, ktap, module,
+               packages, results, root, scenario, selftest, session, style, tasks, toolchain,
+               tools, wire)
 from .host import LabError
 from .ktap import Report, Reporter, Test
 from .results import Results
@@ -51,6 +51,9 @@ PARTS = {
     "build [in-tree um-7]": Part(functools.partial(builds.build_in_tree, "um-7"), 120, ("um-7",),
                                  False),
     "make": Part(builds.make_refuses, 5),
+    "packages": Part(debs.make_deb, 30),
+    **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False)
+       for name in kernels.STOCK},
     "wire": Part(wire.wire, 60),
     "tools": Part(tools.tools, 45),
     "dissector": Part(dissector.dissector, 5),
@@ -91,6 +94,8 @@ def part_ran_with(name: str) -> str:
     versions += [toolchain.version(release) for release in releases if toolchain.needed(release)]
     if name == "make":      # which says whether there is a newer kernel
         versions.append(kernels.source_version(kernels.SOURCE_7))
+    versions += [debs.base_version(kernel) for kernel in PARTS[name].kernels
+                 if name == debs.part(kernel)]
     have = packages.installed()
     names = ("gcc", "gcc-12", "clang", "mypy", "tshark")
     return " ".join([*versions, *(have[name] for name in names)])

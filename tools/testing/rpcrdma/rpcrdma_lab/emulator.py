@@ -82,9 +82,10 @@ def tcg(kernel: Kernel) -> list[str]:
     return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
 
 
-def qemu(kernel: Kernel, directory: Path, share: Path, plugin: str | None = None) -> list[str]:
+def qemu(kernel: Kernel, directory: Path, share: Path, plugin: str | None = None,
+         image: Path | None = None) -> list[str]:
     """QEMU's command line but for the kernel's command line, serial lines and network."""
-    release = kernels.user_space(kernel.name)
+    image = image or root.image(kernels.user_space(kernel.name))
     machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
                else [*(kvm() or tcg(kernel)), "-smp", str(CPUS["qemu"])])
     return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB}M",
@@ -92,7 +93,7 @@ def qemu(kernel: Kernel, directory: Path, share: Path, plugin: str | None = None
             "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, directory)),
             # No locking: nothing writes to it, and User-Mode Linux locks what it reads.
             "-drive",
-            f"file={root.image(release)},if=virtio,format=raw,readonly=on,file.locking=off",
+            f"file={image},if=virtio,format=raw,readonly=on,file.locking=off",
             "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
             "-device", "virtio-rng-pci"]
 

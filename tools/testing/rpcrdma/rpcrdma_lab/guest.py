@@ -89,7 +89,7 @@ class Guest:
 
     def __init__(self, name: str, directory: Path, under_test: str = "inbox",
                  link: Link | None = None, end: int = 1, plugin: str | None = None,
-                 rdma: str = "") -> None:
+                 rdma: str = "", image: Path | None = None) -> None:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -102,6 +102,7 @@ class Guest:
         self.end = end
         self.plugin = plugin            # of QEMU's TCG: its file and arguments
         self.rdma = rdma                # device of a shell; the test device is there if "mem"
+        self.image = image              # a root with modules of its own
         self.cpu: int | None = None     # that it is pinned to
         self.boot_seconds = 0.0
         self.start_seconds = 0.0        # what some programs took to start after the boot
@@ -120,6 +121,8 @@ class Guest:
         for planted in (LAB / "selftest").glob("*.sh"):
             shutil.copy(planted, self.share / "scenarios")
         shutil.copy(root.busybox(), self.share / "guest/busybox")
+        if self.image:
+            return
         shutil.copy(peer.program(), self.share / "peer")
         shutil.copy(tools.program(), self.share / "rpcrdma")
         ynl.copy(self.share / "ynl")
@@ -202,7 +205,7 @@ class Guest:
 
     def _qemu(self, fd: int, channel: str) -> list[str]:
         """The command that runs it in QEMU."""
-        args = emulator.qemu(self.kernel, self.directory, self.share, self.plugin)
+        args = emulator.qemu(self.kernel, self.directory, self.share, self.plugin, self.image)
         args += ["-append", "console=ttyS0 mitigations=off "
                  + self._command_line(channel, "/dev/vda")]
         args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
