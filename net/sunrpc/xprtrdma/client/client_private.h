@@ -142,6 +142,7 @@ struct xprt_rdma_client_stats {
  *	finds a credit, unless there is no memory for Receives. Other tasks wait for a
  *	slot, where they do not block backward Replies.
  * @slot_waits: tasks that had to wait for a slot; reserve_lock
+ * @buffers_size: octets of the buffers of all slots
  * @stats: counters
  * @backward_lock: protects @backward_idle, @backward_count and @backward_users
  * @backward_idle: struct xprt_rdma_backward not in use
@@ -171,6 +172,7 @@ struct xprt_rdma_client {
 	unsigned int in_use;
 	unsigned int limit;
 	unsigned long slot_waits;
+	atomic_long_t buffers_size;
 
 	struct xprt_rdma_client_stats stats;
 

@@ -421,17 +421,18 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client)
 
 /*
  * With a status that sunrpc does not know it fails the RPC, even a hard one. @fatal: the
- * network is gone, and the task that connects shall fail then. No other gets the status:
- * those wait for XPRT_LOCKED.
+ * task that connects shall fail if the network is gone; @gone: it is. No other task gets
+ * the status: those wait for XPRT_LOCKED.
  */
-static int xprt_rdma_ep_connect_status(int status, bool fatal)
+static int xprt_rdma_ep_connect_status(int status, bool fatal, bool gone)
 {
 	switch (status) {
+	case -ENETDOWN:
+	case -ENETUNREACH:
+		return fatal && !gone ? -EHOSTUNREACH : status;
 	case -ECONNREFUSED:
 	case -ECONNRESET:
 	case -ECONNABORTED:
-	case -ENETDOWN:
-	case -ENETUNREACH:
 	case -EHOSTUNREACH:
 	case -EPROTO:
 	case -EADDRINUSE:
@@ -444,7 +445,7 @@ static int xprt_rdma_ep_connect_status(int status, bool fatal)
 		return -ENOBUFS;
 	case -ENODEV:
 	case -EADDRNOTAVAIL:
-		return fatal ? -ENETUNREACH : -EHOSTUNREACH;
+		return fatal && gone ? -ENETUNREACH : -EHOSTUNREACH;
 	default:
 		return -ECONNABORTED;
 	}
@@ -467,15 +468,14 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	unsigned int nofs = memalloc_nofs_save(), noreclaim = 0;
-	bool swap = atomic_read(&xprt->swapper), fatal;
+	bool swap = atomic_read(&xprt->swapper), gone;
 	int status;
 
 	if (swap)
 		noreclaim = memalloc_noreclaim_save();
 
 	status = xprt_rdma_ep_try(client);
-	fatal = xprt_rdma_outage_note(&client->outage, status, ktime_get_seconds()) &&
-		client->netunreach_fatal;
+	gone = xprt_rdma_outage_note(&client->outage, status, ktime_get_seconds());
 	if (!status) {
 		xprt_rdma_ep_connected(client);
 	} else {
@@ -483,7 +483,8 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 			xprt->reestablish_timeout =
 				min_t(unsigned long, xprt->reestablish_timeout,
 				      XPRT_RDMA_REFUSED_RECONNECT_DELAY);
-		xprt_wake_pending_tasks(xprt, xprt_rdma_ep_connect_status(status, fatal));
+		status = xprt_rdma_ep_connect_status(status, client->netunreach_fatal, gone);
+		xprt_wake_pending_tasks(xprt, status);
 		xprt_clear_connecting(xprt);
 		xprt_unlock_connect(xprt, client);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * How long there has been no device that leads to the server. A device may come back after
- * seconds, for instance when its driver resets it, so an RPC waits for it. One that shall
- * fail without a network (the mount option fatal_neterrors) does so when the device has been
+ * How long there has been no device or no route that leads to the server. Both may come back
+ * after seconds, for instance when a driver resets its device, so an RPC waits for them. One that shall
+ * fail without a network (the mount option fatal_neterrors) does so when they have been
  * missing for XPRT_RDMA_OUTAGE_MAX.
  */
 #ifndef XPRT_RDMA_OUTAGE_H

@@ -362,9 +362,8 @@ void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_r
 		}
 		rpcrdma_mr_return(mr);
 	}
-	if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
+	if (test_bit(XPRT_RDMA_GATHERING, &request->state))
 		ep->client->stats.waits_for_send++;
-	} else {
+	else
 		xprt_rdma_reply_proceed(request);
-	}
 }

@@ -237,13 +237,17 @@ void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
  * Zeroed, because only the server knows how much of a Reply it has written. If it claims
  * too much, the task sees no old memory.
  */
-static void *xprt_rdma_buffer_get(struct xprt_rdma_buffer *buffer, size_t size, gfp_t gfp)
+static void *xprt_rdma_buffer_get(struct xprt_rdma_client *client,
+				  struct xprt_rdma_buffer *buffer, size_t size, gfp_t gfp)
 {
-	if (buffer->size < size) {
+	size_t before = buffer->size;
+
+	if (before < size) {
 		size = round_up(size, XPRT_RDMA_BUFFER_STEP);
 		kfree(buffer->data);
 		buffer->data = kzalloc(size, gfp);
 		buffer->size = buffer->data ? size : 0;
+		atomic_long_add(buffer->size - before, &client->buffers_size);
 	}
 	return buffer->data;
 }
@@ -259,10 +263,11 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
+	struct xprt_rdma_client *client = xprt_rdma_client_of(rqst->rq_xprt);
 	gfp_t gfp = rpc_task_gfp_mask();
 
-	if (!xprt_rdma_buffer_get(&request->call_buffer, rqst->rq_callsize, gfp) ||
-	    !xprt_rdma_buffer_get(&request->reply_buffer, rqst->rq_rcvsize, gfp))
+	if (!xprt_rdma_buffer_get(client, &request->call_buffer, rqst->rq_callsize, gfp) ||
+	    !xprt_rdma_buffer_get(client, &request->reply_buffer, rqst->rq_rcvsize, gfp))
 		return -ENOMEM;
 	rqst->rq_buffer = request->call_buffer.data;
 	rqst->rq_rbuffer = request->reply_buffer.data;

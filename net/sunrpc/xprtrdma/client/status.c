@@ -50,17 +50,10 @@ void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 }
 
 /* Slots stay with the transport, and so does what they have allocated. */
-static u64 xprt_rdma_slots_memory(struct xprt_rdma_client *client)
+static u64 xprt_rdma_slots_memory(const struct xprt_rdma_client *client)
 {
-	const struct xprt_rdma_request *request;
-	u64 memory = 0;
-
-	spin_lock(&client->xprt.reserve_lock);
-	list_for_each_entry(request, &client->slots, all)
-		memory += sizeof(*request) + READ_ONCE(request->call_buffer.size) +
-			  READ_ONCE(request->reply_buffer.size);
-	spin_unlock(&client->xprt.reserve_lock);
-	return memory;
+	return atomic_long_read(&client->buffers_size) +
+	       (u64)READ_ONCE(client->xprt.num_reqs) * sizeof(struct xprt_rdma_request);
 }
 
 /**
@@ -68,7 +61,7 @@ static u64 xprt_rdma_slots_memory(struct xprt_rdma_client *client)
  * @conn: the connection
  * @status: filled in
  *
- * Context: as rpcrdma_conn_ops's describe; takes reserve_lock.
+ * Context: as rpcrdma_conn_ops's describe.
  */
 void xprt_rdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
 {

@@ -518,9 +518,9 @@ err_free:
  */
 void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net)
 {
-	conn->net = get_net(net);
-	/* Pairs with rpcrdma_conn_in_net(): the addresses are set. */
-	smp_store_release(&conn->net_cookie, net->net_cookie);
+	conn->net_cookie = net->net_cookie;
+	/* Pairs with rpcrdma_conn_in_net(): the addresses and the cookie are set. */
+	smp_store_release(&conn->net, get_net(net));
 }
 
 /**

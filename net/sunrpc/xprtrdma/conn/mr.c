@@ -101,7 +101,7 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 			break;
 		spin_lock_bh(&conn->mr_lock);
 		list_add(&mr->resource.all, &conn->mrs);
-		list_add(&mr->list, &conn->mrs_free);
+		list_add_tail(&mr->list, &conn->mrs_free);
 		conn->num_mrs++;
 		conn->num_mrs_free++;
 		spin_unlock_bh(&conn->mr_lock);
@@ -566,7 +566,7 @@ static unsigned long mr_pool_isolate_rested_locked(struct rpcrdma_conn *conn)
  * @conn: the connection
  *
  * Context: entered; any but hard interrupts.
- * Return: true if there are more than each connection keeps.
+ * Return: true if more idle ones are left than each connection keeps.
  */
 bool rpcrdma_mr_trim(struct rpcrdma_conn *conn)
 {
@@ -575,7 +575,7 @@ bool rpcrdma_mr_trim(struct rpcrdma_conn *conn)
 
 	spin_lock_bh(&conn->mr_lock);
 	isolated = mr_pool_isolate_rested_locked(conn);
-	left = conn->num_mrs > MRS_LOW;
+	left = conn->num_mrs_free > MRS_LOW;
 	spin_unlock_bh(&conn->mr_lock);
 
 	atomic_long_sub(isolated, &mrs_idle);

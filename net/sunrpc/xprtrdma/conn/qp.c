@@ -120,7 +120,7 @@ static int qp_try_create(struct rpcrdma_conn *conn)
 	/* The device may make a larger queue than @cq has entries for. */
 	sq = min(attr.cap.max_send_wr, depths->cqes - depths->rq) - 1;
 	rpcrdma_sq_init(&conn->sq, sq);
-	conn->max_chain = min(sq / 2, (unsigned int)U16_MAX);
+	conn->max_chain = min(sq / 2, U16_MAX - 1U);
 	return 0;
 }
 

@@ -4,8 +4,8 @@
  *
  * Sends and registrations are made on demand and kept. A server may have thousands of
  * clients that did some I/O and then do nothing for hours. So a delayed work frees what
- * has been idle since it ran before. Making a Send or a registration queues it. It queues
- * itself again until only the few that each connection keeps are left.
+ * has been idle since it ran before. It queues itself again until no more are idle than
+ * each connection keeps. Then the next RPCs find few, and making more queues it.
  */
 #include "conn_private.h"
 

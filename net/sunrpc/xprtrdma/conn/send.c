@@ -377,7 +377,7 @@ static struct rpcrdma_send *send_isolate_locked(struct rpcrdma_conn *conn)
  * @conn: the connection
  *
  * Context: entered; any but hard interrupts.
- * Return: true if there are more than each connection keeps.
+ * Return: true if more idle ones are left than each connection keeps.
  */
 bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
 {
@@ -391,7 +391,7 @@ bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
 		next = send->next;
 		send_destroy(conn, send);
 	}
-	return READ_ONCE(conn->num_sends) > SENDS_MIN;
+	return READ_ONCE(conn->num_sends_free) > SENDS_MIN;
 }
 
 /**

@@ -111,8 +111,8 @@ struct rpcrdma_conn *rpcrdma_conn_find(unsigned long *id)
  */
 bool rpcrdma_conn_in_net(const struct rpcrdma_conn *conn, const struct net *net)
 {
-	/* Pairs with rpcrdma_conn_set_net(). */
-	return smp_load_acquire(&conn->net_cookie) == net->net_cookie;
+	/* Pairs with rpcrdma_conn_set_net(). The namespace may be gone, so compare cookies. */
+	return smp_load_acquire(&conn->net) && conn->net_cookie == net->net_cookie;
 }
 
 /**

@@ -55,17 +55,20 @@ static struct svcrdma_denied *svcrdma_denied_find_locked(const struct svcrdma_re
  *
  * Context: a callback of the connection.
  */
-void svcrdma_denied_add(struct svcrdma_request *request)
+void svcrdma_denied_add(const struct svcrdma_request *request)
 {
+	struct svcrdma_service *service = request->service;
 	struct svcrdma_denied *entry;
 
-	request->tally.notes |= SVCRDMA_NOTE_DENIED;
+	spin_lock(&service->lock);
+	service->conn->counters.faults[RPCRDMA_FAULT_DENIED]++;
+	spin_unlock(&service->lock);
 	spin_lock(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find_locked(request);
 	if (!entry) {
 		entry = &svcrdma_denied_calls[svcrdma_denied_next++ % SVCRDMA_DENIED_MAX];
 		*entry = (struct svcrdma_denied){
-			.peer = request->service->conn->peer_addr,
+			.peer = service->conn->peer_addr,
 			.xid = request->msg.xid,
 		};
 	}

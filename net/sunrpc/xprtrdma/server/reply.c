@@ -527,7 +527,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		return -ENOTCONN;
 	}
 	svcrdma_request_return_recv(request);
-	if (!(request->msg.xid & SVCRDMA_TIMED_XIDS))
+	if (svcrdma_xid_timed(request->msg.xid))
 		request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(),
 									rqstp->rq_stime));
 	ret = svcrdma_reply_send(request, rqstp);

@@ -489,6 +489,7 @@ static int svcrdma_request_take_up_resumed(struct svcrdma_request *request,
 		svcrdma_pull_continue(request, rqstp);
 		return 0;
 	}
+	svcrdma_tally_pulled(request);
 	if (svcrdma_pull_finish(request, rqstp))
 		return svcrdma_request_hand_over(request, rqstp);
 	svcrdma_request_refuse(request);

@@ -182,10 +182,15 @@ struct svcrdma_rw_chain {
 };
 
 /*
- * A server takes the time of one Call in eight. XIDs follow each other, so their last bits
- * say which.
+ * A server takes the time of one Call in eight. XIDs follow each other. Each client counts
+ * in its own byte order, so either the first or the last octet changes each time.
  */
-#define SVCRDMA_TIMED_XIDS		cpu_to_be32(7)
+static inline bool svcrdma_xid_timed(__be32 xid)
+{
+	u32 bits = (__force u32)xid;
+
+	return !((bits ^ bits >> 24) & 7);
+}
 
 /* What else happened to a Call, in svcrdma_tally.notes; OCTETS: the members after it count */
 #define SVCRDMA_NOTE_OCTETS		BIT(7)
@@ -193,7 +198,6 @@ struct svcrdma_rw_chain {
 #define SVCRDMA_NOTE_WAITED_SEND	BIT(1)
 #define SVCRDMA_NOTE_BAD_HEADER		BIT(2)
 #define SVCRDMA_NOTE_REPLY_SPACE	BIT(3)
-#define SVCRDMA_NOTE_DENIED		BIT(4)
 
 /**
  * struct svcrdma_tally - what a request adds to the counters of its connection
@@ -397,11 +401,12 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
 /* status.c */
 struct svcrdma_tally *svcrdma_tally_octets(struct svcrdma_request *request);
 void svcrdma_tally_call(struct svcrdma_request *request);
+void svcrdma_tally_pulled(struct svcrdma_request *request);
 void svcrdma_tally_locked(struct svcrdma_request *request);
 void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
 
 /* denied.c */
-void svcrdma_denied_add(struct svcrdma_request *request);
+void svcrdma_denied_add(const struct svcrdma_request *request);
 bool svcrdma_denied_find(const struct svcrdma_request *request);
 
 /**
@@ -412,7 +417,7 @@ bool svcrdma_denied_find(const struct svcrdma_request *request);
  *
  * Context: a callback of the connection.
  */
-static inline void svcrdma_denied_note(struct svcrdma_request *request, int status)
+static inline void svcrdma_denied_note(const struct svcrdma_request *request, int status)
 {
 	if (unlikely(status == -EREMOTEIO))
 		svcrdma_denied_add(request);

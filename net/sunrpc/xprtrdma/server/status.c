@@ -68,7 +68,17 @@ void svcrdma_tally_call(struct svcrdma_request *request)
 		return;
 	tally->received = rpcrdma_position_zero(msg) ? RPCRDMA_FORM_LONG_CALL :
 						       RPCRDMA_FORM_READ_CHUNK;
-	tally->received_placed = svcrdma_tally_read_octets(msg);
+}
+
+/**
+ * svcrdma_tally_pulled - note how much of a Call RDMA Reads have moved
+ * @request: a Call that is read to its end
+ *
+ * Context: the thread that has the request.
+ */
+void svcrdma_tally_pulled(struct svcrdma_request *request)
+{
+	svcrdma_tally_octets(request)->received_placed = svcrdma_tally_read_octets(&request->msg);
 }
 
 static void svcrdma_tally_notes(struct rpcrdma_counters *counters,
@@ -86,7 +96,6 @@ static void svcrdma_tally_notes(struct rpcrdma_counters *counters,
 	counters->waits[RPCRDMA_WAIT_SEND] += !!(notes & SVCRDMA_NOTE_WAITED_SEND);
 	counters->faults[RPCRDMA_FAULT_BAD_HEADER] += !!(notes & SVCRDMA_NOTE_BAD_HEADER);
 	counters->faults[RPCRDMA_FAULT_REPLY_SPACE] += !!(notes & SVCRDMA_NOTE_REPLY_SPACE);
-	counters->faults[RPCRDMA_FAULT_DENIED] += !!(notes & SVCRDMA_NOTE_DENIED);
 }
 
 /**

@@ -341,11 +341,11 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 }
 
 /* -ECONNABORTED: the client has given up before it was refused. */
-static void svcrdma_xprt_refused(struct rpcrdma_listener *listener, struct rpcrdma_conn *conn,
-				 enum rpcrdma_refused_why why, int err)
+static void svcrdma_xprt_refused(struct svc_xprt *xprt, struct rpcrdma_listener *listener,
+				 struct rpcrdma_conn *conn, enum rpcrdma_refused_why why, int err)
 {
 	struct rpcrdma_refused refused = {
-		.net = conn->net,
+		.net = xprt->xpt_net,
 		.server = true,
 		.why = why,
 		.err = err,
@@ -379,14 +379,14 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 
 	service = svcrdma_service_alloc(xprt, conn);
 	if (!service) {
-		svcrdma_xprt_refused(listener, conn, RPCRDMA_REFUSED_MEMORY, -ENOMEM);
+		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSED_MEMORY, -ENOMEM);
 		rpcrdma_conn_close(conn, -ENOMEM);
 		rpcrdma_conn_put(conn);
 		return NULL;
 	}
 	ret = svcrdma_service_accept(service);
 	if (ret) {
-		svcrdma_xprt_refused(listener, conn, RPCRDMA_REFUSED_SETUP, ret);
+		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSED_SETUP, ret);
 		svcrdma_service_close(service);
 		svcrdma_service_put(service);
 	} else {

@@ -3,6 +3,7 @@
  * Dumps. Each goes on after the object that did not fit into the last message, by its
  * number. So objects that come or go meanwhile make a dump neither skip nor repeat others.
  */
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
 #include <uapi/linux/rpcrdma.h>
@@ -78,6 +79,21 @@ static int dump_device(const struct rpcrdma_device *device, void *data)
 		return -EMSGSIZE;
 	return dump_end(dump, header, device->id,
 			rpcrdma_message_device(dump->skb, device, net));
+}
+
+/**
+ * rpcrdma_dump_devices_start - ask for messages in which a device with many ports fits
+ * @cb: the dump
+ *
+ * A switch of virtual functions may have hundreds of ports, of some 36 octets each.
+ *
+ * Context: any.
+ * Return: 0.
+ */
+int rpcrdma_dump_devices_start(struct netlink_callback *cb)
+{
+	cb->min_dump_alloc = SZ_32K;
+	return 0;
 }
 
 /**

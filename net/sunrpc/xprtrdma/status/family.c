@@ -28,8 +28,15 @@ static const struct genl_multicast_group family_groups[] = {
 	[RPCRDMA_GROUP_EVENTS] = { .name = RPCRDMA_MCGRP_EVENTS },
 };
 
+static const struct genl_ops family_full_ops[] = {
+	{
+		.cmd = RPCRDMA_CMD_DEVICE_GET,
+		.start = rpcrdma_dump_devices_start,
+		.dumpit = rpcrdma_dump_devices,
+	},
+};
+
 static const struct genl_small_ops family_ops[] = {
-	{ .cmd = RPCRDMA_CMD_DEVICE_GET, .dumpit = rpcrdma_dump_devices },
 	{ .cmd = RPCRDMA_CMD_LISTENER_GET, .dumpit = rpcrdma_dump_listeners },
 	{ .cmd = RPCRDMA_CMD_CONNECTION_GET, .dumpit = rpcrdma_dump_conns },
 };
@@ -40,6 +47,8 @@ struct genl_family rpcrdma_family __ro_after_init = {
 	.netnsok = true,
 	.parallel_ops = true,
 	.module = THIS_MODULE,
+	.ops = family_full_ops,
+	.n_ops = ARRAY_SIZE(family_full_ops),
 	.small_ops = family_ops,
 	.n_small_ops = ARRAY_SIZE(family_ops),
 	.mcgrps = family_groups,

@@ -27,6 +27,7 @@ int rpcrdma_message_device(struct sk_buff *skb, const struct rpcrdma_device *dev
 			   const struct net *net);
 
 /* dump.c */
+int rpcrdma_dump_devices_start(struct netlink_callback *cb);
 int rpcrdma_dump_devices(struct sk_buff *skb, struct netlink_callback *cb);
 int rpcrdma_dump_listeners(struct sk_buff *skb, struct netlink_callback *cb);
 int rpcrdma_dump_conns(struct sk_buff *skb, struct netlink_callback *cb);

@@ -95,7 +95,6 @@ static void rest_end(struct rest *rest)
 
 	rpcrdma_mr_destroy(conn);
 	rpcrdma_send_destroy(conn);
-	conn->sends_free = NULL;
 	conn->device = NULL;
 	rpcrdma_conn_close(conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
@@ -180,8 +179,8 @@ static void test_rest_sends_in_use(struct kunit *test)
 	struct rpcrdma_send *send = rpcrdma_send_get(conn);
 
 	KUNIT_ASSERT_NOT_NULL(test, send);
-	rpcrdma_send_trim(conn);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_send_trim(conn));
 	KUNIT_EXPECT_EQ(test, conn->num_sends, 3);
 	KUNIT_EXPECT_EQ(test, conn->num_sends_free, 2);
 	rpcrdma_send_put(send);

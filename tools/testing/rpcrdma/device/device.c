@@ -110,12 +110,6 @@ static int mem_port_immutable(struct ib_device *ib, u32 port,
 	if (ret)
 		return ret;
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
-	/*
-	 * Users ask rdma_protocol_iwarp() which rules there are. The CM asks first whether
-	 * the port has the IB CM, and is content.
-	 */
-	if (to_mem_dev(ib)->limits.iwarp)
-		immutable->core_cap_flags |= RDMA_CORE_CAP_PROT_IWARP;
 	immutable->pkey_tbl_len = attr.pkey_tbl_len;
 	immutable->gid_tbl_len = attr.gid_tbl_len;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;

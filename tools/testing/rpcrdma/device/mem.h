@@ -106,7 +106,6 @@ struct mem_limits {
 	long max_mr, max_qp, max_srq;	/* max_srq 0: there are none */
 	long max_mr_size;		/* octets */
 	long max_inline;		/* octets */
-	long iwarp;			/* iWARP's rules: 0 or 1 */
 };
 
 /*
@@ -452,7 +451,7 @@ void mem_free(struct mem_dev *dev, void *data, size_t n, size_t size);
 void mem_account(struct mem_dev *dev, long octets);
 void *mem_dma_to_virt(struct mem_dev *dev, u64 addr, u64 len);
 bool mem_dma_ok(struct mem_dev *dev, u64 addr, u64 len);
-void mem_dma_probe(struct mem_dev *dev, u64 addr, bool write);
+void mem_dma_probe(struct mem_dev *dev, u64 addr, u64 len, bool write);
 void mem_list_init(struct mem_list *list, struct mem_dev *dev, const struct ib_sge *sge);
 enum ib_wc_status mem_list_open(struct mem_list *list, struct mem_dev *dev,
 				struct ib_pd *pd, const struct ib_sge *sge,

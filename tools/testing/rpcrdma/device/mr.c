@@ -233,13 +233,13 @@ static bool mr_shape_ok(struct mem_mr *mr)
 	return (mr->ib.iova & mask) + mr->ib.length <= octets;
 }
 
-/* Ask the DMA API about an address, unless its direction is not known before it is used. */
-static void mr_probe(struct mem_mr *mr, u64 addr, int access)
+/* Ask the DMA API about memory, unless its direction is not known before it is used. */
+static void mr_probe(struct mem_mr *mr, u64 addr, u64 len, int access)
 {
 	bool write = access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 
 	if (!write || !(access & IB_ACCESS_REMOTE_READ))
-		mem_dma_probe(mr->dev, addr, write);
+		mem_dma_probe(mr->dev, addr, len, write);
 }
 
 /*
@@ -249,13 +249,15 @@ static void mr_probe(struct mem_mr *mr, u64 addr, int access)
 static bool mr_mapped(struct mem_mr *mr, int access, u64 *bad)
 {
 	u64 first = mr->ib.iova & (mr->ib.page_size - 1);
+	u64 left = mr->ib.length, len;
 	unsigned int i;
 
-	for (i = 0; i < mr->num_pages; i++) {
-		*bad = mr->gaps ? mr->gaps[i].addr : mr->pages[i] + (i ? 0 : first);
-		if (!mem_dma_ok(mr->dev, *bad, mr->gaps ? mr->gaps[i].len : 1))
+	for (i = 0; i < mr->num_pages; i++, first = 0, left -= len) {
+		*bad = mr->gaps ? mr->gaps[i].addr : mr->pages[i] + first;
+		len = mr->gaps ? mr->gaps[i].len : min(left, mr->ib.page_size - first);
+		if (!mem_dma_ok(mr->dev, *bad, mr->gaps ? len : 1))
 			return false;
-		mr_probe(mr, *bad, access);
+		mr_probe(mr, *bad, len, access);
 	}
 	return true;
 }
@@ -386,6 +388,15 @@ static struct mem_mr *mr_find(struct mem_dev *dev, u32 key)
 	return xa_load(&dev->mrs, key >> 8);
 }
 
+/* Ask the DMA API about the first octets of a registration. */
+static void mr_probe_begin(struct mem_mr *mr)
+{
+	u32 len;
+	u64 addr = mr_address(mr, mr->iova, &len);
+
+	mr_probe(mr, addr, min_t(u64, len, mr->length), mr->access);
+}
+
 /**
  * mem_mr_invalidate - execute the invalidation of a key
  * @dev: the device that has the registration
@@ -404,7 +415,6 @@ enum ib_wc_status mem_mr_invalidate(struct mem_dev *dev, struct ib_pd *pd, u32 k
 	enum ib_wc_status status = IB_WC_LOC_QP_OP_ERR;
 	struct mem_mr *mr;
 	unsigned long flags;
-	u32 len;
 
 	rcu_read_lock();
 	mr = mr_find(dev, key);
@@ -421,7 +431,7 @@ enum ib_wc_status mem_mr_invalidate(struct mem_dev *dev, struct ib_pd *pd, u32 k
 			cpu_relax();
 		/* It is unmapped after its invalidation, not before. */
 		if (!status)
-			mr_probe(mr, mr_address(mr, mr->iova, &len), mr->access);
+			mr_probe_begin(mr);
 	}
 	rcu_read_unlock();
 	return status;
@@ -505,6 +515,7 @@ u32 mem_mr_piece(struct mem_mr *mr, u64 va, void **data)
 void mem_mr_probe(struct mem_mr *mr, u64 va, bool write)
 {
 	u32 len;
+	u64 addr = mr_address(mr, va, &len);
 
-	mem_dma_probe(mr->dev, mr_address(mr, va, &len), write);
+	mem_dma_probe(mr->dev, addr, min_t(u64, len, mr->iova + mr->length - va), write);
 }

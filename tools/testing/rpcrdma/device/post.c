@@ -30,31 +30,18 @@ static enum mem_stat post_stat(enum ib_wr_opcode opcode)
 	}
 }
 
-/* iWARP has no immediate data; invalidation by a Read is iWARP's alone. */
-static bool post_opcode_known(struct mem_qp *qp, const struct ib_send_wr *wr)
-{
-	switch (wr->opcode) {
-	case IB_WR_SEND:
-		return true;
-	case IB_WR_SEND_WITH_IMM:
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		return !qp->dev->limits.iwarp;
-	case IB_WR_RDMA_READ:
-		return !(wr->send_flags & IB_SEND_INLINE);
-	case IB_WR_RDMA_READ_WITH_INV:
-		return qp->dev->limits.iwarp && !(wr->send_flags & IB_SEND_INLINE);
-	default:
-		return post_stat(wr->opcode) != MEM_NUM_STATS;
-	}
-}
-
 static bool post_opcode_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 {
-	if (post_opcode_known(qp, wr) &&
-	    (qp->ib.qp_type != IB_QPT_GSI || wr->opcode == IB_WR_SEND))
-		return true;
-	mem_violation(qp->dev, MEM_RULE_OPCODE, "QP %u: opcode %d", qp->number, wr->opcode);
-	return false;
+	bool read = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV;
+	enum mem_stat stat = post_stat(wr->opcode);
+
+	if (stat == MEM_NUM_STATS || (read && wr->send_flags & IB_SEND_INLINE) ||
+	    (qp->ib.qp_type == IB_QPT_GSI && wr->opcode != IB_WR_SEND)) {
+		mem_violation(qp->dev, MEM_RULE_OPCODE, "QP %u: opcode %d", qp->number,
+			      wr->opcode);
+		return false;
+	}
+	return true;
 }
 
 /* Copy the SGEs, or the data if it is inline. */

@@ -6,9 +6,8 @@
  * Numbers of a preset come from the mainline driver (Linux 6.12) in drivers/infiniband
  * that is named beside them. Where the driver asks the firmware, the number is what cards
  * of the usual kind have, marked "fw". Limits that a driver has and this device does not
- * are left out; so are drivers of iWARP devices. A device with iWARP's rules tells ib_core
- * that it is one, but its connections are made as RoCE's are: iWARP's would need a peer in
- * TCP.
+ * are left out; so are drivers of iWARP devices: rdma_cm would need iWARP's connection
+ * management for these, and this device has that of InfiniBand.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -80,8 +79,7 @@ static const struct mem_preset presets[] = {
 		.max_fast_reg_page_list_len = 512,	/* HNS_ROCE_FRMR_MAX_PA */
 		.max_qp_wr = 32768,			/* fw */
 		.max_qp_rd_atom = 128, .max_qp_init_rd_atom = 128 } },	/* fw */
-	{ "siw", { USUAL,	/* sw/siw */
-		.iwarp = 1,
+	{ "siw", { USUAL,	/* sw/siw, its limits without iWARP's rules */
 		.max_send_sge = 6, .max_recv_sge = 6,	/* SIW_MAX_SGE */
 		.max_sge_rd = 1,			/* SIW_MAX_SGE_RD */
 		.max_fast_reg_page_list_len = 256,	/* SIW_MAX_SGE_PBL */
@@ -108,7 +106,6 @@ static const struct mem_preset presets[] = {
 	{ "few-reads", { USUAL, .max_qp_rd_atom = 1, .max_qp_init_rd_atom = 1 } },
 	{ "no-reads", { USUAL, .max_qp_rd_atom = 0, .max_qp_init_rd_atom = 0 } },
 	{ "no-inline", { USUAL, .max_inline = 0 } },
-	{ "iwarp", { USUAL, .iwarp = 1, .max_sge_rd = 1 } },
 	{ "gaps", { USUAL, .sg_gaps = 1, .max_fast_reg_page_list_len = 30 } },
 	{ "shallow", { USUAL, .max_qp_wr = 128, .max_cqe = MIN_CQE } },
 	{ "deep", { USUAL, .max_send_sge = 32, .max_recv_sge = 32, .max_sge_rd = 32,
@@ -195,9 +192,6 @@ MODULE_PARM_DESC(max_mr_size, "octets of a registration");
 MEM_LIMIT_PARAM(max_inline);
 MODULE_PARM_DESC(max_inline, "octets of inline data");
 
-MEM_LIMIT_PARAM(iwarp);
-MODULE_PARM_DESC(iwarp, "iWARP's rules: RDMA Reads need remote write access here, 0 or 1");
-
 static void override(long *limit, long param)
 {
 	if (param >= 0)
@@ -220,7 +214,6 @@ static void override_all(struct mem_limits *limits)
 	override(&limits->max_srq, param_max_srq);
 	override(&limits->max_mr_size, param_max_mr_size);
 	override(&limits->max_inline, param_max_inline);
-	override(&limits->iwarp, param_iwarp);
 }
 
 /**

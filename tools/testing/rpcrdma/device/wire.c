@@ -303,19 +303,15 @@ static bool read_allowed(struct mem_qp *qp, struct mem_qp *peer, struct mem_outc
 static void wire_read(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
 		      struct mem_outcome *out)
 {
-	int access = IB_ACCESS_LOCAL_WRITE;
 	struct mem_list from, to;
 	struct ib_sge sge;
 
-	/* iWARP's responder writes, with a key that the requester sends. */
-	if (qp->dev->limits.iwarp)
-		access |= IB_ACCESS_REMOTE_WRITE;
 	if (!read_allowed(qp, peer, out))
 		return;
 	if (!remote_open(peer, wqe, &sge, IB_ACCESS_REMOTE_READ, &from, out))
 		return;
 	out->status = mem_list_open(&to, qp->dev, qp->ib.pd, wqe->sge, wqe->num_sge,
-				    access);
+				    IB_ACCESS_LOCAL_WRITE);
 	if (!out->status) {
 		rdma_copy(qp, &to, &from, wqe, out);
 		mem_list_close(&to);

@@ -30,11 +30,14 @@ PACKAGES = ("debhelper", "dh-dkms", "lintian")
 # What a root file system needs to build the module, besides the compiler of its kernels
 TOOLS = ("apt", "ccache", "dkms", "initramfs-tools", "linux-base", "openssl", "pahole")
 
+# Only root can unpack a tar file with devices. mmdebstrap has its own.
+NO_DEVICES = ("--skip=output/dev",)
+
 # The version that is upgraded from: this tree under another name
 PREVIOUS = "0.0.9"
 
 # Seconds that the guest's part may take on um; slower guests get more
-GUEST_SECONDS = 60
+GUEST_SECONDS = 120
 
 FILES = {
     "rpcrdma-dkms": ("./usr/src/rpcrdma-VERSION/dkms.conf", "./usr/src/rpcrdma-VERSION/Makefile",
@@ -161,7 +164,7 @@ def base_version(name: str) -> str:
     installed, debs = base_packages(release)
     apt = packages.apt(release)
     versions = [f"{package}={apt.version(package)}" for package in [*installed, *debs]]
-    return f"{release}-{kernels.short_hash(*versions)}"
+    return f"{release}-{kernels.short_hash(*versions, *NO_DEVICES)}"
 
 
 @once
@@ -171,7 +174,7 @@ def base(name: str) -> Path:
     installed, debs = base_packages(release)
 
     def build(directory: Path) -> None:
-        root.bootstrap(directory, release, installed)
+        root.bootstrap(directory, release, installed, *NO_DEVICES)
         (directory / "kernels").mkdir()
         packages.apt(release).run("apt-get", "download", *debs, cwd=directory / "kernels")
 
@@ -200,7 +203,7 @@ def in_root(kernel: Kernel, other: str, directory: Path, test: Test) -> Path:
                                    f"PREVIOUS={PREVIOUS}\n")
     tar = directory / "root.tar"
     run("mmdebstrap", "--variant=custom", "--skip=check/empty,update,cleanup/apt",
-        f"--setup-hook=tar -C \"$1\" -xf {have}/root.tar",
+        '--setup-hook=mkdir -p "$1/dev"', f"--setup-hook=tar-in {have}/root.tar /",
         f"--customize-hook=copy-in {lab} /",
         '--customize-hook=chroot "$1" bash /lab/guest/in-root packages',
         f"--customize-hook=copy-out /results {directory}",

@@ -39,16 +39,19 @@ def root_environment(directory: Path) -> dict[str, str] | None:
     return None
 
 
-def bootstrap(directory: Path, release: str, names: Sequence[str]) -> Path:
-    """Make a tar file of a root file system that has some packages of a release."""
+def bootstrap(directory: Path, release: str, names: Sequence[str], *more: str) -> Path:
+    """
+    Make a tar file of a root file system that has some packages of a release; more are
+    options of mmdebstrap.
+    """
     sources = directory / "sources.list"
     sources.write_text(packages.sources_list(release))
     options = [f"--dpkgopt=path-exclude=/usr/share/{path}/*"
                for path in ("doc", "man", "info", "locale")]
     tar = directory / "root.tar"
     run("mmdebstrap", "--variant=essential", f"--include={','.join(names)}",
-        '--aptopt=APT::Install-Recommends "false"', *options, packages.CODENAMES[release], tar,
-        sources, env=root_environment(directory))
+        '--aptopt=APT::Install-Recommends "false"', *options, *more, packages.CODENAMES[release],
+        tar, sources, env=root_environment(directory))
     sources.unlink()
     return tar
 

@@ -58,28 +58,6 @@ static void reg(struct lab *lab, int side, int access, enum ib_wc_status status)
 	KUNIT_EXPECT_EQ(lab->test, lab_wait(lab, side, NULL), status);
 }
 
-/* iWARP's rules: no immediate data, and a sink of a Read that the peer may write to */
-static void test_iwarp(struct kunit *test)
-{
-	struct lab *lab = lab_make(test, 0);
-
-	lab->dev->limits.iwarp = 1;
-	KUNIT_EXPECT_LT(test, lab_post(lab, 0, IB_WR_SEND_WITH_IMM, 0, 100, 0), 0);
-	expect_one(lab, MEM_RULE_OPCODE);
-
-	lab = lab_make(test, 0);
-	KUNIT_EXPECT_LT(test, lab_rdma(lab, 0, IB_WR_RDMA_READ_WITH_INV, 100, 0, 0), 0);
-	expect_one(lab, MEM_RULE_OPCODE);
-
-	lab = lab_make(test, 0);
-	reg(lab, 1, ACCESS, IB_WC_SUCCESS);
-	lab->dev->limits.iwarp = 1;
-	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_READ, 100, lab->side[1].mr->iova,
-				       lab->side[1].mr->rkey), 0);
-	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_LOC_PROT_ERR);
-	expect_one(lab, MEM_RULE_ACCESS);
-}
-
 static void test_sge_count(struct kunit *test)
 {
 	struct lab *lab = lab_make(test, 0);
@@ -429,7 +407,6 @@ static void test_left(struct kunit *test)
 static struct kunit_case rule_cases[] = {
 	KUNIT_CASE(test_state),
 	KUNIT_CASE(test_opcode),
-	KUNIT_CASE(test_iwarp),
 	KUNIT_CASE(test_sge_count),
 	KUNIT_CASE(test_inline),
 	KUNIT_CASE(test_sq_full),
