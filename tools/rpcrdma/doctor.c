@@ -2,6 +2,7 @@
 /* rpcrdma doctor: what is wrong with NFS over RDMA here, and what to do about it. */
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,6 +203,8 @@ int cmd_doctor(int argc, char **argv)
 	int option;
 
 	doctor_init(&d);
+	/* If the parent ignored it, no status of a child could be had. */
+	signal(SIGCHLD, SIG_DFL);
 	while ((option = getopt_long(argc, argv, "jq", options, NULL)) != -1) {
 		if (option == 'j')
 			json = true;

@@ -160,6 +160,14 @@ int doctor_exit_code(const struct doctor *d);
 char *doctor_read(struct doctor *d, const char *path, size_t *len);
 
 /**
+ * doctor_read_slow - read a text file for which the kernel may wait without end
+ *
+ * Another process reads it. Return: as of doctor_read(), with errno ETIMEDOUT if it
+ * took longer than d->patience.
+ */
+char *doctor_read_slow(struct doctor *d, const char *path);
+
+/**
  * doctor_read_line - read the first line of a file
  * @line: gets it, without the newline; "" if it cannot be read
  * @size: of @line
@@ -209,7 +217,8 @@ char *doctor_word(char **line);
  *
  * Return: 0, -ENOENT if there is no such program, -ETIMEDOUT if it was killed
  * because it took longer than d->patience, or another negative errno. @output
- * is set only if it is 0.
+ * is set only if it is 0. What was killed may take another second to die; then
+ * it is left behind.
  */
 int doctor_run(struct doctor *d, char *const argv[], int *status, char **output);
 

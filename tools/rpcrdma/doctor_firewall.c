@@ -125,7 +125,7 @@ static void conclude(struct doctor *d, const struct opinion *opinion)
 	if (opinion->failed && !d->privileged)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
 			   "only root can list the rules of the firewall");
-	else if (opinion->failed && !opinion->asked)
+	else if (opinion->failed)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "look at nft list ruleset",
 			   "the rules of the firewall cannot be listed");
 	else if (opinion->asked)

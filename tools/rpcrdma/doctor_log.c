@@ -17,7 +17,7 @@
 #define READ_MAX	(64U << 20)	/* octets of the log */
 #define RECENT		3600		/* s */
 #define LINE_SHOWN	300
-#define GUIDE		"see \"Log lines\" in admin-guide.rst"
+#define GUIDE		"see \"Log lines\" in /usr/share/doc/rpcrdma-dkms/admin-guide.rst.gz"
 
 /* Lines that tell of a problem */
 static const struct sign {

@@ -10,7 +10,8 @@
 #define CHECK		"module"
 #define SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #define RELOAD		"umount what uses RDMA, stop nfsd, modprobe -r rpcrdma, modprobe rpcrdma"
-#define INSTALL		"install this module for kernel %s: see \"Install it\" in its README"
+#define INSTALL		\
+	"apt-get install rpcrdma-dkms and the headers of kernel %s (rpcrdma(4))"
 
 /* Whether a path ends in rpcrdma.ko, or in rpcrdma.ko.xz and such */
 static bool names_module(const char *path)

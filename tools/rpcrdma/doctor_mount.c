@@ -246,6 +246,7 @@ void doctor_mount(struct doctor *d)
 	char *fstab = doctor_read(d, "/etc/fstab", NULL);
 	char *utab = doctor_read(d, "/run/mount/utab", NULL);
 	char *info = doctor_read(d, "/proc/self/mountinfo", NULL);
+	int error = errno;
 	char *stats = doctor_read(d, "/proc/self/mountstats", NULL);
 
 	mounts.count = 0;
@@ -261,7 +262,7 @@ void doctor_mount(struct doctor *d)
 		check_mounts(d, &mounts);
 	else
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "is /proc mounted?",
-			   "/proc/self/mountinfo cannot be read: %s", strerror(errno));
+			   "/proc/self/mountinfo cannot be read: %s", strerror(error));
 	free(fstab);
 	free(utab);
 	free(info);

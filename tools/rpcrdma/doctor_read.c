@@ -18,6 +18,7 @@
 #include "doctor.h"
 
 #define NAMES_MAX	4096
+#define KILL_MS		1000	/* that a killed child may take to die */
 #define NOT_STARTED	127	/* the status of a child that cannot start its program */
 
 /* What a file or a pipe gives; grows up to DOCTOR_FILE_MAX. */
@@ -239,15 +240,31 @@ static int read_until(struct contents *c, int fd, int64_t deadline)
 /* A process that has closed its output, or has printed too much, has little left to do. */
 static int reap(pid_t pid, int64_t deadline, int *status)
 {
+	pid_t ended;
 	int how;
 
-	while (!waitpid(pid, &how, WNOHANG)) {
+	while (!(ended = waitpid(pid, &how, WNOHANG))) {
 		if (now_ms() >= deadline)
 			return -ETIMEDOUT;
 		usleep(2000);
 	}
+	if (ended < 0)
+		return -errno;
 	*status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 	return 0;
+}
+
+/*
+ * One that sleeps in the kernel and takes no signal is left alone: it dies when it
+ * wakes up, and init reaps it.
+ */
+static void end_child(pid_t pid)
+{
+	int status;
+
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	reap(pid, now_ms() + KILL_MS, &status);
 }
 
 static void prepare_child(int out)
@@ -282,11 +299,8 @@ int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
 		ret = read_until(&c, ends[0], deadline);
 		if (!ret)
 			ret = reap(pid, deadline, status);
-		if (ret) {
-			kill(-pid, SIGKILL);
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, 0);
-		}
+		if (ret)
+			end_child(pid);
 	}
 	close(ends[0]);
 	if (!ret && !c.text)
@@ -296,6 +310,37 @@ int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
 	else
 		*output = c.text;
 	return ret;
+}
+
+/* What another process reads */
+struct file {
+	struct doctor *d;
+	const char *path;
+};
+
+static int print_file(void *data)
+{
+	const struct file *file = data;
+	char *text = doctor_read(file->d, file->path, NULL);
+
+	if (!text)
+		return errno;
+	fputs(text, stdout);
+	return fflush(stdout) ? errno : 0;
+}
+
+char *doctor_read_slow(struct doctor *d, const char *path)
+{
+	struct file file = { d, path };
+	char *text = NULL;
+	int status;
+	int ret = doctor_call(d, print_file, &file, &status, &text);
+
+	if (!ret && !status)
+		return text;
+	free(text);
+	errno = ret ? -ret : status < 128 ? status : EIO;
+	return NULL;
 }
 
 /* What to execute */

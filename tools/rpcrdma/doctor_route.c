@@ -176,7 +176,7 @@ static const char *last_line(char *text)
 
 /* Exit codes of rpcrdma ping */
 #define PING_NO_ANSWER	1
-#define PING_ERROR	2	/* all else, such as rights that are missing */
+#define PING_ERROR	2	/* all else: the server rejects; not root: no rights */
 
 static void report_ping(struct doctor *d, int status, char *output)
 {
@@ -188,6 +188,9 @@ static void report_ping(struct doctor *d, int status, char *output)
 			   "run rpcrdma doctor there: does it listen, does a firewall block it?",
 			   "%s port %s does not answer over RDMA: %s", d->host, d->server_port,
 			   last_line(output));
+	else if (status == PING_ERROR && d->privileged)
+		doctor_add(d, "ping", DOCTOR_WRONG, "see the log at both ends",
+			   "rpcrdma ping says: %s", last_line(output));
 	else if (status == PING_ERROR)
 		doctor_add(d, "ping", DOCTOR_UNKNOWN, "see rpcrdma-ping(8)",
 			   "rpcrdma ping says: %s", last_line(output));

@@ -22,21 +22,121 @@ static unsigned int rdma_port(char *list)
 	return port;
 }
 
+/* Settings of [nfsd] in nfs.conf; those that come later count. */
+struct wishes {
+	bool port;		/* rdma-port= has one */
+	bool no;		/* rdma= says no */
+	bool yes;		/* rdma= says something else: yes or, in old ones, a port */
+};
+
+static bool is_no(const char *value)
+{
+	static const char * const words[] = { "", "n", "no", "0", "f", "false", "off" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (!strcasecmp(value, words[i]))
+			return true;
+	return false;
+}
+
+static void read_setting(struct wishes *wishes, char *line)
+{
+	char *value = strchr(line, '=');
+	char *name;
+
+	if (!value)
+		return;
+	*value++ = 0;
+	name = doctor_word(&line);
+	value += strspn(value, " \t\"");
+	value[strcspn(value, " \t\r\"#;")] = 0;
+	if (name && !strcasecmp(name, "rdma-port")) {
+		wishes->port = !is_no(value);
+	} else if (name && !strcasecmp(name, "rdma")) {
+		wishes->no = is_no(value);
+		wishes->yes = !wishes->no;
+	}
+}
+
+/* Whether a line like "[nfsd]" begins the section of that name; changes it */
+static bool is_nfsd(char *line)
+{
+	line += 1 + strspn(line + 1, " \t");
+	line[strcspn(line, " \t]")] = 0;
+	return !strcasecmp(line, "nfsd");
+}
+
+static void read_settings(struct doctor *d, const char *path, struct wishes *wishes)
+{
+	char *text = doctor_read(d, path, NULL), *rest = text, *line;
+	bool nfsd = false;
+
+	while (rest && (line = doctor_line(&rest))) {
+		line += strspn(line, " \t");
+		if (*line == '[')
+			nfsd = is_nfsd(line);
+		else if (nfsd)
+			read_setting(wishes, line);
+	}
+	free(text);
+}
+
+/* Whether the administrator wants a listener for RDMA */
+static bool is_wanted(struct doctor *d)
+{
+	struct wishes wishes = {};
+	char path[512], **names;
+	size_t i, count;
+
+	read_settings(d, "/etc/nfs.conf", &wishes);
+	names = doctor_list(d, &count, "/etc/nfs.conf.d");
+	for (i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "/etc/nfs.conf.d/%s", names[i]);
+		if (strlen(path) > 5 && !strcmp(path + strlen(path) - 5, ".conf"))
+			read_settings(d, path, &wishes);
+	}
+	doctor_list_free(names, count);
+	return wishes.yes || (wishes.port && !wishes.no);
+}
+
+static void check_wishes(struct doctor *d)
+{
+	if (is_wanted(d))
+		doctor_add(d, CHECK, DOCTOR_WRONG,
+			   "systemctl restart nfs-server, or echo \"rdma 20049\" >/proc/fs/nfsd/portlist",
+			   "the NFS server runs and does not listen for RDMA, as nfs.conf asks it to");
+	else
+		doctor_add(d, CHECK, DOCTOR_NOTE,
+			   "if it is to: rdma=y for [nfsd] in /etc/nfs.conf, systemctl restart nfs-server",
+			   "the NFS server runs and does not listen for RDMA");
+}
+
+/* The kernel has a lock around these files, which a program that hangs may hold. */
+static char *read_nfsd(struct doctor *d, const char *path)
+{
+	char *text = doctor_read_slow(d, path);
+
+	if (!text && errno == ETIMEDOUT)
+		doctor_add(d, CHECK, DOCTOR_UNKNOWN,
+			   "does rpc.nfsd or nfsdctl hang? see ps and the log",
+			   "%s cannot be read: no answer from the NFS server", path);
+	else if (!text)
+		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
+			   "%s cannot be read: %s", path, strerror(errno));
+	return text;
+}
+
 static void check_portlist(struct doctor *d)
 {
-	char *list = doctor_read(d, "/proc/fs/nfsd/portlist", NULL);
+	char *list = read_nfsd(d, "/proc/fs/nfsd/portlist");
 
-	if (!list) {
-		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
-			   "/proc/fs/nfsd/portlist cannot be read: %s", strerror(errno));
+	if (!list)
 		return;
-	}
 	d->listens = rdma_port(list);
 	free(list);
 	if (!d->listens)
-		doctor_add(d, CHECK, DOCTOR_WRONG,
-			   "echo \"rdma 20049\" >/proc/fs/nfsd/portlist, and rdma=y in /etc/nfs.conf",
-			   "the NFS server runs and does not listen for RDMA");
+		check_wishes(d);
 	else if (d->listens != 20049)
 		doctor_add(d, CHECK, DOCTOR_NOTE, "clients have to name this port: port=",
 			   "the NFS server listens for RDMA at port %u, not 20049",
@@ -48,16 +148,16 @@ static void check_portlist(struct doctor *d)
 
 void doctor_server(struct doctor *d)
 {
-	char threads[32];
-	int ret = doctor_read_line(d, threads, sizeof(threads), "/proc/fs/nfsd/threads");
+	char *threads;
 
-	if (ret == -ENOENT)
+	if (!doctor_exists(d, "/proc/fs/nfsd/threads")) {
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "this host is no NFS server");
-	else if (ret)
-		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
-			   "/proc/fs/nfsd/threads cannot be read: %s", strerror(-ret));
-	else if (!strtoul(threads, NULL, 10))
+		return;
+	}
+	threads = read_nfsd(d, "/proc/fs/nfsd/threads");
+	if (threads && !strtoul(threads, NULL, 10))
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "no NFS server runs here");
-	else
+	else if (threads)
 		check_portlist(d);
+	free(threads);
 }

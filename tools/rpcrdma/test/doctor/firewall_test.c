@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Rules of packet filters */
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -202,6 +203,21 @@ static void programs(void)
 	doctor_device(&d);
 	doctor_firewall(&d);
 	expect(only("firewall", DOCTOR_UNKNOWN, "only root"));
+
+	begin("one of two programs fails");
+	plant_program("nft", "exit 1");
+	plant_program("iptables-save", "");
+	doctor_device(&d);
+	doctor_firewall(&d);
+	expect(only("firewall", DOCTOR_UNKNOWN, "cannot be listed"));
+
+	begin("the parent ignores SIGCHLD, so that no status can be had");
+	plant_program("nft", "exit 0");
+	doctor_device(&d);
+	signal(SIGCHLD, SIG_IGN);
+	doctor_firewall(&d);
+	signal(SIGCHLD, SIG_DFL);
+	expect(only("firewall", DOCTOR_UNKNOWN, "cannot be listed"));
 
 	begin("no program to list rules");
 	plant("/proc/modules", "x 1 0 - Live\nnf_tables 1 0 - Live\n");

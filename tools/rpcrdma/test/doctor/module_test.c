@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* The module, and the NFS server's listener */
 
+#include <stdio.h>
 #include <string.h>
 #include "lab.h"
 
@@ -136,12 +137,47 @@ static void switched_off(void)
 	expect(!doctor_exit_code(&d));
 }
 
+/* NFS over TCP alone is usual. It is wrong if RDMA was asked for. */
+static void listener_by_conf(void)
+{
+	static const struct {
+		const char *path, *text;
+		enum doctor_verdict verdict;
+	} tests[] = {
+		{ "/etc/nfs.conf", "[nfsd]\n# rdma=y\n#rdma-port=20049\n", DOCTOR_NOTE },
+		{ "/etc/nfs.conf", "[general]\nrdma=y\n[nfsdcld]\nrdma=y\n", DOCTOR_NOTE },
+		{ "/etc/nfs.conf", "[nfsd]\nrdma=n\nrdma-port=20049\n", DOCTOR_NOTE },
+		{ "/etc/nfs.conf", "[nfsd]\n rdma = y # both\n[mountd]\nrdma=n\n", DOCTOR_WRONG },
+		{ "/etc/nfs.conf", "[ NFSD ]\nrdma= \"20049\"\n", DOCTOR_WRONG },
+		{ "/etc/nfs.conf", "[nfsd]\nrdma-port=20050\n", DOCTOR_WRONG },
+		{ "/etc/nfs.conf.d/x.conf", "[nfsd]\nrdma=y", DOCTOR_WRONG },
+		{ "/etc/nfs.conf.d/x.old", "[nfsd]\nrdma=y\n", DOCTOR_NOTE },
+		{ "/etc/nfs.conf", "[nfsd\nrdma\n=\n[\n=y\n", DOCTOR_NOTE },
+	};
+	char name[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(tests); i++) {
+		snprintf(name, sizeof(name), "no listener, nfs.conf %zu", i);
+		begin(name);
+		plant("/proc/fs/nfsd/portlist", "tcp 2049\nudp 2049\n");
+		plant(tests[i].path, "%s", tests[i].text);
+		doctor_examine(&d);
+		expect(only("listener", tests[i].verdict, "does not listen for RDMA"));
+	}
+
+	begin("nfs.conf.d comes after nfs.conf");
+	plant("/proc/fs/nfsd/portlist", "tcp 2049\n");
+	plant("/etc/nfs.conf", "[nfsd]\nrdma=y\n");
+	plant("/etc/nfs.conf.d/x.conf", "[nfsd]\nrdma=n\n");
+	doctor_examine(&d);
+	expect(only("listener", DOCTOR_NOTE, "does not listen for RDMA"));
+	expect(!doctor_exit_code(&d));
+}
+
 static void listener_tests(void)
 {
-	begin("no listener");
-	plant("/proc/fs/nfsd/portlist", "tcp 2049\nudp 2049\n");
-	doctor_examine(&d);
-	expect(only("listener", DOCTOR_WRONG, "does not listen for RDMA"));
+	listener_by_conf();
 
 	begin("another port");
 	plant("/proc/fs/nfsd/portlist", "rdma 1234\n");

@@ -82,7 +82,13 @@ static void no_answer(void)
 	expect(only("ping", DOCTOR_WRONG,
 		    "10.17.0.2 port 20049 does not answer over RDMA: rpcrdma: ?nobody"));
 
-	begin_with_host("ping cannot tell");
+	begin_with_host("the server rejects ping");
+	plant_program("rpcrdma", "echo 'rpcrdma: rejected' >&2; exit 2");
+	doctor_examine(&d);
+	expect(only("ping", DOCTOR_WRONG, "rpcrdma: rejected"));
+
+	begin_with_host("ping cannot tell, without rights");
+	d.privileged = false;
 	plant_program("rpcrdma", "echo 'modprobe rdma_ucm' >&2; exit 2");
 	doctor_examine(&d);
 	expect(only("ping", DOCTOR_UNKNOWN, "modprobe rdma_ucm"));
