@@ -75,6 +75,7 @@ struct ping_connection {
 };
 
 static atomic_bool interrupted;
+static sigset_t end_signals;	/* those that set it */
 
 uint64_t ping_now(void)
 {
@@ -96,6 +97,9 @@ void ping_signals(void)
 		.sa_flags = SA_RESETHAND,
 	};
 
+	sigemptyset(&end_signals);
+	sigaddset(&end_signals, SIGINT);
+	sigaddset(&end_signals, SIGTERM);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 }
@@ -127,18 +131,26 @@ static enum ping_wait wait_for(struct ping_connection *conn, uint64_t deadline)
 		  .events = POLLIN },
 	};
 	uint64_t now = ping_now();
+	enum ping_wait result = PING_DONE;
 	struct timespec left;
+	sigset_t before;
 
-	if (interrupted)
-		return PING_SIGNAL;
 	if (now >= deadline)
-		return PING_TIMEOUT;
+		return interrupted ? PING_SIGNAL : PING_TIMEOUT;
 	left.tv_sec = (deadline - now) / NSEC_PER_SEC;
 	left.tv_nsec = (deadline - now) % NSEC_PER_SEC;
-	if (ppoll(fds, 2, &left, NULL) < 0 && errno != EINTR)
-		return closed(conn, PING_ERROR, "cannot wait for events: %s",
-			      strerror(errno));
-	return PING_DONE;
+	/*
+	 * A signal comes before the test or ends ppoll(). It is not blocked elsewhere,
+	 * because it has to interrupt calls of librdmacm, too.
+	 */
+	sigprocmask(SIG_BLOCK, &end_signals, &before);
+	if (interrupted)
+		result = PING_SIGNAL;
+	else if (ppoll(fds, 2, &left, &before) < 0 && errno != EINTR)
+		result = closed(conn, PING_ERROR, "cannot wait for events: %s",
+				strerror(errno));
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return result;
 }
 
 /* Connecting */
