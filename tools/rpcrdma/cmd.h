@@ -36,9 +36,16 @@ noreturn void die(int status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * usage - end the program because its arguments are wrong, or only --help
+ * usage - end the program because its arguments are wrong
  * @synopsis: the arguments of the command, beginning with its name
  */
 noreturn void usage(const char *synopsis);
+
+/**
+ * usage_of - end the program because of an option: 'h', or one that is wrong
+ * @option: as getopt_long() returns it
+ * @synopsis: as for usage()
+ */
+noreturn void usage_of(int option, const char *synopsis);
 
 #endif

@@ -164,6 +164,14 @@ static void print_json(const struct doctor *d, bool quiet)
 
 /* The command */
 
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (*text <= ' ' || *text > '~')
+			return false;
+	return true;
+}
+
 /* HOST, HOST:PORT, [HOST]:PORT or an IPv6 address; changes @text. */
 static void set_host(struct doctor *d, char *text)
 {
@@ -181,7 +189,8 @@ static void set_host(struct doctor *d, char *text)
 		*colon = 0;
 		port = colon + 1;
 	}
-	if (!*d->host || *d->host == '-')
+	/* It is printed, and may come from a script. */
+	if (!*d->host || *d->host == '-' || !is_plain(d->host))
 		usage(SYNOPSIS);
 	if (!port)
 		return;
@@ -194,6 +203,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "root", required_argument, NULL, 'r' },	/* for tests */
 		{ }
@@ -205,7 +215,7 @@ int cmd_doctor(int argc, char **argv)
 	doctor_init(&d);
 	/* If the parent ignored it, no status of a child could be had. */
 	signal(SIGCHLD, SIG_DFL);
-	while ((option = getopt_long(argc, argv, "jq", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "jqh", options, NULL)) != -1) {
 		if (option == 'j')
 			json = true;
 		else if (option == 'q')
@@ -213,7 +223,7 @@ int cmd_doctor(int argc, char **argv)
 		else if (option == 'r')
 			d.root = optarg;
 		else
-			usage(SYNOPSIS);
+			usage_of(option, SYNOPSIS);
 	}
 	if (argc - optind > 1)
 		usage(SYNOPSIS);

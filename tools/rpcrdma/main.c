@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/*
- * The program: it picks a command. No command takes --help: it is an option like
- * any that is not known, and gets the usage.
- */
+/* The program: it picks a command. */
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +16,7 @@ static const struct command {
 	{ "show", cmd_show, "connections, listeners and devices as they are now" },
 	{ "stat", cmd_stat, "what connections do per second" },
 	{ "monitor", cmd_monitor, "events as they come" },
-	{ "ping", cmd_ping, "ask a server for a sign of life over RDMA" },
+	{ "ping", cmd_ping, "check whether a server answers over RDMA" },
 	{ "doctor", cmd_doctor, "find out why it does not work, and what to do" },
 	{ }
 };
@@ -39,13 +34,10 @@ noreturn void die(int status, const char *format, ...)
 	exit(status);
 }
 
-/* The user asked for the arguments of a command, so to name them is no error. */
-static bool asked;
-
 noreturn void usage(const char *synopsis)
 {
-	fprintf(asked ? stdout : stderr, "usage: rpcrdma %s\n", synopsis);
-	exit(asked ? STATUS_OK : STATUS_USAGE);
+	fprintf(stderr, "usage: rpcrdma %s\n", synopsis);
+	exit(STATUS_USAGE);
 }
 
 static void help(FILE *to)
@@ -68,13 +60,19 @@ static int finish(int status)
 	die(STATUS_FAILED, "cannot write the output: %s", strerror(errno));
 }
 
+noreturn void usage_of(int option, const char *synopsis)
+{
+	if (option != 'h')
+		usage(synopsis);
+	printf("usage: rpcrdma %s\n", synopsis);
+	exit(finish(STATUS_OK));
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	const struct command *command;
 
-	asked = argc == 3 && !strcmp(argv[2], "--help");
-	opterr = !asked;
 	for (command = commands; command->name; command++)
 		if (!strcmp(name, command->name))
 			return finish(command->run(argc - 1, argv + 1));

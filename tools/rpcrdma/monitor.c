@@ -120,14 +120,15 @@ static bool wants_json(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
 	bool json = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "j", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
 		if (c != 'j')
-			usage(SYNOPSIS);
+			usage_of(c, SYNOPSIS);
 		json = true;
 	}
 	if (optind < argc)

@@ -9,7 +9,8 @@ _rpcrdma() {
 	1,*) words="show stat monitor ping doctor --help --version" ;;
 	*,show) words="client server listeners devices --details --json --help" ;;
 	*,stat | *,monitor) words="--json --help" ;;
-	*,ping | *,doctor) words="--help" ;;
+	*,ping) words="-c -i -W -4 -6 -q --program --rdma-version --json --help" ;;
+	*,doctor) words="--json --quiet --help" ;;
 	*) words= ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -44,19 +44,20 @@ static struct show parse(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
 		{ "details", no_argument, NULL, 'd' },
 		{ }
 	};
 	struct show show = { .kind = ALL };
 	int c;
 
-	while ((c = getopt_long(argc, argv, "jd", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jdh", options, NULL)) != -1) {
 		if (c == 'j')
 			show.json = true;
 		else if (c == 'd')
 			show.details = true;
 		else
-			usage(SYNOPSIS);
+			usage_of(c, SYNOPSIS);
 	}
 	if (optind < argc) {
 		for (show.kind = 0; show.kind < KINDS; show.kind++)

@@ -42,14 +42,15 @@ static struct stat parse(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
 	struct stat stat = { .count = 1 };
 	int c;
 
-	while ((c = getopt_long(argc, argv, "j", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
 		if (c != 'j')
-			usage(SYNOPSIS);
+			usage_of(c, SYNOPSIS);
 		stat.json = true;
 	}
 	if (argc - optind > 2)

@@ -29,6 +29,11 @@ noreturn void usage(const char *synopsis)
 	longjmp(end, 1);
 }
 
+noreturn void usage_of(int option, const char *synopsis)
+{
+	longjmp(end, 1);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	return !freopen("/dev/null", "w", stdout);

@@ -208,6 +208,8 @@ CASES = [
     Case("usage", "show clients", b"", 64),
     Case("usage-stat", "stat 0", b"", 64),
     Case("usage-help", "stat --help", b""),
+    Case("usage-help-short", "stat -h", b""),
+    Case("usage-help-late", "show -dh nothing", b""),
 ]
 
 

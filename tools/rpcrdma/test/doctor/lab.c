@@ -33,6 +33,11 @@ noreturn void usage(const char *synopsis)
 	exit(STATUS_USAGE);
 }
 
+noreturn void usage_of(int option, const char *synopsis)
+{
+	exit(STATUS_USAGE);
+}
+
 /* Files */
 
 static void make_folders(char *path)

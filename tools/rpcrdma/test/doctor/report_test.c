@@ -54,6 +54,15 @@ static void begin_on_lo(const char *test)
 	plant_device("rxe0", "lo", "1: CA");
 }
 
+static void refused(void)
+{
+	begin("a host that is no text");
+	expect(run("-j", "a\377b") == STATUS_USAGE);
+	expect(run("-j", "a b") == STATUS_USAGE);
+	expect(run("a\033b", NULL) == STATUS_USAGE);
+	expect(run("[a\tb]:20049", NULL) == STATUS_USAGE);
+}
+
 static void as_text(void)
 {
 	begin_on_lo("text");
@@ -115,6 +124,7 @@ static void arguments(void)
 
 void report_tests(void)
 {
+	refused();
 	as_text();
 	as_json();
 	arguments();
