@@ -97,13 +97,38 @@ static void agreed(const struct attrs *c)
 	     COUNT(c, RPCRDMA_A_CONNECTION_RESPONDER_RESOURCES));
 }
 
+/* Servers request none, and a connection that has only begun has none at all. */
+static void credits(const struct attrs *c)
+{
+	static const struct {
+		unsigned int attr;
+		const char *words;
+	} parts[] = {
+		{ RPCRDMA_A_CONNECTION_CREDITS_REQUESTED, "requested" },
+		{ RPCRDMA_A_CONNECTION_CREDITS_GRANTED, "granted" },
+		{ RPCRDMA_A_CONNECTION_CREDITS_IN_USE, "in use" },
+		{ RPCRDMA_A_CONNECTION_CREDITS_WAITING, "RPCs waiting" },
+		{ }
+	};
+	unsigned int printed = 0;
+	size_t i;
+
+	for (i = 0; parts[i].words; i++) {
+		if (!attr_has(c, parts[i].attr))
+			continue;
+		if (printed++)
+			printf(", ");
+		else
+			printf("  %-14s ", "credits");
+		printf("%s %s", COUNT(c, parts[i].attr), parts[i].words);
+	}
+	if (printed)
+		putchar('\n');
+}
+
 static void resources(const struct attrs *c)
 {
-	line("credits", "%s requested, %s granted, %s in use, %s RPCs waiting",
-	     COUNT(c, RPCRDMA_A_CONNECTION_CREDITS_REQUESTED),
-	     COUNT(c, RPCRDMA_A_CONNECTION_CREDITS_GRANTED),
-	     COUNT(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE),
-	     COUNT(c, RPCRDMA_A_CONNECTION_CREDITS_WAITING));
+	credits(c);
 	if (attr_has(c, RPCRDMA_A_CONNECTION_REGISTRATIONS_IN_USE))
 		line("registrations", "%s in use, %s idle",
 		     COUNT(c, RPCRDMA_A_CONNECTION_REGISTRATIONS_IN_USE),

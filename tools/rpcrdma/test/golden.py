@@ -69,7 +69,7 @@ TROUBLED: Mapping[str, Value] = {
 SERVER: Mapping[str, Value] = {
     **{name: value for name, value in CLIENT.items()
        if name not in ("xprt-id", "registrations-in-use", "registrations-idle",
-                       "credits-requested", "remote-invalidation")},
+                       "credits-requested", "credits-waiting", "remote-invalidation")},
     "id": 8, "role": 1, "peer": "10.17.0.2:39412", "local": "10.17.0.1:20049",
     "sent": traffic(1, write_chunk=21, reply_chunk=2), "received": traffic(1, read_chunk=431),
 }
