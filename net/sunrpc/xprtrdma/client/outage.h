@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * How long there has been no device or no route that leads to the server. Both may come back
- * after seconds, for instance when a driver resets its device, so an RPC waits for them. One that shall
- * fail without a network (the mount option fatal_neterrors) does so when they have been
- * missing for XPRT_RDMA_OUTAGE_MAX.
+ * after seconds, for instance when a driver resets its device, so an RPC waits for them. One
+ * that shall fail without a network (the mount option fatal_neterrors) does so when they have
+ * been missing for XPRT_RDMA_OUTAGE_MAX.
  */
 #ifndef XPRT_RDMA_OUTAGE_H
 #define XPRT_RDMA_OUTAGE_H

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The package rpcrdma-dkms in a root file system with two of Debian's kernels (in_root), and
+# The packages rpcrdma-dkms and rpcrdma-tools in a root file system with two of Debian's kernels (in_root), and
 # then in a guest that boots it (in_guest): see rpcrdma_lab/debs.py. Variables:
 #
 #   VERSION    of the packages
 #   PREVIOUS   the version that is upgraded from
 #   KERNEL     in_root: the release of the guest's kernel
 #   OTHER      in_root: that of another one
+#   TOOLS      1 if the host's Debian is not newer than the root file system: there its
+#              rpcrdma-tools installs, otherwise it does not
+
+. /lab/guest/tools.sh
 
 # The guest compiles what was compiled before, see rpcrdma_lab/debs.py.
 export PATH=/usr/lib/ccache:$PATH CCACHE_DIR=/var/cache/ccache CCACHE_COMPILERCHECK=none
@@ -94,6 +98,10 @@ in_root() {
 	need "apt takes the repository" use_repository
 	need "a kernel installs" install_kernel "$OTHER"
 	need "rpcrdma-dkms installs" apt_get install rpcrdma-dkms
+	if [ "$TOOLS" = 1 ]; then
+		need "rpcrdma-tools installs" apt_get install rpcrdma-tools
+		check "its program starts" /usr/sbin/rpcrdma --version
+	fi
 	check "modprobe takes ours" takes_ours "$OTHER"
 	check "it has the package's version" is_version "$OTHER" "$VERSION"
 	need "a second kernel installs" install_kernel "$KERNEL"
@@ -179,6 +187,20 @@ serve() {
 	need "mount" nfs_mount 4.2 rdma /mnt
 	check "RDMA is in use" mounted_as /mnt 4.2 rdma
 	check "verified I/O" fio_verify --size=1m --bs=64k
+	[ "$TOOLS" != 1 ] || tools_work
+}
+
+# rpcrdma-tools, with whichever version is loaded
+tools_work() {
+	local TOOL=/usr/sbin/rpcrdma
+	need "verbs for user space" verbs_up
+	check "rpcrdma show has the mount's connection" shows_mount
+	check "rpcrdma doctor finds nothing: 0" exits 0 tool doctor $SERVER4
+	check "it sees the mount" says "^ok .* 1 mount uses RDMA$"
+}
+
+shows_mount() {
+	exits 0 tool show client && says " $SERVER4:$PORT .*${DEVICE}0/1 .*established"
 }
 
 stop() {

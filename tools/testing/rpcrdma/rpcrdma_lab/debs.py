@@ -190,6 +190,11 @@ def repository(directory: Path, sources: Sequence[Path]) -> None:
             shutil.copy(deb, directory)
 
 
+def tools(name: str) -> int:
+    """1 if the host's rpcrdma-tools installs in a release: its Debian is that one or older."""
+    return int(int(host.debian()) <= int(kernels.STOCK[name].release))
+
+
 def in_root(kernel: Kernel, other: str, directory: Path, test: Test) -> Path:
     """
     Install and remove the package in a root file system. Returns its squashfs, where the
@@ -201,7 +206,7 @@ def in_root(kernel: Kernel, other: str, directory: Path, test: Test) -> Path:
     repository(lab / "repository", [have / "kernels", make(), make_previous()])
     shutil.copytree(LAB / "guest", lab / "guest")
     (lab / "variables").write_text(f"KERNEL={kernel.release} OTHER={other} VERSION={version()} "
-                                   f"PREVIOUS={PREVIOUS}\n")
+                                   f"PREVIOUS={PREVIOUS} TOOLS={tools(kernel.name)}\n")
     tar = directory / "root.tar"
     run("mmdebstrap", "--variant=custom", "--skip=check/empty,update,cleanup/apt",
         '--setup-hook=mkdir -p "$1/dev"', f"--setup-hook=tar-in {have}/root.tar /",
@@ -230,7 +235,7 @@ def in_guest(kernel: Kernel, image: Path, test: Test) -> None:
         guest.measure_pace()
         variables: dict[str, str | int] = {
             "MODULE": "ours", "DEVICE": "rxe", "ENDS": 1, "END": 1, "GUEST": kernel.name,
-            "VERSION": version(), "PREVIOUS": PREVIOUS}
+            "VERSION": version(), "PREVIOUS": PREVIOUS, "TOOLS": tools(kernel.name)}
         status = guest.run(variables, "packages", "in_guest",
                            math.ceil(GUEST_SECONDS * guest.pace), test.line)
         if status and not test.bad:
