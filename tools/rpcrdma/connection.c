@@ -18,6 +18,18 @@ uint64_t connection_octets(const struct attrs *connection,
 	       attr_number(&traffic, RPCRDMA_A_TRAFFIC_PLACED_OCTETS);
 }
 
+uint64_t connection_replies(const struct attrs *connection)
+{
+	bool client = connection_is(connection, RPCRDMA_CONNECTION_ROLE_CLIENT);
+	struct attrs traffic = attrs_nested(connection, client ?
+					    RPCRDMA_A_CONNECTION_RECEIVED :
+					    RPCRDMA_A_CONNECTION_SENT);
+
+	return attr_number(&traffic, RPCRDMA_A_TRAFFIC_INLINE) +
+	       attr_number(&traffic, RPCRDMA_A_TRAFFIC_WRITE_CHUNK) +
+	       attr_number(&traffic, RPCRDMA_A_TRAFFIC_REPLY_CHUNK);
+}
+
 uint64_t connection_sum(const struct attrs *connection, unsigned int nest)
 {
 	struct attrs attrs = attrs_nested(connection, nest);

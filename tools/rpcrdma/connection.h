@@ -15,6 +15,13 @@
 bool connection_is(const struct attrs *connection, unsigned int role);
 
 /**
+ * connection_replies - Replies that came to a client, or that a server sent
+ *
+ * Not the count of latencies: a server does not take the time of each Call.
+ */
+uint64_t connection_replies(const struct attrs *connection);
+
+/**
  * connection_octets - octets of messages, inline and placed
  * @direction: RPCRDMA_A_CONNECTION_SENT or _RECEIVED
  */

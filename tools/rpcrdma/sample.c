@@ -29,17 +29,15 @@ void sample_free(struct sample *sample)
 /* All that a connection has counted since its beginning */
 static struct rates total(const struct attrs *c)
 {
-	struct rates total = {
+	return (struct rates){
 		.connection = c,
+		.rpcs = connection_replies(c),
 		.sent = connection_octets(c, RPCRDMA_A_CONNECTION_SENT),
 		.received = connection_octets(c, RPCRDMA_A_CONNECTION_RECEIVED),
 		.waits = connection_sum(c, RPCRDMA_A_CONNECTION_WAITS),
 		.errors = connection_sum(c, RPCRDMA_A_CONNECTION_ERRORS),
 		.latency = histogram_get(c),
 	};
-
-	total.rpcs = histogram_count(&total.latency);
-	return total;
 }
 
 static const struct attrs *find(const struct sample *sample,
@@ -144,7 +142,7 @@ json_t *rates_json(const struct rates *rates)
 		 json_real(rates->received / rates->seconds));
 	json_add(object, "waits", json_real(rates->waits / rates->seconds));
 	json_add(object, "errors", json_real(rates->errors / rates->seconds));
-	if (rates->rpcs) {
+	if (histogram_count(&rates->latency)) {
 		add_percentile(object, "p50-ns", rates, 50);
 		add_percentile(object, "p99-ns", rates, 99);
 	}

@@ -95,7 +95,7 @@ static void octets_per_second(struct table *table, const struct rates *rates,
 static void percentile(struct table *table, const struct rates *rates,
 		       double percent)
 {
-	table_cell(table, COLOUR_NONE, rates->rpcs ?
+	table_cell(table, COLOUR_NONE, histogram_count(&rates->latency) ?
 		   fmt_ns(histogram_percentile(&rates->latency, percent)).s :
 		   "-");
 }
