@@ -142,12 +142,20 @@ def of_release(release: str) -> list[str]:
 
 
 def kernel_packages(name: str) -> list[str]:
-    """The packages of a stock kernel's image and headers, and those of theirs."""
+    """
+    The packages of a stock kernel's image and headers, and those of theirs. A kernel from
+    backports wants the linux-base from there: apt takes it from the repository when it
+    installs that kernel, while the other kernel has the release's own.
+    """
     image, headers = kernels.stock_packages(name)
-    apt = packages.apt(kernels.STOCK[name].release)
+    release = kernels.STOCK[name].release
+    apt = packages.apt(release)
     wanted = r"linux-(base-\d|binary|modules|headers|kbuild|compiler)"
-    return [image, headers, *(package for parent in (image, headers)
-                              for package in apt.depends(parent) if re.match(wanted, package))]
+    backports = "~bpo" in apt.version(image)
+    return [image, headers,
+            *(package for parent in (image, headers)
+              for package in apt.depends(parent) if re.match(wanted, package)),
+            *([f"linux-base/{packages.CODENAMES[release]}-backports"] if backports else [])]
 
 
 def base_packages(release: str) -> tuple[list[str], list[str]]:

@@ -164,8 +164,13 @@ class Apt:
         scratch.rename(self.file)
 
     def version(self, name: str) -> str:
-        """The version of a package that apt would install."""
-        for line in self.query("apt-cache", "policy", name).splitlines():
+        """
+        The version of a package that apt would install. A name with a suite, such as
+        linux-base/trixie-backports, is the package of that suite, as in apt-get.
+        """
+        package, _, suite = name.partition("/")
+        target = ["-t", suite] if suite else []
+        for line in self.query("apt-cache", "policy", *target, package).splitlines():
             if line.strip().startswith("Candidate:"):
                 version = line.split()[1]
                 if version != "(none)":
