@@ -442,6 +442,7 @@ static int xprt_rdma_ep_connect_status(int status, bool fatal, bool gone)
 		return status;
 	case -ENOMEM:
 	case -EAGAIN:
+	case -ENFILE:	/* a software device got no socket for the queue pair */
 		return -ENOBUFS;
 	case -ENODEV:
 	case -EADDRNOTAVAIL:
