@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   a connection that did some I/O and then rests gives back what it made for it
+# also:    um um-debug um-7 debian-6.1
+# devices: rxe mem
+# limit:   120
+#
+#   +------------------------------------+
+#   | nfsd, rdma port 20049; mount       |
+#   | rpcrdma: client and server         |
+#   | one device on lab0                 |
+#   | 10.17.0.1, fd17::1                 |
+#   +------------------------------------+
+
+. "${BASH_SOURCE%/*}/../guest/lib.sh"
+
+# What an end of a connection that rests may hold, in octets
+MOST=$((192 * 1024))
+
+client() {
+	client_begin
+	need "mount" nfs_mount 3 rdma /mnt
+	need "write 1 MiB" dd if=/dev/zero of=/mnt/file bs=64k count=16 oflag=direct
+	check "read 64 KiB four times" dd if=/mnt/file of=/dev/null bs=64k count=4 iflag=direct
+	status_now >/tmp/used
+	check "registrations are idle" [ "$(sum client registrations-idle /tmp/used)" -gt 2 ]
+	# What was idle for 30 to 60 seconds goes.
+	sleep 65
+	status_now >/tmp/rested
+	check "two of them are left" is 2 "$(sum client registrations-idle /tmp/rested)"
+	check "the client's end holds 192 KiB at most" at_most client
+	check "the server's end holds 192 KiB at most" at_most server
+	check "the file can be read again" dd if=/mnt/file of=/dev/null bs=64k iflag=direct
+}
+
+status_now() {
+	timeout 20 /lab/rpcrdma show -j
+}
+
+# sum ROLE ATTRIBUTE FILE
+sum() {
+	jq "[.$1[].\"$2\"] | add" "$3"
+}
+
+at_most() {
+	local before now
+	before=$(sum "$1" memory /tmp/used)
+	now=$(sum "$1" memory /tmp/rested)
+	echo "$((before / 1024)) KiB, and $((now / 1024)) KiB after a minute"
+	[ "$now" -le $MOST ]
+}
