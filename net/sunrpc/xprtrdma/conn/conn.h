@@ -637,6 +637,7 @@ struct rpcrdma_conn {
 	unsigned int num_mrs;		/* all but those in @mrs_isolated */
 	unsigned int num_mrs_free;
 	bool mr_wanted;			/* a role waits for a registration */
+	bool mrs_rest;			/* few are idle because nobody needs them */
 	struct delayed_work mr_work;
 	struct list_head mr_conns;	/* entry in the shrinker's list; mr_conns_lock */
 

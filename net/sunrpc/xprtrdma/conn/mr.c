@@ -18,7 +18,7 @@
 #include "conn_private.h"
 #include "../trace.h"
 
-/* If fewer are idle, more are made. This many are left to each connection. */
+/* If fewer are idle, more are made. The shrinker leaves this many to each connection. */
 #define MRS_LOW		2
 /* How many are made at a time */
 #define MRS_STEP	8
@@ -93,7 +93,8 @@ static unsigned int mr_pool_grow(struct rpcrdma_conn *conn)
 	struct rpcrdma_mr *mr;
 	unsigned int added;
 
-	if (!READ_ONCE(conn->mr_wanted) && READ_ONCE(conn->num_mrs_free) >= MRS_LOW)
+	if (!READ_ONCE(conn->mr_wanted) &&
+	    (READ_ONCE(conn->mrs_rest) || READ_ONCE(conn->num_mrs_free) >= MRS_LOW))
 		return 0;
 	for (added = 0; added < MRS_STEP; added++) {
 		mr = mr_alloc(conn);
@@ -212,6 +213,8 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 		conn->mr_wanted = true;
 	}
 	low = conn->num_mrs_free < MRS_LOW;
+	if (low)
+		WRITE_ONCE(conn->mrs_rest, false);
 	spin_unlock_bh(&conn->mr_lock);
 	if (low) {
 		queue_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
@@ -503,13 +506,14 @@ static unsigned long mr_shrinker_count(struct shrinker *shrinker, struct shrink_
 	return max(atomic_long_read(&mrs_idle), 0L) ?: SHRINK_EMPTY;
 }
 
-static unsigned long mr_pool_isolate_locked(struct rpcrdma_conn *conn, unsigned long count)
+static unsigned long mr_pool_isolate_locked(struct rpcrdma_conn *conn, unsigned long count,
+					    unsigned int keep)
 {
 	struct rpcrdma_mr *mr;
 	unsigned long n;
 
 	lockdep_assert_held(&conn->mr_lock);
-	for (n = 0; n < count && conn->num_mrs_free > MRS_LOW; n++) {
+	for (n = 0; n < count && conn->num_mrs_free > keep; n++) {
 		mr = list_first_entry(&conn->mrs_free, struct rpcrdma_mr, list);
 		list_move(&mr->list, &conn->mrs_isolated);
 		conn->num_mrs--;
@@ -535,7 +539,7 @@ static unsigned long mr_shrinker_scan(struct shrinker *shrinker, struct shrink_c
 			break;
 		list_move_tail(&conn->mr_conns, &visited);
 		spin_lock_bh(&conn->mr_lock);
-		n = mr_pool_isolate_locked(conn, sc->nr_to_scan - freed);
+		n = mr_pool_isolate_locked(conn, sc->nr_to_scan - freed, MRS_LOW);
 		spin_unlock_bh(&conn->mr_lock);
 		if (n)
 			mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
@@ -548,7 +552,8 @@ static unsigned long mr_shrinker_scan(struct shrinker *shrinker, struct shrink_c
 }
 
 /* The registration that was idle longest is at the head. */
-static unsigned long mr_pool_isolate_rested_locked(struct rpcrdma_conn *conn)
+static unsigned long mr_pool_isolate_rested_locked(struct rpcrdma_conn *conn,
+						   unsigned int keep)
 {
 	struct rpcrdma_mr *mr;
 	unsigned long rested = 0;
@@ -558,24 +563,30 @@ static unsigned long mr_pool_isolate_rested_locked(struct rpcrdma_conn *conn)
 		rested += mr->rested;
 		mr->rested = true;
 	}
-	return mr_pool_isolate_locked(conn, rested);
+	return mr_pool_isolate_locked(conn, rested, keep);
 }
 
 /**
  * rpcrdma_mr_trim - free the registrations that were idle since this ran last
  * @conn: the connection
  *
+ * Frees all of them, and the next RPC waits until some are made. If the connection carries
+ * swap, it keeps MRS_LOW, because then there may be no memory for more.
+ *
  * Context: entered; any but hard interrupts.
  * Return: true if more idle ones are left than each connection keeps.
  */
 bool rpcrdma_mr_trim(struct rpcrdma_conn *conn)
 {
+	const atomic_t *swapper = conn->config.swapper;
+	unsigned int keep = swapper && atomic_read(swapper) ? MRS_LOW : 0;
 	unsigned long isolated;
 	bool left;
 
 	spin_lock_bh(&conn->mr_lock);
-	isolated = mr_pool_isolate_rested_locked(conn);
-	left = conn->num_mrs_free > MRS_LOW;
+	isolated = mr_pool_isolate_rested_locked(conn, keep);
+	left = conn->num_mrs_free > keep;
+	WRITE_ONCE(conn->mrs_rest, !left);
 	spin_unlock_bh(&conn->mr_lock);
 
 	atomic_long_sub(isolated, &mrs_idle);

@@ -112,7 +112,7 @@ static void use_mrs(struct kunit *test, struct rpcrdma_conn *conn, unsigned int 
 	}
 }
 
-/* Registrations that nobody took since the last time go, but for two. */
+/* Registrations that nobody took since the last time go, and none is made in their place. */
 static void test_rest_mrs(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
@@ -129,12 +129,27 @@ static void test_rest_mrs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, deregistered, MADE - 3);
 	KUNIT_EXPECT_EQ(test, conn->num_mrs_free, 3);
 
-	rpcrdma_mr_trim(conn);
-	flush_delayed_work(&conn->mr_work);
-	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_mr_trim(conn));
 	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, MADE);
+	KUNIT_EXPECT_EQ(test, conn->num_mrs, 0);
+	rest_end(rest);
+}
+
+/* A connection that carries swap keeps two. */
+static void test_rest_mrs_swap(struct kunit *test)
+{
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+	atomic_t swapper = ATOMIC_INIT(1);
+
+	conn->config.swapper = &swapper;
+	rpcrdma_mr_trim(conn);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_mr_trim(conn));
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
 	KUNIT_EXPECT_EQ(test, conn->num_mrs, 2);
+	conn->config.swapper = NULL;
 	rest_end(rest);
 }
 
@@ -189,6 +204,7 @@ static void test_rest_sends_in_use(struct kunit *test)
 
 static struct kunit_case rest_cases[] = {
 	KUNIT_CASE(test_rest_mrs),
+	KUNIT_CASE(test_rest_mrs_swap),
 	KUNIT_CASE(test_rest_sends),
 	KUNIT_CASE(test_rest_sends_in_use),
 	{}

@@ -26,7 +26,7 @@ client() {
 	# What was idle for 30 to 60 seconds goes.
 	sleep 65
 	status_now >/tmp/rested
-	check "two of them are left" is 2 "$(sum client registrations-idle /tmp/rested)"
+	check "none of them is left" is 0 "$(sum client registrations-idle /tmp/rested)"
 	check "the client's end holds 192 KiB at most" at_most client
 	check "the server's end holds 192 KiB at most" at_most server
 	check "the file can be read again" dd if=/mnt/file of=/dev/null bs=64k iflag=direct
