@@ -227,10 +227,7 @@ def in_root(kernel: Kernel, other: str, directory: Path, test: Test) -> Path:
     for line in (directory / "results").read_text().splitlines():
         test.line(line)
     image = directory / "root.sqfs"
-    with open(tar, "rb") as stream:
-        run("mksquashfs", "-", image, "-tar", "-comp", "lz4", "-noappend", "-quiet",
-            "-no-progress", stdin=stream)
-    tar.unlink()
+    root.squash(tar, image)
     return image
 
 

@@ -21,6 +21,13 @@ ROOT_PACKAGES = """
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
 
+# How mksquashfs reads a tar file. With -tar alone it packs the ends of files together as
+# fragments. When a file then has the blocks of an earlier one but another end, it takes back
+# the place of the blocks while its other thread may give a fragment the place behind them, and
+# later data is written over that fragment (seen with 4.5.1: /var/lib/dpkg/status could not be
+# read). With -no-tailends such a file has no fragment.
+SQUASHFS_OPTIONS = ("-tar", "-no-tailends", "-comp", "lz4")
+
 
 def root_environment(directory: Path) -> dict[str, str] | None:
     """
@@ -56,12 +63,20 @@ def bootstrap(directory: Path, release: str, names: Sequence[str], *more: str) -
     return tar
 
 
+def squash(tar: Path, squashfs: Path) -> None:
+    """Make a squashfs of a tar file, which is removed."""
+    with open(tar, "rb") as stream:
+        run("mksquashfs", "-", squashfs, *SQUASHFS_OPTIONS, "-noappend", "-quiet",
+            "-no-progress", stdin=stream)
+    tar.unlink()
+
+
 @once
 def version(release: str) -> str:
     """The key of a root file system in the cache, whether the entry exists or not."""
     apt = packages.apt(release)
     versions = [f"{name}={apt.version(name)}" for name in ROOT_PACKAGES]
-    return f"{release}-{kernels.short_hash(*versions)}"
+    return f"{release}-{kernels.short_hash(*versions, *SQUASHFS_OPTIONS)}"
 
 
 def kind(release: str) -> str:
@@ -79,11 +94,7 @@ def image(release: str) -> Path:
     """The squashfs that guests mount as their root, under a tmpfs."""
 
     def build(directory: Path) -> None:
-        tar = bootstrap(directory, release, ROOT_PACKAGES)
-        with open(tar, "rb") as stream:
-            run("mksquashfs", "-", directory / "root.sqfs", "-tar", "-comp", "lz4",
-                "-noappend", "-quiet", "-no-progress", stdin=stream)
-        tar.unlink()
+        squash(bootstrap(directory, release, ROOT_PACKAGES), directory / "root.sqfs")
 
     return cache.cached(kind(release), version(release), build) / "root.sqfs"
 

@@ -5,19 +5,22 @@ when it is killed, and compare correctly what the benchmark measures.
 """
 
 import dataclasses
+import io
 import itertools
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from . import benchtest, kernels, packages, peer, results, scenario, session
+from . import benchtest, host, kernels, packages, peer, results, root, scenario, session
 from .console import KERNEL_ERROR, GuestFailure, check_log
 from .host import LAB
 from .ktap import Report, Reporter, Test
@@ -176,6 +179,36 @@ def options_change(test: Test) -> None:
               "a fragment takes options back")
 
 
+def squashfs_is_whole(test: Test) -> None:
+    """
+    What is read from a squashfs is what was in the tar file, also where many files begin
+    alike and end differently.
+    """
+    numbers = random.Random(1)
+    ends = " ".join(str(numbers.randrange(9999)) for _ in range(400_000)).encode()
+    files = {}
+    for number in range(400):
+        start = numbers.randrange(len(ends) - 100_000)
+        files[str(number)] = (bytes([number // 2 % 256]) * 131072 +
+                              ends[start:start + numbers.randrange(60_000, 100_000)])
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        with tarfile.open(folder / "tar", "w") as tar:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        root.squash(folder / "tar", folder / "squashfs")
+        host.attempt("unsquashfs", "-quiet", "-no-progress", "-dest", folder / "out",
+                     folder / "squashfs")
+        wrong = [name for name, content in files.items()
+                 if not (folder / "out" / name).exists()
+                 or (folder / "out" / name).read_bytes() != content]
+    if wrong:
+        test.line(f"# {len(wrong)} of {len(files)} files are missing or wrong")
+    test.step(not wrong, "a squashfs has what was in its tar file")
+
+
 def places_of_pairs(test: Test) -> None:
     """Places with two different guests, each with a kernel of its own."""
     pair = dataclasses.replace(
@@ -284,6 +317,7 @@ def run(report: Reporter) -> None:
         newest_kernel(test)
         kinds_of_entries(test)
         options_change(test)
+        squashfs_is_whole(test)
         places_of_pairs(test)
         places_of_device(test)
     with report.test("guests die with their runner") as test:
