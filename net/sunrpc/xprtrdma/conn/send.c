@@ -15,6 +15,8 @@
  * with two, every other Send would cost a completion, even with one RPC at a time.
  */
 #define SENDS_ENOUGH	8U
+/* Idle ones that a connection keeps when it rests: each Send is signalled then */
+#define SENDS_REST	1
 
 static struct ib_device *send_device(const struct rpcrdma_conn *conn)
 {
@@ -350,18 +352,14 @@ void rpcrdma_send_done(struct rpcrdma_work *work, int status)
 	rpcrdma_send_put(container_of(work, struct rpcrdma_send, work));
 }
 
-/*
- * The Send that was used last is the first, so those that rested are the last ones. Keep
- * SENDS_MIN idle ones, so that the next Send can be signalled however many were posted
- * without.
- */
+/* The Send that was used last is the first, so those that rested are the last ones. */
 static struct rpcrdma_send *send_isolate_locked(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_send *isolated, **link = &conn->sends_free;
 	unsigned int kept;
 
 	lockdep_assert_held(&conn->send_lock);
-	for (kept = 0; *link && (!(*link)->rested || kept < SENDS_MIN); kept++) {
+	for (kept = 0; *link && (!(*link)->rested || kept < SENDS_REST); kept++) {
 		(*link)->rested = true;
 		link = &(*link)->next;
 	}
@@ -377,7 +375,8 @@ static struct rpcrdma_send *send_isolate_locked(struct rpcrdma_conn *conn)
  * @conn: the connection
  *
  * Context: entered; any but hard interrupts.
- * Return: true if more idle ones are left than each connection keeps.
+ * Return: true if there are more than a connection keeps, idle or posted. Those that were
+ * posted without a signal come back with the next one that is.
  */
 bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
 {
@@ -391,7 +390,7 @@ bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
 		next = send->next;
 		send_destroy(conn, send);
 	}
-	return READ_ONCE(conn->num_sends_free) > SENDS_MIN;
+	return READ_ONCE(conn->num_sends) > SENDS_REST;
 }
 
 /**

@@ -23,8 +23,9 @@ client() {
 	check "read 64 KiB four times" dd if=/mnt/file of=/dev/null bs=64k count=4 iflag=direct
 	status_now >/tmp/used
 	check "registrations are idle" [ "$(sum client registrations-idle /tmp/used)" -gt 2 ]
-	# What was idle for 30 to 60 seconds goes.
-	sleep 65
+	# What was idle for 30 to 60 seconds goes. The client's last Sends come back with a
+	# keepalive, which is after 15 to 30 seconds.
+	sleep 95
 	status_now >/tmp/rested
 	check "none of them is left" is 0 "$(sum client registrations-idle /tmp/rested)"
 	check "the client's end holds 192 KiB at most" at_most client
