@@ -359,7 +359,7 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 static void conn_destroy_undrained(struct rpcrdma_conn *conn)
 {
 	WRITE_ONCE(conn->undrained, true);
-	flush_work(&conn->cq->work);
+	rpcrdma_qp_flush(conn);
 	conn_lock_out(conn);
 	conn->qp = NULL;
 	rdma_destroy_qp(conn->cm_id);
@@ -367,8 +367,8 @@ static void conn_destroy_undrained(struct rpcrdma_conn *conn)
 	 * Wait for the last completion handlers, too. Twice, because a poll that runs
 	 * now may queue one more.
 	 */
-	flush_work(&conn->cq->work);
-	flush_work(&conn->cq->work);
+	rpcrdma_qp_flush(conn);
+	rpcrdma_qp_flush(conn);
 	reinit_completion(&conn->unused);
 	percpu_ref_reinit(&conn->users);
 }

@@ -22,7 +22,8 @@
  * connection identifier.
  *
  * Contexts: a function whose kernel-doc has no Context may sleep. Callbacks run in
- * a workqueue and should not sleep for long. ->received and ->done of one
+ * a workqueue and should not sleep for long; but ->received and ->done run where the
+ * role has chosen by @poll_ctx, and in softirqs they must not sleep. These two of one
  * connection never run at the same time: neither one of each nor two of one.
  *
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
@@ -143,6 +144,10 @@ struct rpcrdma_conn_ops {
  * @rw_contexts: rdma_rw contexts in flight, at most; zero on a requester
  * @read_depth: RDMA Reads in flight, at most, of a responder; zero: as many as
  *	both ends can, up to %RPCRDMA_READS_MAX
+ * @poll_ctx: where ->received and ->done run: %IB_POLL_WORKQUEUE, or %IB_POLL_SOFTIRQ,
+ *	which saves a switch where the device completes in interrupts, if they never
+ *	sleep and take no lock that others take with softirqs enabled. The teardown
+ *	calls ->done in a workqueue.
  * @sq_full: incremented when a post finds no space in the send queue; may be NULL
  * @swapper: not zero while the connection carries swap: then the layer allocates
  *	from the memory reserves. May be NULL; otherwise valid until ->closed.
@@ -163,6 +168,7 @@ struct rpcrdma_conn_config {
 	unsigned int send_pages;
 	unsigned int rw_contexts;
 	unsigned int read_depth;
+	enum ib_poll_context poll_ctx;
 	atomic_long_t *sq_full;
 	const atomic_t *swapper;
 	unsigned long *mrs_made;

@@ -102,6 +102,7 @@ void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 			 unsigned int max_qp_wr, unsigned int max_cqe);
 int rpcrdma_qp_create(struct rpcrdma_conn *conn);
 int rpcrdma_qp_drain(struct rpcrdma_conn *conn);
+void rpcrdma_qp_flush(struct rpcrdma_conn *conn);
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn);
 
 /* device.c */

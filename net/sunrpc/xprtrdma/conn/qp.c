@@ -2,6 +2,9 @@
 /*
  * The queue pair of a connection, and the depths of its queues.
  */
+#include <linux/delay.h>
+#include <linux/rcupdate.h>
+
 #include "conn_private.h"
 #include "../trace.h"
 
@@ -174,7 +177,7 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	conn->pd = pd;
-	cq = ib_cq_pool_get(device->ib, depths->cqes, -1, IB_POLL_WORKQUEUE);
+	cq = ib_cq_pool_get(device->ib, depths->cqes, -1, conn->config.poll_ctx);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	conn->cq = cq;
@@ -207,6 +210,30 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 	}
 	ib_drain_qp(conn->qp);
 	return 0;
+}
+
+/**
+ * rpcrdma_qp_flush - wait for the poll of the completion queue that runs or is due
+ * @conn: the connection, which has a completion queue
+ *
+ * irq_poll cannot be flushed, but has a bit set while a poll in a softirq is due or
+ * handles completions. It clears the bit before it arms the queue, and may set it again
+ * then. Softirqs are readers of RCU, so after a grace period that has happened.
+ *
+ * Context: the teardown; sleeps.
+ */
+void rpcrdma_qp_flush(struct rpcrdma_conn *conn)
+{
+	struct ib_cq *cq = conn->cq;
+
+	if (cq->poll_ctx != IB_POLL_SOFTIRQ) {
+		flush_work(&cq->work);
+		return;
+	}
+	synchronize_rcu();
+	/* What the handlers wrote is visible afterwards. */
+	while (test_bit_acquire(IRQ_POLL_F_SCHED, &cq->iop.state))
+		usleep_range(USEC_PER_MSEC, 2 * USEC_PER_MSEC);
 }
 
 /**

@@ -60,10 +60,10 @@ void svcrdma_denied_add(const struct svcrdma_request *request)
 	struct svcrdma_service *service = request->service;
 	struct svcrdma_denied *entry;
 
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	service->conn->counters.faults[RPCRDMA_FAULT_DENIED]++;
-	spin_unlock(&service->lock);
-	spin_lock(&svcrdma_denied_lock);
+	spin_unlock_bh(&service->lock);
+	spin_lock_bh(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find_locked(request);
 	if (!entry) {
 		entry = &svcrdma_denied_calls[svcrdma_denied_next++ % SVCRDMA_DENIED_MAX];
@@ -75,7 +75,7 @@ void svcrdma_denied_add(const struct svcrdma_request *request)
 	entry->times++;
 	entry->last = jiffies;
 	WRITE_ONCE(svcrdma_denied_until, jiffies + SVCRDMA_DENIED_LIFE);
-	spin_unlock(&svcrdma_denied_lock);
+	spin_unlock_bh(&svcrdma_denied_lock);
 }
 
 /**
@@ -92,9 +92,9 @@ bool svcrdma_denied_find(const struct svcrdma_request *request)
 
 	if (time_after(jiffies, READ_ONCE(svcrdma_denied_until)))
 		return false;
-	spin_lock(&svcrdma_denied_lock);
+	spin_lock_bh(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find_locked(request);
 	before = entry && entry->times >= SVCRDMA_DENIED_TIMES;
-	spin_unlock(&svcrdma_denied_lock);
+	spin_unlock_bh(&svcrdma_denied_lock);
 	return before;
 }

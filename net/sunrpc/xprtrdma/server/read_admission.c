@@ -31,10 +31,10 @@ void svcrdma_read_admission_init(struct svcrdma_read_admission *admission,
 void svcrdma_read_admission_close(struct svcrdma_read_admission *admission,
 				  struct list_head *left)
 {
-	spin_lock(&admission->lock);
+	spin_lock_bh(&admission->lock);
 	admission->closed = true;
 	list_splice_tail_init(&admission->waiters, left);
-	spin_unlock(&admission->lock);
+	spin_unlock_bh(&admission->lock);
 }
 
 /**
@@ -50,11 +50,11 @@ struct svcrdma_request *svcrdma_read_take_waiter(struct svcrdma_read_admission *
 {
 	struct svcrdma_request *request;
 
-	spin_lock(&admission->lock);
+	spin_lock_bh(&admission->lock);
 	request = list_first_entry_or_null(&admission->waiters, struct svcrdma_request, list);
 	if (request)
 		list_del(&request->list);
-	spin_unlock(&admission->lock);
+	spin_unlock_bh(&admission->lock);
 	return request;
 }
 
@@ -74,11 +74,11 @@ struct svcrdma_request *svcrdma_read_wait(struct svcrdma_read_admission *admissi
 {
 	bool closed;
 
-	spin_lock(&admission->lock);
+	spin_lock_bh(&admission->lock);
 	closed = admission->closed;
 	if (!closed)
 		list_add_tail(&request->list, &admission->waiters);
-	spin_unlock(&admission->lock);
+	spin_unlock_bh(&admission->lock);
 	if (closed)
 		return request;
 	/*

@@ -91,9 +91,9 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	request = svcrdma_request_take_idle_locked(service);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	return request ?: svcrdma_request_alloc(service);
 }
 
@@ -149,7 +149,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 		release_pages(request->pages, request->num_pages);
 	request->num_pages = 0;
 
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	svcrdma_tally_locked(request);
 	if (service->num_idle < service->max_idle) {
 		request->next_idle = service->idle;
@@ -157,7 +157,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 		service->num_idle++;
 		request = NULL;
 	}
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	if (request)
 		svcrdma_request_free(request);
 }
@@ -178,7 +178,7 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 	LIST_HEAD(received);
 	LIST_HEAD(waiting);
 
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	list_splice_init(&service->received, &received);
 	list_splice_init(&service->dropped, &received);
 	list_splice_init(&service->resume, &waiting);
@@ -186,7 +186,7 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 	service->idle = NULL;
 	service->num_idle = 0;
 	service->max_idle = 0;
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	svcrdma_read_admission_close(&service->read_admission, &waiting);
 
 	list_for_each_entry_safe(recv, next_recv, &received, list)
@@ -216,9 +216,9 @@ static bool svcrdma_service_add(struct svcrdma_service *service,
 {
 	bool taken;
 
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	taken = svcrdma_service_add_locked(service, entry, list);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	return taken;
 }
 
@@ -250,12 +250,12 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	bool taken;
 
 	svcrdma_count(SVCRDMA_STAT_RECV);
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	taken = svcrdma_service_add_locked(service, &recv->list, &service->received);
 	if (taken)
 		svcrdma_grant_call(&service->grant, atomic_inc_return(&service->calls_held),
 				   jiffies);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	if (!taken)
 		rpcrdma_recv_put(recv);
 }
@@ -297,7 +297,7 @@ static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *ser
 {
 	struct svcrdma_next next = {};
 
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	next.resume = list_first_entry_or_null(&service->resume, struct svcrdma_request, list);
 	if (next.resume)
 		list_del(&next.resume->list);
@@ -310,7 +310,7 @@ static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *ser
 	}
 	if (list_empty(&service->resume) && list_empty(&service->received))
 		clear_bit(XPT_DATA, &service->xprt.xpt_flags);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	return next;
 }
 

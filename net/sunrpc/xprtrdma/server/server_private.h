@@ -30,7 +30,8 @@
  *	    service->read_admission.lock
  *
  * Nothing of this layer is taken inside the last two, nor inside
- * svcrdma_denied_lock.
+ * svcrdma_denied_lock. ->received and ->done run in softirqs, so all spinlocks of this
+ * layer are taken with softirqs disabled.
  *
  * A thread builds, posts and undoes chains of work requests only between
  * rpcrdma_conn_enter() and rpcrdma_conn_leave(), or in a callback of the

@@ -100,9 +100,9 @@ static void svcrdma_service_grow(struct svcrdma_service *service, unsigned int c
 	int ret;
 
 	ret = rpcrdma_recv_expect(service->conn, credits, 0);
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	svcrdma_grant_raise(&service->grant, ret ? 0 : credits);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 }
 
 /**
@@ -155,10 +155,10 @@ void svcrdma_service_wake_locked(struct svcrdma_service *service)
  */
 void svcrdma_service_close(struct svcrdma_service *service)
 {
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	if (!service->detached)
 		svc_xprt_deferred_close(&service->xprt);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 }
 
 /* Give the RPC server its dropped Calls again, or close the connection. */
@@ -168,7 +168,7 @@ static void svcrdma_service_drop_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct svcrdma_service, drop_work);
 	struct svcrdma_drops *drops = &service->drops;
 
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	if (service->detached)
 		goto out;
 	if (svcrdma_drops_look(drops, READ_ONCE(service->replied), jiffies)) {
@@ -183,7 +183,7 @@ static void svcrdma_service_drop_work(struct work_struct *work)
 	if (drops->lost)
 		queue_delayed_work(svcrdma_wq, &service->drop_work, drops->delay);
 out:
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 }
 
 static void svcrdma_service_free(struct work_struct *work)
@@ -248,11 +248,11 @@ static void svcrdma_service_established(struct rpcrdma_conn *conn)
 	/* No thread looks at a message before service->ready. */
 	service->read_admission.max_wrs = conn->max_chain;
 	svcrdma_rw_limits(service);
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	service->ready = true;
 	if (!list_empty(&service->received) && !service->detached)
 		svcrdma_service_wake_locked(service);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 }
 
 /* svcrdma_xprt_has_wspace() may allow another Call now. */
@@ -261,10 +261,10 @@ static void svcrdma_service_writable(struct rpcrdma_conn *conn)
 	struct svcrdma_service *service = conn->role;
 
 	svcrdma_service_returned(service);
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	if (!service->detached)
 		svc_xprt_enqueue(&service->xprt);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 }
 
 static void svcrdma_service_closed(struct rpcrdma_conn *conn, int status)
@@ -327,6 +327,7 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 		.backward_credits	= READ_ONCE(svcrdma_max_bc_requests),
 		.send_pages		= SVCRDMA_SEND_PAGES(longest),
 		.read_depth		= READ_ONCE(svcrdma_max_reads),
+		.poll_ctx		= IB_POLL_SOFTIRQ,
 		.sq_full		= &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= SVCRDMA_ESTABLISH_TIMEOUT_MS,
 	};
@@ -439,9 +440,9 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
  */
 static void svcrdma_service_detach(struct svcrdma_service *service)
 {
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	service->detached = true;
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	cancel_delayed_work_sync(&service->drop_work);
 	rpcrdma_conn_close(service->conn, -ESHUTDOWN);
 	svcrdma_request_discard(service);
@@ -493,10 +494,10 @@ static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 
 	if (!ctxt)
 		return;
-	spin_lock(&service->lock);
+	spin_lock_bh(&service->lock);
 	if (!service->detached)
 		svcrdma_service_drop_locked(service, ctxt);
-	spin_unlock(&service->lock);
+	spin_unlock_bh(&service->lock);
 	svcrdma_request_put(ctxt);
 }
 
