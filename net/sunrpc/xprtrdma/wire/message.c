@@ -67,36 +67,61 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 	return RPCRDMA_OK;
 }
 
-/*
- * Most messages: version 1, in the forward direction, with no chunk or one of one segment.
- * Everything else, and every mistake, is left to message_decode() and message_judge(), which
- * take longer to come to the same.
- */
-static bool message_decode_usual(struct rpcrdma_message *msg, const __be32 *p, u32 len,
-				 enum rpcrdma_role role)
+/* Version 1, with room for chunk lists without chunks and the start of an RPC message */
+static bool message_is_usual(const __be32 *p, u32 len)
 {
-	const __be32 *lists = p + 4, *payload = lists + RPCRDMA_NO_CHUNK_WORDS;
-	bool chunks;
+	return len >= RPCRDMA_V1_HEADER_MIN + RPCRDMA_RPC_HEAD_LEN &&
+	       p[1] == cpu_to_be32(RPCRDMA_VERSION_ONE) && p[3] == cpu_to_be32(RPCRDMA_MSG);
+}
 
-	if (len < RPCRDMA_V1_HEADER_MIN + RPCRDMA_RPC_HEAD_LEN ||
-	    p[1] != cpu_to_be32(RPCRDMA_VERSION_ONE) || p[3] != cpu_to_be32(RPCRDMA_MSG))
+/*
+ * Fill in all but the chunks of a usual message, each member once. Return: false if the
+ * inline RPC message is not there, or not the one that the header announces.
+ */
+static __always_inline bool message_take_usual(struct rpcrdma_message *msg, const __be32 *p,
+					       u32 len, u32 header_words,
+					       enum rpcrdma_role role)
+{
+	enum rpcrdma_direction direction = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL :
+								       RPCRDMA_REPLY;
+	const __be32 *payload = p + header_words;
+	u32 header_len = header_words * sizeof(*p);
+
+	if (len < header_len + RPCRDMA_RPC_HEAD_LEN ||
+	    payload[0] != p[0] || payload[1] != cpu_to_be32(direction))
 		return false;
-	chunks = lists[0] | lists[1] | lists[2];
-	if (chunks)
-		payload = lists + RPCRDMA_ONE_CHUNK_WORDS;
-
-	message_reset(msg);
 	msg->xid = p[0];
 	msg->version = RPCRDMA_VERSION_ONE;
 	msg->credits = be32_to_cpu(p[2]);
-	msg->direction = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL : RPCRDMA_REPLY;
-	msg->header_len = (payload - p) * sizeof(*p);
-	if (len < msg->header_len + RPCRDMA_RPC_HEAD_LEN ||
-	    payload[0] != p[0] || payload[1] != cpu_to_be32(msg->direction))
-		return false;
-	msg->payload_len = len - msg->header_len;
-	msg->stream_len = msg->payload_len;
-	return !chunks || rpcrdma_chunks_take_one(msg, lists);
+	msg->proc = RPCRDMA_MSG;
+	msg->direction = direction;
+	msg->reason = RPCRDMA_OK;
+	msg->header_len = header_len;
+	msg->payload_len = len - header_len;
+	msg->stream_len = len - header_len;
+	msg->inv_handle = 0;
+	msg->num_segments = 0;
+	msg->num_reads = 0;
+	msg->num_writes = 0;
+	msg->has_reply_chunk = false;
+	return true;
+}
+
+/* Most messages: version 1, in the forward direction, without chunks */
+static __always_inline bool message_decode_plain(struct rpcrdma_message *msg, const __be32 *p,
+						 u32 len, enum rpcrdma_role role)
+{
+	return message_is_usual(p, len) && !(p[4] | p[5] | p[6]) &&
+	       message_take_usual(msg, p, len, 4 + RPCRDMA_NO_CHUNK_WORDS, role);
+}
+
+/* Most of the others have one chunk of one segment. */
+static bool message_decode_one_chunk(struct rpcrdma_message *msg, const __be32 *p, u32 len,
+				     enum rpcrdma_role role)
+{
+	return message_is_usual(p, len) &&
+	       message_take_usual(msg, p, len, 4 + RPCRDMA_ONE_CHUNK_WORDS, role) &&
+	       rpcrdma_chunks_take_one(msg, p + 4);
 }
 
 /*
@@ -204,6 +229,27 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 	return RPCRDMA_ANSWER;
 }
 
+/*
+ * All messages but the plain ones, and every mistake. What has one chunk is decoded in one
+ * step; message_decode() and message_judge() would come to the same.
+ */
+static noinline enum rpcrdma_verdict
+message_decode_other(struct rpcrdma_message *msg, const void *buf, u32 len,
+		     enum rpcrdma_role role, bool backward, u32 version_max)
+{
+	enum rpcrdma_verdict verdict;
+
+	if (message_decode_one_chunk(msg, buf, len, role))
+		return RPCRDMA_USE;
+	msg->reason = message_decode(msg, buf, len, version_max);
+	verdict = message_judge(msg, role, backward);
+	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
+		msg->version_low = RPCRDMA_VERSION_ONE;
+		msg->version_high = version_max;
+	}
+	return verdict;
+}
+
 /**
  * rpcrdma_wire_decode - decode and check a received message
  * @msg: filled in; its previous content does not matter
@@ -231,17 +277,9 @@ enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		    enum rpcrdma_role role, bool backward, u32 version_max)
 {
-	enum rpcrdma_verdict verdict;
-
-	if (message_decode_usual(msg, buf, len, role))
+	if (message_decode_plain(msg, buf, len, role))
 		return RPCRDMA_USE;
-	msg->reason = message_decode(msg, buf, len, version_max);
-	verdict = message_judge(msg, role, backward);
-	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
-		msg->version_low = RPCRDMA_VERSION_ONE;
-		msg->version_high = version_max;
-	}
-	return verdict;
+	return message_decode_other(msg, buf, len, role, backward, version_max);
 }
 
 /**
@@ -324,27 +362,6 @@ bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed,
 	if (msg->version != RPCRDMA_VERSION_ONE)
 		return rpcrdma_v2_choose_handle(msg, handle);
 	return agreed && rpcrdma_v1_choose_handle(msg, handle);
-}
-
-/**
- * rpcrdma_wire_make_reply - convert a Call into its Reply
- * @msg: a decoded Call
- * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message
- * @credits: credits to grant, at least one
- *
- * The Reply has all Write chunks and the Reply chunk of the Call. Each is
- * returned unused unless rpcrdma_wire_return_chunk() is called, before or after
- * this function. A Reply has no Read list (RFC 8166 section 4.3.1).
- *
- * Context: any.
- */
-void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
-			     enum rpcrdma_proc proc, u32 credits)
-{
-	msg->proc = proc;
-	msg->direction = RPCRDMA_REPLY;
-	msg->credits = credits;
-	msg->num_reads = 0;
 }
 
 /**
@@ -441,6 +458,31 @@ static bool message_header_fits(const struct rpcrdma_message *msg, u32 size)
 	       rpcrdma_wire_header_len(msg) <= size;
 }
 
+static noinline int message_encode(const struct rpcrdma_message *msg, __be32 *buf, u32 size)
+{
+	__be32 *p = buf;
+
+	if (msg->proc != RPCRDMA_MSG && msg->proc != RPCRDMA_NOMSG &&
+	    msg->proc != RPCRDMA_ERROR)
+		return -EINVAL;
+	if (!msg->credits)
+		return -EINVAL;
+	if (!message_header_fits(msg, size))
+		return -EMSGSIZE;
+
+	*p++ = msg->xid;
+	*p++ = cpu_to_be32(msg->version);
+	*p++ = cpu_to_be32(msg->credits);
+	*p++ = cpu_to_be32(msg->proc);
+	if (msg->proc == RPCRDMA_ERROR)
+		p = message_encode_error(msg, p);
+	else if (msg->version == RPCRDMA_VERSION_ONE)
+		p = rpcrdma_chunks_encode(msg, p);
+	else
+		p = rpcrdma_v2_encode(msg, p);
+	return (p - buf) * sizeof(*p);
+}
+
 /**
  * rpcrdma_wire_encode - encode a transport header
  * @msg: the message
@@ -458,29 +500,14 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 {
 	__be32 *p = buf;
 
-	if (msg->proc != RPCRDMA_MSG && msg->proc != RPCRDMA_NOMSG &&
-	    msg->proc != RPCRDMA_ERROR)
-		return -EINVAL;
-	if (!msg->credits)
-		return -EINVAL;
-	if (!message_header_fits(msg, size))
-		return -EMSGSIZE;
-
-	*p++ = msg->xid;
-	*p++ = cpu_to_be32(msg->version);
-	*p++ = cpu_to_be32(msg->credits);
-	*p++ = cpu_to_be32(msg->proc);
-	if (message_is_plain(msg)) {
-		*p++ = 0;
-		*p++ = 0;
-		*p++ = 0;
-		return RPCRDMA_V1_HEADER_MIN;
-	}
-	if (msg->proc == RPCRDMA_ERROR)
-		p = message_encode_error(msg, p);
-	else if (msg->version == RPCRDMA_VERSION_ONE)
-		p = rpcrdma_chunks_encode(msg, p);
-	else
-		p = rpcrdma_v2_encode(msg, p);
-	return (p - (__be32 *)buf) * sizeof(*p);
+	if (!message_is_plain(msg) || !msg->credits || size < RPCRDMA_V1_HEADER_MIN)
+		return message_encode(msg, buf, size);
+	p[0] = msg->xid;
+	p[1] = cpu_to_be32(RPCRDMA_VERSION_ONE);
+	p[2] = cpu_to_be32(msg->credits);
+	p[3] = cpu_to_be32(RPCRDMA_MSG);
+	p[4] = 0;
+	p[5] = 0;
+	p[6] = 0;
+	return RPCRDMA_V1_HEADER_MIN;
 }

@@ -324,6 +324,27 @@ static inline u32 rpcrdma_wire_header_most(const struct rpcrdma_message *msg)
 	       msg->num_segments * RPCRDMA_READ_SEGMENT_LEN;
 }
 
+/**
+ * rpcrdma_wire_make_reply - convert a Call into its Reply
+ * @msg: a decoded Call
+ * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message
+ * @credits: credits to grant, at least one
+ *
+ * The Reply has all Write chunks and the Reply chunk of the Call. Each is
+ * returned unused unless rpcrdma_wire_return_chunk() is called, before or after
+ * this function. A Reply has no Read list (RFC 8166 section 4.3.1).
+ *
+ * Context: any.
+ */
+static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
+					   enum rpcrdma_proc proc, u32 credits)
+{
+	msg->proc = proc;
+	msg->direction = RPCRDMA_REPLY;
+	msg->credits = credits;
+	msg->num_reads = 0;
+}
+
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		    enum rpcrdma_role role, bool backward, u32 version_max);
@@ -343,8 +364,6 @@ int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
 bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed,
 				u32 *handle);
 int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets);
-void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
-			     enum rpcrdma_proc proc, u32 credits);
 void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
 			     const struct rpcrdma_chunk *chunk, u32 octets,
 			     bool processed);
