@@ -152,7 +152,7 @@ static bool svcrdma_call_writes(const __be32 *call)
 }
 
 /**
- * svcrdma_choose_args - choose where nfsd finds the arguments of a Call
+ * svcrdma_choose_other_args - svcrdma_choose_args() for Calls that are not short
  * @msg: transport header of the Call
  * @payload: the inline part of the Call, if it has one
  *
@@ -165,11 +165,11 @@ static bool svcrdma_call_writes(const __be32 *call)
  * Context: any.
  * Return: the place.
  */
-enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const __be32 *payload)
+enum svcrdma_args svcrdma_choose_other_args(const struct rpcrdma_message *msg,
+					    const __be32 *payload)
 {
 	if (!svcrdma_pull_needed(msg))
-		return msg->payload_len <= PAGE_SIZE ||
-		       svcrdma_call_plain(payload, msg->payload_len) ?
+		return svcrdma_call_plain(payload, msg->payload_len) ?
 		       SVCRDMA_ARGS_INLINE : SVCRDMA_ARGS_STREAM;
 	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
 	    svcrdma_call_plain(payload, msg->read[0].position) && svcrdma_call_writes(payload))

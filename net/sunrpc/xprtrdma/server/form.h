@@ -98,8 +98,28 @@ static inline u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrd
 }
 
 bool svcrdma_call_gss(const __be32 *call, u32 octets);
-enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
-				      const __be32 *payload);
+enum svcrdma_args svcrdma_choose_other_args(const struct rpcrdma_message *msg,
+					    const __be32 *payload);
+
+/**
+ * svcrdma_choose_args - choose where nfsd finds the arguments of a Call
+ * @msg: transport header of the Call
+ * @payload: the inline part of the Call, if it has one
+ *
+ * Most Calls are all inline and not longer than a page. They stay where they were
+ * received.
+ *
+ * Context: any.
+ * Return: the place.
+ */
+static inline enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg,
+						    const __be32 *payload)
+{
+	if (!svcrdma_pull_needed(msg) && msg->payload_len <= PAGE_SIZE)
+		return SVCRDMA_ARGS_INLINE;
+	return svcrdma_choose_other_args(msg, payload);
+}
+
 bool svcrdma_call_truncated(const __be32 *call, u32 octets);
 bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args args,
 			  const struct svcrdma_pull_limits *limits);

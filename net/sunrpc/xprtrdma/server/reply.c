@@ -7,6 +7,8 @@
  * A Reply that is too long for one chain goes in several. Each chain but the first
  * is the rw_chain of another request, a carrier. No thread waits for space in the
  * send queue or for the requester, because then all threads could wait.
+ *
+ * Most Replies are copied into a Send as a whole. They take a short way.
  */
 #include <linux/sunrpc/auth.h>
 
@@ -20,7 +22,7 @@
 #define SVCRDMA_COPY_MAX	8192
 
 /**
- * struct svcrdma_reply - a Reply while it is built
+ * struct svcrdma_reply - a Reply with parts that the device reads, while it is built
  * @request: the request
  * @carrier: the request whose rw_chain is filled: @request, later its carriers
  * @res: the RPC message
@@ -28,7 +30,7 @@
  * @uses_head: the device reads the page with the head and the tail
  * @gathered: octets that the Send gathers from pages
  *
- * Lives on the stack of ->xpo_sendto.
+ * Lives on the stack of svcrdma_reply_send_parts().
  */
 struct svcrdma_reply {
 	struct svcrdma_request *request;
@@ -256,18 +258,24 @@ static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdm
 	return ret;
 }
 
-/* Fill a Send with the transport header and what goes inline. */
-static int svcrdma_reply_fill_send(struct svcrdma_reply *reply, struct rpcrdma_send *send)
+static int svcrdma_reply_encode(const struct svcrdma_request *request,
+				struct rpcrdma_send *send)
 {
-	const struct rpcrdma_message *msg = &reply->request->msg;
-	int len;
+	int len = rpcrdma_wire_encode(&request->msg, send->data, send->size);
 
-	len = rpcrdma_wire_encode(msg, send->data, send->size);
 	if (len < 0)
 		return len;
 	send->len = len;
-	if (msg->proc == RPCRDMA_NOMSG)
-		return 0;
+	return 0;
+}
+
+/* Fill a Send with the transport header and what goes inline. */
+static int svcrdma_reply_fill_send(struct svcrdma_reply *reply, struct rpcrdma_send *send)
+{
+	int ret = svcrdma_reply_encode(reply->request, send);
+
+	if (ret || reply->request->msg.proc == RPCRDMA_NOMSG)
+		return ret;
 	if (svcrdma_reply_can_gather(reply))
 		return svcrdma_reply_gather_pages(reply, send);
 	return svcrdma_reply_copy_parts(reply, send);
@@ -303,8 +311,7 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 /*
  * The request keeps the pages that the device reads until it has read them, and the
  * thread gets new ones. If the device does not read the page of the head, the core may
- * leave it to the thread. If the device reads no pages, the core frees all others,
- * because they may belong to the page cache.
+ * leave it to the thread.
  */
 static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
@@ -313,11 +320,6 @@ static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqs
 	struct page **page = rqstp->rq_respages;
 	struct page **end = svcrdma_reply_pages_end(reply, rqstp);
 
-	if (!reply->form.written && !reply->gathered) {
-		/* The page of the head always belongs to the thread. */
-		rpcrdma_compat_keep_reply_head(rqstp);
-		return;
-	}
 	/* The first page has the head and the tail. */
 	if (!reply->uses_head)
 		page++;
@@ -338,8 +340,6 @@ static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 	struct svcrdma_request *carrier = send->private;
 
 	rpcrdma_send_put(send);
-	if (!carrier)
-		return;
 	svcrdma_denied_note(carrier->carried, status);
 	svcrdma_reply_carrier_done(carrier);
 }
@@ -374,15 +374,12 @@ static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrd
 }
 
 /* Before it is posted: then the request may be gone. */
-static void svcrdma_reply_tally(const struct svcrdma_reply *reply, bool lasting)
+static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
 {
-	struct svcrdma_tally *tally = &reply->request->tally;
+	struct svcrdma_tally *tally = svcrdma_tally_octets(reply->request);
 
 	tally->sent = RPCRDMA_FORM_INLINE;
 	tally->sent_inline = reply->form.len;
-	if (!lasting)
-		return;
-	svcrdma_tally_octets(reply->request);
 	tally->sent_placed = reply->form.written;
 	tally->sent_gathered = reply->gathered;
 	if (reply->form.written)
@@ -393,32 +390,31 @@ static void svcrdma_reply_tally(const struct svcrdma_reply *reply, bool lasting)
 	}
 }
 
+static void svcrdma_reply_trace(const struct svcrdma_request *request, u32 len, u32 written)
+{
+	struct rpcrdma_conn *conn = request->service->conn;
+
+	trace_rpcrdma_reply_form(conn, &request->msg, len, true);
+	trace_rpcrdma_reply(conn, request->msg.xid, len, written, request->num_pages,
+			    request->invalidate ? request->handle : 0);
+}
+
 /* Post the last chain with the Send at its end. */
 static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	struct svcrdma_request *request = reply->request;
-	struct rpcrdma_conn *conn = request->service->conn;
-	bool lasting = reply->form.written || reply->gathered;
 	struct ib_send_wr *first = &send->wr;
 	int ret;
 
-	trace_rpcrdma_reply_form(conn, &request->msg, send->len + reply->gathered, true);
-	trace_rpcrdma_reply(conn, request->msg.xid, send->len + reply->gathered,
-			    reply->form.written, request->num_pages,
-			    request->invalidate ? request->handle : 0);
-
-	svcrdma_reply_tally(reply, lasting);
-	/* The request waits for the device only if the device reads its pages. */
-	send->private = lasting ? reply->carrier : NULL;
+	svcrdma_reply_trace(request, send->len + reply->gathered, reply->form.written);
+	svcrdma_reply_tally(reply);
+	send->private = reply->carrier;
 	send->work.done = svcrdma_reply_done;
 	if (reply->form.written)
 		first = svcrdma_rw_chain_wrs(reply->carrier, first);
-	ret = rpcrdma_send_post_later(send, first, lasting);
+	ret = rpcrdma_send_post_later(send, first, true);
 	if (ret)
 		request->tally.sent = RPCRDMA_FORM_NONE;
-	else if (!lasting)
-		/* Its chain is empty, and it is its only carrier. */
-		svcrdma_request_put(request);
 	return ret;
 }
 
@@ -464,6 +460,82 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 }
 
 /*
+ * Send a Reply that is copied as a whole. The core frees its pages but the first, because
+ * they may belong to the page cache. The page of the head always belongs to the thread.
+ *
+ * Context and request as for svcrdma_reply_post().
+ */
+static int svcrdma_reply_send_copy(struct svcrdma_request *request, struct svc_rqst *rqstp)
+{
+	const struct xdr_buf *res = &rqstp->rq_res;
+	struct rpcrdma_send *send;
+	int ret = -ENOTCONN;
+
+	send = svcrdma_service_send_get(request->service, request);
+	if (!send)
+		goto out;
+	ret = svcrdma_reply_encode(request, send) ?:
+	      svcrdma_reply_copy_octets(send, res, 0, res->len);
+	rpcrdma_compat_keep_reply_head(rqstp);
+	if (!ret) {
+		svcrdma_reply_choose_invalidation(request, send);
+		svcrdma_reply_trace(request, send->len, 0);
+		send->work.done = rpcrdma_send_done;
+		ret = rpcrdma_send_post_later(send, &send->wr, false);
+	}
+	if (!ret) {
+		request->tally.sent = RPCRDMA_FORM_INLINE;
+		request->tally.sent_inline = res->len;
+	} else {
+		rpcrdma_send_put(send);
+	}
+out:
+	svcrdma_request_put(request);
+	return ret;
+}
+
+/* Nothing shows that a chunk is too short before the Call is executed. */
+static void svcrdma_reply_refuse(struct svcrdma_reply *reply)
+{
+	struct svcrdma_request *request = reply->request;
+
+	rpcrdma_wire_cant_reply(&request->msg, reply->form.short_chunk, reply->form.needed,
+				true);
+	request->tally.notes |= SVCRDMA_NOTE_REPLY_SPACE;
+	svcrdma_reply_error(request);
+}
+
+static noinline_for_stack int svcrdma_reply_send_parts(struct svcrdma_request *request,
+						       struct svc_rqst *rqstp, u32 threshold)
+{
+	struct svcrdma_reply reply;
+
+	/* svcrdma_reply_choose() fills in the rest, most of which is an array. */
+	reply.request = request;
+	reply.res = &rqstp->rq_res;
+	reply.uses_head = false;
+	reply.gathered = 0;
+	if (svcrdma_reply_choose(&reply.form, &request->msg, &request->results, reply.res,
+				 threshold)) {
+		svcrdma_reply_refuse(&reply);
+		return 0;
+	}
+	if (!reply.form.written && !svcrdma_reply_can_gather(&reply))
+		return svcrdma_reply_send_copy(request, rqstp);
+	if (reply.form.written)
+		svcrdma_count(SVCRDMA_STAT_WRITE);
+	return svcrdma_reply_post(&reply, rqstp);
+}
+
+/* Most Replies: what is copied in any case if it fits, and fits with a header of any length */
+static bool svcrdma_reply_is_copied(const struct svcrdma_request *request,
+				    const struct xdr_buf *res, u32 threshold)
+{
+	return !request->results.count && res->page_len <= SVCRDMA_COPY_MAX &&
+	       (u64)rpcrdma_wire_header_most(&request->msg) + res->len <= threshold;
+}
+
+/*
  * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(). The caller must not use
  * the request afterwards.
  */
@@ -471,32 +543,32 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 {
 	struct svcrdma_service *service = request->service;
 	struct rpcrdma_message *msg = &request->msg;
+	u32 threshold = rpcrdma_conn_reply_threshold(service->conn, msg->version);
 	int len = rqstp->rq_res.len;
-	struct svcrdma_reply reply;
 	int ret;
-
-	reply.request = request;
-	reply.res = &rqstp->rq_res;
-	reply.uses_head = false;
-	reply.gathered = 0;
 
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG,
 				svcrdma_service_grant(service, msg->credits));
-	if (svcrdma_reply_choose(&reply.form, msg, &request->results, reply.res,
-				 rpcrdma_conn_reply_threshold(service->conn, msg->version))) {
-		/* Nothing shows that a chunk is too short before the Call is executed. */
-		rpcrdma_wire_cant_reply(msg, reply.form.short_chunk, reply.form.needed, true);
-		request->tally.notes |= SVCRDMA_NOTE_REPLY_SPACE;
-		svcrdma_reply_error(request);
-		return len;
-	}
-	if (reply.form.written)
-		svcrdma_count(SVCRDMA_STAT_WRITE);
-	ret = svcrdma_reply_post(&reply, rqstp);
+	if (svcrdma_reply_is_copied(request, &rqstp->rq_res, threshold))
+		ret = svcrdma_reply_send_copy(request, rqstp);
+	else
+		ret = svcrdma_reply_send_parts(request, rqstp, threshold);
 	/* The core does not try again. The requester does so on a new connection. */
 	if (ret)
 		svcrdma_service_close(service);
 	return ret ?: len;
+}
+
+/* svcrdma_request_put_recv() for a connection that is there. Takes less time. */
+static void svcrdma_reply_return_recv(struct svcrdma_request *request)
+{
+	struct rpcrdma_recv *recv = request->recv;
+
+	if (!recv)
+		return;
+	request->recv = NULL;
+	atomic_dec(&request->service->calls_held);
+	rpcrdma_recv_return(recv);
 }
 
 /**
@@ -526,7 +598,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		svcrdma_request_put(request);
 		return -ENOTCONN;
 	}
-	svcrdma_request_return_recv(request);
+	svcrdma_reply_return_recv(request);
 	if (svcrdma_xid_timed(request->msg.xid))
 		request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(),
 									rqstp->rq_stime));
@@ -546,19 +618,16 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request)
 	if (!send)
 		return -ENOTCONN;
 	rpcrdma_wire_make_error(msg, svcrdma_service_grant(request->service, 0));
-	ret = rpcrdma_wire_encode(msg, send->data, send->size);
-	if (ret < 0)
-		goto out;
-	send->len = ret;
-	send->private = NULL;
-	send->work.done = svcrdma_reply_done;
-	trace_rpcrdma_reply_form(conn, msg, send->len, true);
-	ret = rpcrdma_send_post_later(send, &send->wr, false);
-	if (!ret)
-		request->tally.sent = RPCRDMA_FORM_ERROR;
-out:
+	ret = svcrdma_reply_encode(request, send);
+	if (!ret) {
+		send->work.done = rpcrdma_send_done;
+		trace_rpcrdma_reply_form(conn, msg, send->len, true);
+		ret = rpcrdma_send_post_later(send, &send->wr, false);
+	}
 	if (ret)
 		rpcrdma_send_put(send);
+	else
+		request->tally.sent = RPCRDMA_FORM_ERROR;
 	return ret;
 }
 

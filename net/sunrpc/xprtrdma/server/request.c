@@ -117,24 +117,6 @@ void svcrdma_request_put_recv(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_request_return_recv - the same, and faster, for a connection that is there
- * @request: a request whose arguments are no longer used
- *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(), or a callback of the
- * connection.
- */
-void svcrdma_request_return_recv(struct svcrdma_request *request)
-{
-	struct rpcrdma_recv *recv = request->recv;
-
-	if (!recv)
-		return;
-	request->recv = NULL;
-	atomic_dec(&request->service->calls_held);
-	rpcrdma_recv_return(recv);
-}
-
-/**
  * svcrdma_request_put - give back a request and all that it holds
  * @request: a request whose rw_chain is destroyed or was never used
  *
@@ -348,11 +330,11 @@ static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc
 	const struct kvec *head = &rqstp->rq_arg.head[0];
 	struct svc_xprt *xprt = rqstp->rq_xprt;
 
-	if (svcrdma_call_truncated(head->iov_base, head->iov_len)) {
+	request->again = !svcrdma_call_gss(head->iov_base, head->iov_len);
+	if (!request->again && svcrdma_call_truncated(head->iov_base, head->iov_len)) {
 		svcrdma_request_refuse(request);
 		return 0;
 	}
-	request->again = !svcrdma_call_gss(head->iov_base, head->iov_len);
 	rqstp->rq_xprt_ctxt = request;
 	/* Only the duplicate request cache reads this, to tell clients apart. */
 	rqstp->rq_prot = XPRT_TRANSPORT_RDMA;
@@ -386,7 +368,7 @@ static void svcrdma_request_choose_handle(struct svcrdma_request *request)
 {
 	const struct svcrdma_service *service = request->service;
 
-	request->invalidate = service->may_invalidate &&
+	request->invalidate = service->may_invalidate && request->msg.num_segments &&
 		rpcrdma_wire_choose_handle(&request->msg,
 					   service->conn->agreement.remote_inv,
 					   &request->handle);

@@ -345,7 +345,6 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service);
 void svcrdma_request_put(struct svcrdma_request *request);
 void svcrdma_request_discard(struct svcrdma_service *service);
 void svcrdma_request_put_recv(struct svcrdma_request *request);
-void svcrdma_request_return_recv(struct svcrdma_request *request);
 void svcrdma_request_resume(struct svcrdma_request *request);
 void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
@@ -401,10 +400,24 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
 
 /* status.c */
 struct svcrdma_tally *svcrdma_tally_octets(struct svcrdma_request *request);
-void svcrdma_tally_call(struct svcrdma_request *request);
+void svcrdma_tally_call_pages(struct svcrdma_request *request);
 void svcrdma_tally_pulled(struct svcrdma_request *request);
 void svcrdma_tally_locked(struct svcrdma_request *request);
 void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
+
+/**
+ * svcrdma_tally_call - note how a Call arrived
+ * @request: the Call, whose arguments have been chosen
+ *
+ * Context: the thread that has the request.
+ */
+static inline void svcrdma_tally_call(struct svcrdma_request *request)
+{
+	request->tally.received = RPCRDMA_FORM_INLINE;
+	request->tally.received_inline = request->msg.payload_len;
+	if (request->args != SVCRDMA_ARGS_INLINE)
+		svcrdma_tally_call_pages(request);
+}
 
 /* denied.c */
 void svcrdma_denied_add(const struct svcrdma_request *request);

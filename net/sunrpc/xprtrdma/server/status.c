@@ -49,25 +49,19 @@ struct svcrdma_tally *svcrdma_tally_octets(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_tally_call - note how a Call arrived
- * @request: the Call, whose arguments have been chosen
+ * svcrdma_tally_call_pages - svcrdma_tally_call() for a Call that goes to pages
+ * @request: the Call
  *
  * Context: the thread that has the request.
  */
-void svcrdma_tally_call(struct svcrdma_request *request)
+void svcrdma_tally_call_pages(struct svcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
-	struct svcrdma_tally *tally = &request->tally;
 
-	tally->received = RPCRDMA_FORM_INLINE;
-	tally->received_inline = msg->payload_len;
-	if (request->args == SVCRDMA_ARGS_INLINE)
-		return;
 	svcrdma_tally_octets(request)->received_copied = svcrdma_tally_copied(request);
-	if (!msg->num_reads)
-		return;
-	tally->received = rpcrdma_position_zero(msg) ? RPCRDMA_FORM_LONG_CALL :
-						       RPCRDMA_FORM_READ_CHUNK;
+	if (msg->num_reads)
+		request->tally.received = rpcrdma_position_zero(msg) ?
+					  RPCRDMA_FORM_LONG_CALL : RPCRDMA_FORM_READ_CHUNK;
 }
 
 /**

@@ -94,15 +94,20 @@ void svcrdma_service_returned(struct svcrdma_service *service)
 		svcrdma_request_resume(request);
 }
 
-/* If threads come here at the same time, the first makes the Receives for all. */
-static void svcrdma_service_grow(struct svcrdma_service *service, unsigned int credits)
+/*
+ * If threads come here at the same time, the first makes the Receives for all. Return: the
+ * credits that there are Receives for now.
+ */
+static noinline u32 svcrdma_service_grow(struct svcrdma_service *service, unsigned int credits)
 {
+	struct svcrdma_grant *grant = &service->grant;
 	int ret;
 
 	ret = rpcrdma_recv_expect(service->conn, credits, 0);
 	spin_lock_bh(&service->lock);
-	svcrdma_grant_raise(&service->grant, ret ? 0 : credits);
+	svcrdma_grant_raise(grant, ret ? 0 : credits);
 	spin_unlock_bh(&service->lock);
+	return min(READ_ONCE(grant->granted), service->conn->credits);
 }
 
 /**
@@ -118,13 +123,11 @@ static void svcrdma_service_grow(struct svcrdma_service *service, unsigned int c
 u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 {
 	const struct svcrdma_grant *grant = &service->grant;
-	unsigned int wanted = READ_ONCE(grant->wanted);
+	unsigned int granted = READ_ONCE(grant->granted);
 	unsigned int max = service->conn->credits;
+	u32 wanted = min3(READ_ONCE(grant->wanted), requested, max);
 
-	wanted = min3(wanted, requested, max);
-	if (wanted > READ_ONCE(grant->granted))
-		svcrdma_service_grow(service, wanted);
-	return min(READ_ONCE(grant->granted), max);
+	return wanted > granted ? svcrdma_service_grow(service, wanted) : min(granted, max);
 }
 
 /**
