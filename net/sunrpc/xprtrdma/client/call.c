@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Choose how a Call travels, build its chunks, and post all of it as one chain.
+ * Choose how a Call travels, build its chunks, and post all of it as one chain. Most Calls
+ * are copied into a Send as a whole, have no chunks, and take a short way.
  */
 #include <linux/sunrpc/auth.h>
 
@@ -12,7 +13,7 @@
 #define XPRT_RDMA_MAPPING_TIMEOUT	(5 * HZ)
 
 /**
- * struct xprt_rdma_builder - a Call that is being built
+ * struct xprt_rdma_builder - a Call with chunks or pages to gather, while it is built
  * @ep: the connection
  * @request: the request to be sent
  * @send: its Send
@@ -25,7 +26,7 @@
  * @len: octets of the Send
  * @gathered: those of them that are not copied
  *
- * On the stack of xprt_rdma_call_submit_in().
+ * On the stack of xprt_rdma_call_submit_parts().
  */
 struct xprt_rdma_builder {
 	struct xprt_rdma_endpoint *ep;
@@ -321,6 +322,20 @@ static int xprt_rdma_call_gather_pages(struct xprt_rdma_builder *b, const struct
 	return ret ? xprt_rdma_call_mapping_failed(b->request, ret) : 0;
 }
 
+/* Copy all of the Call into the Send, after the header. */
+static int xprt_rdma_call_copy(struct xprt_rdma_endpoint *ep, struct xprt_rdma_request *request,
+			       struct rpcrdma_send *send, u32 header_len)
+{
+	u32 len = request->form.inline_len;
+
+	if (header_len + len > min(send->size, ep->version.call_threshold))
+		return -EMSGSIZE;
+	send->len = header_len + len;
+	ep->client->stats.pullup += len;
+	return read_bytes_from_xdr_buf(&request->rqst.rq_snd_buf, 0, send->data + header_len,
+				       len);
+}
+
 static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 					u32 header_len, bool gather)
 {
@@ -331,7 +346,10 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 	u32 copied = 0;
 	int ret = 0;
 
-	if (header_len + form->inline_len > min(send->size, b->ep->version.call_threshold))
+	b->len = header_len + form->inline_len;
+	if (form->call == XPRT_RDMA_CALL_INLINE && !gather)
+		return xprt_rdma_call_copy(b->ep, b->request, send, header_len);
+	if (b->len > min(send->size, b->ep->version.call_threshold))
 		return -EMSGSIZE;
 
 	if (gather) {
@@ -339,14 +357,10 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
 		memcpy(start, call->head[0].iov_base, copied);
 		b->gathered = form->inline_len - copied;
 		ret = xprt_rdma_call_gather_pages(b, call);
-	} else if (form->call == XPRT_RDMA_CALL_INLINE) {
-		copied = form->inline_len;
-		ret = read_bytes_from_xdr_buf(call, 0, start, copied);
 	} else if (form->call == XPRT_RDMA_CALL_READ_CHUNK) {
 		copied = xprt_rdma_call_copy_around_pages(start, call);
 	}
 	send->len = header_len + copied;
-	b->len = header_len + form->inline_len;
 	b->ep->client->stats.pullup += copied;
 	return ret;
 }
@@ -391,11 +405,11 @@ static void xprt_rdma_call_gathered(struct rpcrdma_work *work, int status)
  * the Call. XPRT_RDMA_POSTING makes the Reply wait for the outcome: nothing may be
  * invalidated before it is registered.
  */
-static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
+static __always_inline int xprt_rdma_call_post(struct xprt_rdma_endpoint *ep,
+					       struct xprt_rdma_request *request,
+					       struct rpcrdma_send *send,
+					       struct ib_send_wr *first, bool gather)
 {
-	struct xprt_rdma_request *request = b->request;
-	struct xprt_rdma_endpoint *ep = b->ep;
-	struct rpcrdma_send *send = b->send;
 	int ret;
 
 	send->work.done = gather ? xprt_rdma_call_gathered : rpcrdma_send_done;
@@ -416,7 +430,7 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b, bool gather)
 	 */
 	smp_store_release(&request->ep, ep);
 
-	ret = rpcrdma_send_post(send, b->first, gather);
+	ret = rpcrdma_send_post(send, first, gather);
 	if (ret) {
 		request->ep = NULL;
 		xprt_rdma_credits_give(&ep->credits);
@@ -462,41 +476,105 @@ static void xprt_rdma_call_count(struct xprt_rdma_endpoint *ep,
 		stats->long_calls++;
 }
 
-static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
-				    u32 version)
+static int xprt_rdma_call_submit_built(struct xprt_rdma_builder *b)
 {
-	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
-	struct xprt_rdma_builder b = { .ep = ep, .request = request, .version = version };
-	bool gather;
+	bool gather = xprt_rdma_call_worth_gathering(b);
+	struct xprt_rdma_endpoint *ep = b->ep;
 	int ret;
 
-	ret = xprt_rdma_call_choose_form(ep, request);
+	ret = xprt_rdma_call_build(b, gather);
 	if (ret)
 		return ret;
-	b.send = rpcrdma_send_get(ep->conn);
-	if (!b.send) {
-		ep->client->stats.no_send++;
-		xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_SEND);
-		return -EAGAIN;
-	}
+	trace_rpcrdma_call_form(ep->conn, &ep->call, b->len, true);
+	ret = xprt_rdma_call_post(ep, b->request, b->send, b->first, gather);
+	if (ret == -EAGAIN)
+		xprt_rdma_count_wait(ep, &b->request->rqst, RPCRDMA_WAIT_SEND_QUEUE);
+	return ret;
+}
+
+/* Any Call but a plain one */
+static noinline_for_stack int xprt_rdma_call_submit_parts(struct xprt_rdma_endpoint *ep,
+							  struct xprt_rdma_request *request,
+							  struct rpcrdma_send *send,
+							  u32 version)
+{
+	struct xprt_rdma_builder b = {
+		.ep = ep, .request = request, .send = send, .version = version,
+	};
+	int ret;
 
 	b.next = &b.first;
-	gather = xprt_rdma_call_worth_gathering(&b);
-	ret = xprt_rdma_call_build(&b, gather);
-	if (!ret) {
-		trace_rpcrdma_call_form(ep->conn, &ep->call, b.len, true);
-		ret = xprt_rdma_call_post(&b, gather);
-		if (ret == -EAGAIN)
-			xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_SEND_QUEUE);
-	}
+	ret = xprt_rdma_call_submit_built(&b);
 	if (ret) {
 		xprt_rdma_request_put_mrs(request);
-		rpcrdma_send_put(b.send);
 		return ret;
 	}
 	xprt_rdma_call_count(ep, &ep->call);
 	xprt_rdma_call_count_traffic(&b);
 	return 0;
+}
+
+/*
+ * A plain Call is copied as a whole, and neither it nor its Reply needs a chunk. So there is
+ * nothing to map, and nothing to undo but the Send.
+ */
+static bool xprt_rdma_call_is_plain(const struct xprt_rdma_request *request)
+{
+	return request->form.call == XPRT_RDMA_CALL_INLINE &&
+	       request->form.reply == XPRT_RDMA_REPLY_INLINE &&
+	       request->rqst.rq_snd_buf.page_len < XPRT_RDMA_GATHER_MIN;
+}
+
+static int xprt_rdma_call_submit_plain(struct xprt_rdma_endpoint *ep,
+				       struct xprt_rdma_request *request,
+				       struct rpcrdma_send *send, u32 version)
+{
+	struct rpcrdma_traffic *traffic = &ep->conn->counters.sent;
+	struct rpcrdma_message *msg = &ep->call;
+	int ret;
+
+	rpcrdma_wire_init_call(msg, version, request->rqst.rq_xid, ep->conn->credits);
+	ret = rpcrdma_wire_encode(msg, send->data, send->size);
+	if (ret < 0)
+		return ret;
+	ret = xprt_rdma_call_copy(ep, request, send, ret);
+	if (ret)
+		return ret;
+	trace_rpcrdma_call_form(ep->conn, msg, send->len, true);
+	ret = xprt_rdma_call_post(ep, request, send, NULL, false);
+	if (ret) {
+		if (ret == -EAGAIN)
+			xprt_rdma_count_wait(ep, &request->rqst, RPCRDMA_WAIT_SEND_QUEUE);
+		return ret;
+	}
+	traffic->inline_octets += request->form.inline_len;
+	traffic->messages[RPCRDMA_FORM_INLINE]++;
+	return 0;
+}
+
+static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
+				    u32 version)
+{
+	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
+	struct rpcrdma_send *send;
+	int ret;
+
+	ret = xprt_rdma_call_choose_form(ep, request);
+	if (ret)
+		return ret;
+	send = rpcrdma_send_get(ep->conn);
+	if (!send) {
+		ep->client->stats.no_send++;
+		xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_SEND);
+		return -EAGAIN;
+	}
+	if (xprt_rdma_call_is_plain(request))
+		ret = xprt_rdma_call_submit_plain(ep, request, send, version);
+	else
+		ret = xprt_rdma_call_submit_parts(ep, request, send, version);
+	if (ret)
+		rpcrdma_send_put(send);
+	return ret;
 }
 
 /*
@@ -533,7 +611,7 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 			 xprt_rdma_call_submit_first(ep, rqst);
 }
 
-static int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+static inline int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	return bc_prealloc(rqst) ? xprt_rdma_backward_reply(ep, rqst) :
 				   xprt_rdma_call_submit(ep, rqst);
@@ -544,13 +622,12 @@ static int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, struct rp
  * sets XPRT_WRITE_SPACE and waits. What was missing may have come back before the bit
  * was set. Then nothing would end the wait, so this tries a second time.
  */
-static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+static noinline int xprt_rdma_call_submit_again(struct xprt_rdma_endpoint *ep,
+						struct rpc_rqst *rqst)
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
-	int ret = xprt_rdma_call_submit_either(ep, rqst);
+	int ret;
 
-	if (ret != -EAGAIN)
-		return ret;
 	xprt_wait_for_buffer_space(xprt);
 	/* Pairs with the barriers before xprt_write_space() in endpoint.c. */
 	smp_mb__after_atomic();
@@ -558,6 +635,13 @@ static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct r
 	if (ret != -EAGAIN)
 		clear_bit(XPRT_WRITE_SPACE, &xprt->state);
 	return ret;
+}
+
+static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+{
+	int ret = xprt_rdma_call_submit_either(ep, rqst);
+
+	return ret == -EAGAIN ? xprt_rdma_call_submit_again(ep, rqst) : ret;
 }
 
 /*

@@ -116,7 +116,7 @@ static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *cl
 }
 
 /* Make more Receives. Without memory, the number of Calls in flight stays as it is. */
-static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
+static noinline void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 {
 	struct xprt_rdma_credits *credits = &ep->credits;
 	u32 posted = xprt_rdma_credits_to_post(credits, requested);
@@ -147,9 +147,10 @@ bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
 	u32 requested = ep->conn->credits;
 
-	if (test_bit(XPRT_CONGESTED, &ep->client->xprt.state) ||
-	    !xprt_rdma_credits_left(&ep->credits, requested))
-		xprt_rdma_ep_grow(ep, requested);
+	if (!test_bit(XPRT_CONGESTED, &ep->client->xprt.state) &&
+	    xprt_rdma_credits_left(&ep->credits, requested))
+		return true;
+	xprt_rdma_ep_grow(ep, requested);
 	return xprt_rdma_credits_left(&ep->credits, requested);
 }
 

@@ -93,9 +93,9 @@ static int xprt_rdma_receive_bad_chunks(struct rpcrdma_conn *conn)
 }
 
 /* Note in the request where its Reply is. Return: 0, or what the RPC fails with. */
-static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
-				   const struct rpcrdma_message *msg,
-				   const struct rpcrdma_recv *recv)
+static noinline int xprt_rdma_receive_parse_chunks(struct xprt_rdma_request *request,
+						   const struct rpcrdma_message *msg,
+						   const struct rpcrdma_recv *recv)
 {
 	request->payload = NULL;
 	request->payload_len = 0;
@@ -117,6 +117,19 @@ static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
 	request->payload_len = msg->payload_len;
 	if (msg->num_writes)
 		request->written = msg->write[0].written;
+	return 0;
+}
+
+/* Most Replies are all inline and return no chunk. */
+static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
+				   const struct rpcrdma_message *msg,
+				   const struct rpcrdma_recv *recv)
+{
+	if (msg->proc != RPCRDMA_MSG || msg->num_writes || msg->has_reply_chunk)
+		return xprt_rdma_receive_parse_chunks(request, msg, recv);
+	request->payload = recv->data + msg->header_len;
+	request->payload_len = msg->payload_len;
+	request->written = 0;
 	return 0;
 }
 
@@ -180,7 +193,8 @@ static void xprt_rdma_receive_bad(struct xprt_rdma_endpoint *ep, struct rpcrdma_
  * settled before credits are granted or given back, so whoever takes a credit sees it.
  * What a refusal or another error grants before that does not count (draft 6).
  */
-static void xprt_rdma_receive_versioned(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+static noinline void xprt_rdma_receive_versioned(struct xprt_rdma_endpoint *ep,
+						 struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_message *msg = &ep->reply;
 	enum xprt_rdma_version_verdict verdict = xprt_rdma_version_judge(&ep->version, msg);
@@ -202,6 +216,24 @@ static void xprt_rdma_receive_versioned(struct xprt_rdma_endpoint *ep, struct rp
 	xprt_rdma_receive_answer(ep, recv, refused);
 }
 
+/* What the decoder's verdict says about a message that cannot be used */
+static noinline void xprt_rdma_receive_unusable(struct xprt_rdma_endpoint *ep,
+						struct rpcrdma_recv *recv,
+						enum rpcrdma_verdict verdict)
+{
+	struct rpcrdma_conn *conn = recv->conn;
+
+	xprt_rdma_receive_bad(ep, recv);
+	if (verdict == RPCRDMA_DROP) {
+		xprt_rdma_receive_dropped(ep, conn->backward_credits);
+		return;
+	}
+	xprt_rdma_backward_refuse(conn, &ep->reply);
+	/* In another version nothing tells whether it was a Reply. */
+	if (ep->reply.error == RPCRDMA_ERR_VERS)
+		WRITE_ONCE(ep->client->reply_lost, true);
+}
+
 /**
  * xprt_rdma_received - the rpcrdma_conn_ops's received
  * @conn: the connection, perhaps not established yet
@@ -215,28 +247,16 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 	struct rpcrdma_message *msg = &ep->reply;
-	bool backward = conn->backward_credits;
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER, backward,
-				      ep->version.offered);
-	if (verdict == RPCRDMA_USE) {
-		if (msg->direction != RPCRDMA_REPLY)
-			xprt_rdma_backward_received(ep, recv);
-		else if (xprt_rdma_version_is_negotiated(&ep->version))
-			xprt_rdma_receive_versioned(ep, recv);
-		else
-			xprt_rdma_receive_reply(ep, recv);
-		return;
-	}
-
-	xprt_rdma_receive_bad(ep, recv);
-	if (verdict == RPCRDMA_DROP) {
-		xprt_rdma_receive_dropped(ep, backward);
-		return;
-	}
-	xprt_rdma_backward_refuse(conn, msg);
-	/* In another version nothing tells whether it was a Reply. */
-	if (msg->error == RPCRDMA_ERR_VERS)
-		WRITE_ONCE(ep->client->reply_lost, true);
+	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER,
+				      conn->backward_credits, ep->version.offered);
+	if (verdict != RPCRDMA_USE)
+		xprt_rdma_receive_unusable(ep, recv, verdict);
+	else if (msg->direction != RPCRDMA_REPLY)
+		xprt_rdma_backward_received(ep, recv);
+	else if (xprt_rdma_version_is_negotiated(&ep->version))
+		xprt_rdma_receive_versioned(ep, recv);
+	else
+		xprt_rdma_receive_reply(ep, recv);
 }

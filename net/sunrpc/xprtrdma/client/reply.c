@@ -156,16 +156,6 @@ static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 	spin_unlock(&xprt->queue_lock);
 }
 
-static const void *xprt_rdma_reply_scatter_kvec(const struct kvec *to,
-						const void *from, u32 *len)
-{
-	u32 part = min_t(size_t, *len, to->iov_len);
-
-	memcpy(to->iov_base, from, part);
-	*len -= part;
-	return from + part;
-}
-
 static int xprt_rdma_reply_scatter_frag(void *context, struct page *page,
 					unsigned int offset, unsigned int len)
 {
@@ -176,21 +166,35 @@ static int xprt_rdma_reply_scatter_frag(void *context, struct page *page,
 	return 0;
 }
 
-/* All of it is inline, even if a chunk was offered. */
+/* @len octets go to the head, what does not fit there to the pages, the rest to the tail. */
+static noinline int xprt_rdma_reply_scatter(const struct xdr_buf *buf, const void *from,
+					    u32 len)
+{
+	const struct kvec *head = &buf->head[0], *tail = &buf->tail[0];
+	u32 in_head = min_t(size_t, len, head->iov_len);
+	u32 in_pages = min(len - in_head, buf->page_len);
+	u32 in_tail = len - in_head - in_pages;
+
+	if (in_tail > tail->iov_len)
+		return -EIO;
+	memcpy(head->iov_base, from, in_head);
+	from += in_head;
+	xprt_rdma_page_frags_in_pages(buf, in_pages, xprt_rdma_reply_scatter_frag, &from);
+	memcpy(tail->iov_base, from, in_tail);
+	return len;
+}
+
+/* All of it is inline, even if a chunk was offered. Most Replies fit into the head. */
 static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request, u32 len)
 {
 	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
-	const void *from = request->payload;
-	u32 left = len, part;
 
 	if (len > buf->buflen)
 		return -EIO;
-	from = xprt_rdma_reply_scatter_kvec(&buf->head[0], from, &left);
-	part = min(left, buf->page_len);
-	xprt_rdma_page_frags_in_pages(buf, part, xprt_rdma_reply_scatter_frag, &from);
-	left -= part;
-	xprt_rdma_reply_scatter_kvec(&buf->tail[0], from, &left);
-	return left ? -EIO : len;
+	if (len > buf->head[0].iov_len)
+		return xprt_rdma_reply_scatter(buf, request->payload, len);
+	memcpy(buf->head[0].iov_base, request->payload, len);
+	return len;
 }
 
 static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
@@ -294,6 +298,12 @@ static void xprt_rdma_reply_invalidated(struct rpcrdma_work *work, int status)
 	xprt_rdma_reply_finish(request);
 }
 
+static noinline void xprt_rdma_reply_invalidate(struct xprt_rdma_request *request)
+{
+	if (xprt_rdma_request_invalidate(request, xprt_rdma_reply_invalidated))
+		xprt_rdma_reply_give_up(request);
+}
+
 /**
  * xprt_rdma_reply_proceed - process a Reply when the Send of its Call is done
  * @request: the request, matched with its Reply
@@ -307,8 +317,8 @@ void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 {
 	if (list_empty(&request->invalidation.mrs))
 		xprt_rdma_reply_finish(request);
-	else if (xprt_rdma_request_invalidate(request, xprt_rdma_reply_invalidated))
-		xprt_rdma_reply_give_up(request);
+	else
+		xprt_rdma_reply_invalidate(request);
 }
 
 /**
@@ -337,6 +347,16 @@ xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
 	return NULL;
 }
 
+/* Return: false if the Reply has invalidated a handle that its Call does not have. */
+static bool xprt_rdma_reply_return_invalidated(struct xprt_rdma_request *request, u32 handle)
+{
+	struct rpcrdma_mr *mr = xprt_rdma_reply_take_invalidated(request, handle);
+
+	if (mr)
+		rpcrdma_mr_return(mr);
+	return mr;
+}
+
 /**
  * xprt_rdma_reply_matched - process a Reply that has been matched with its Call
  * @request: the request, pinned; xprt_rdma_received() has noted what the header says
@@ -350,20 +370,14 @@ xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
 void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
-	struct rpcrdma_mr *mr;
 
 	request->recv = recv;
-	if (recv->invalidated) {
-		mr = xprt_rdma_reply_take_invalidated(request, recv->inv_handle);
-		if (!mr) {
-			rpcrdma_conn_close(ep->conn, -EPROTO);
-			xprt_rdma_reply_give_up(request);
-			return;
-		}
-		rpcrdma_mr_return(mr);
-	}
-	if (test_bit(XPRT_RDMA_GATHERING, &request->state))
+	if (recv->invalidated && !xprt_rdma_reply_return_invalidated(request, recv->inv_handle)) {
+		rpcrdma_conn_close(ep->conn, -EPROTO);
+		xprt_rdma_reply_give_up(request);
+	} else if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
 		ep->client->stats.waits_for_send++;
-	else
+	} else {
 		xprt_rdma_reply_proceed(request);
+	}
 }

@@ -98,6 +98,24 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 	}
 }
 
+/* Make the slot that is already counted as in use. Return: NULL if there is no memory. */
+static noinline struct xprt_rdma_request *xprt_rdma_slot_make(struct xprt_rdma_client *client)
+{
+	struct xprt_rdma_request *request = xprt_rdma_slot_new(rpc_task_gfp_mask());
+	struct rpc_xprt *xprt = &client->xprt;
+
+	spin_lock(&xprt->reserve_lock);
+	if (request)
+		xprt_rdma_slot_add_locked(client, request);
+	else
+		/* Do not use the backlog: only freeing a slot that is in use wakes it. */
+		request = xprt_rdma_slot_take_idle_locked(client);
+	if (!request)
+		client->in_use--;
+	spin_unlock(&xprt->reserve_lock);
+	return request;
+}
+
 /**
  * xprt_rdma_slot_alloc - the rpc_xprt_ops's alloc_slot
  * @xprt: the transport
@@ -122,19 +140,9 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 	}
 	client->in_use++;
 	request = xprt_rdma_slot_take_idle_locked(client);
-	if (!request) {
-		spin_unlock(&xprt->reserve_lock);
-		request = xprt_rdma_slot_new(rpc_task_gfp_mask());
-		spin_lock(&xprt->reserve_lock);
-		if (request)
-			xprt_rdma_slot_add_locked(client, request);
-		else
-			/* Do not use the backlog: only freeing a slot that is in use wakes it. */
-			request = xprt_rdma_slot_take_idle_locked(client);
-	}
-	if (!request)
-		client->in_use--;
 	spin_unlock(&xprt->reserve_lock);
+	if (!request)
+		request = xprt_rdma_slot_make(client);
 
 	task->tk_rqstp = request ? &request->rqst : NULL;
 	task->tk_status = request ? 0 : -ENOMEM;
@@ -235,21 +243,30 @@ void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
 
 /*
  * Zeroed, because only the server knows how much of a Reply it has written. If it claims
- * too much, the task sees no old memory.
+ * too much, the task sees no old memory. Return: false if there is no memory.
  */
-static void *xprt_rdma_buffer_get(struct xprt_rdma_client *client,
-				  struct xprt_rdma_buffer *buffer, size_t size, gfp_t gfp)
+static bool xprt_rdma_buffer_grow(struct xprt_rdma_client *client,
+				  struct xprt_rdma_buffer *buffer, size_t size)
 {
 	size_t before = buffer->size;
 
-	if (before < size) {
-		size = round_up(size, XPRT_RDMA_BUFFER_STEP);
-		kfree(buffer->data);
-		buffer->data = kzalloc(size, gfp);
-		buffer->size = buffer->data ? size : 0;
-		atomic_long_add(buffer->size - before, &client->buffers_size);
-	}
+	if (before >= size)
+		return true;
+	size = round_up(size, XPRT_RDMA_BUFFER_STEP);
+	kfree(buffer->data);
+	buffer->data = kzalloc(size, rpc_task_gfp_mask());
+	buffer->size = buffer->data ? size : 0;
+	atomic_long_add(buffer->size - before, &client->buffers_size);
 	return buffer->data;
+}
+
+static noinline bool xprt_rdma_buffers_grow(struct xprt_rdma_request *request)
+{
+	const struct rpc_rqst *rqst = &request->rqst;
+	struct xprt_rdma_client *client = xprt_rdma_client_of(rqst->rq_xprt);
+
+	return xprt_rdma_buffer_grow(client, &request->call_buffer, rqst->rq_callsize) &&
+	       xprt_rdma_buffer_grow(client, &request->reply_buffer, rqst->rq_rcvsize);
 }
 
 /**
@@ -263,11 +280,10 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
-	struct xprt_rdma_client *client = xprt_rdma_client_of(rqst->rq_xprt);
-	gfp_t gfp = rpc_task_gfp_mask();
 
-	if (!xprt_rdma_buffer_get(client, &request->call_buffer, rqst->rq_callsize, gfp) ||
-	    !xprt_rdma_buffer_get(client, &request->reply_buffer, rqst->rq_rcvsize, gfp))
+	if ((request->call_buffer.size < rqst->rq_callsize ||
+	     request->reply_buffer.size < rqst->rq_rcvsize) &&
+	    !xprt_rdma_buffers_grow(request))
 		return -ENOMEM;
 	rqst->rq_buffer = request->call_buffer.data;
 	rqst->rq_rbuffer = request->reply_buffer.data;
@@ -353,6 +369,16 @@ static void xprt_rdma_slot_guard_snd_buf(struct rpc_rqst *rqst)
 	rqst->rq_release_snd_buf = xprt_rdma_slot_release_snd_buf;
 }
 
+static noinline int xprt_rdma_slot_prepare_pages(struct xdr_buf *buf)
+{
+	if (!buf->page_len)
+		return 0;
+	if (buf->flags & XDRBUF_SPARSE_PAGES && xprt_rdma_slot_fill_sparse_pages(buf))
+		return -ENOMEM;
+	xprt_rdma_slot_clear_fresh_pages(buf);
+	return 0;
+}
+
 /**
  * xprt_rdma_request_prepare - the rpc_xprt_ops's prepare_request
  * @rqst: an encoded Call
@@ -367,15 +393,12 @@ static void xprt_rdma_slot_guard_snd_buf(struct rpc_rqst *rqst)
  */
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
+	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
+
 	if (bc_prealloc(rqst))
 		return 0;
-	xprt_rdma_request_retire(xprt_rdma_request_of(rqst));
-	xprt_rdma_request_of(rqst)->mapping_since = 0;
+	xprt_rdma_request_retire(request);
+	request->mapping_since = 0;
 	xprt_rdma_slot_guard_snd_buf(rqst);
-	if (buf != &rqst->rq_rcv_buf)
-		return 0;
-	if (buf->flags & XDRBUF_SPARSE_PAGES && xprt_rdma_slot_fill_sparse_pages(buf))
-		return -ENOMEM;
-	xprt_rdma_slot_clear_fresh_pages(buf);
-	return 0;
+	return buf == &rqst->rq_rcv_buf ? xprt_rdma_slot_prepare_pages(buf) : 0;
 }
