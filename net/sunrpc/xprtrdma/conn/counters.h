@@ -11,6 +11,7 @@
 
 #include <linux/bitops.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 
@@ -102,7 +103,9 @@ struct rpcrdma_counters {
  */
 static inline unsigned int rpcrdma_latency_slot(ktime_t time)
 {
-	return 1 + min_t(unsigned int, fls64(ktime_to_us(time)), RPCRDMA_LATENCY_BUCKETS - 1);
+	u64 us = div_u64(time, NSEC_PER_USEC);
+
+	return 1 + min_t(unsigned int, fls64(us), RPCRDMA_LATENCY_BUCKETS - 1);
 }
 
 #endif /* RPCRDMA_CONN_COUNTERS_H */

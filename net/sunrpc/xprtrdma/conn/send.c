@@ -232,47 +232,6 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 	return 0;
 }
 
-/*
- * siw passes an unsignalled Send of a page or more to TCP by reference, and counts it as
- * done while TCP may still need the buffer. The completion of a later Send would then
- * give the buffer back too early. So a Send with so much in its own buffer is signalled.
- * Gathered pages need no check: a role that wants them back asks for a signal itself.
- */
-static bool send_wants_signal(const struct rpcrdma_send *send)
-{
-	const struct rpcrdma_conn *conn = send->work.conn;
-
-	return send->len >= PAGE_SIZE && rdma_protocol_iwarp(send_device(conn), conn->port);
-}
-
-/**
- * rpcrdma_send_submit - post a Send and the work requests before it
- * @send: the Send, owned by the caller
- * @first: the first work request before the Send; the last one points to &@send->wr;
- *	NULL if there are none
- * @signalled: ask the device to report when the Send is done; if the Send has to wait
- *	for space, the device reports it in any case
- * @later: without space, post it as soon as there is some: see rpcrdma_work_submit()
- *
- * Context: entered; any but hard interrupts.
- * Return: 0: @send->work.done will be called once. -EAGAIN: no space; ->writable
- * follows; never with @later. -ENOTCONN: not established. -EMSGSIZE: more than
- * conn->max_chain work requests. On an error the caller still owns @send and may try
- * again.
- */
-int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
-			bool signalled, bool later)
-{
-	struct rpcrdma_conn *conn = send->work.conn;
-
-	send->sge[0].length = send->len;
-	send->wr.num_sge = send->num_sge;
-	ib_dma_sync_single_for_device(send_device(conn), send->sge[0].addr,
-				      send->len, DMA_TO_DEVICE);
-	return rpcrdma_work_submit(conn, &send->work, first ?: &send->wr, &send->wr,
-				   signalled || send_wants_signal(send), later);
-}
-
 static unsigned int send_num_left(const struct rpcrdma_conn *conn)
 {
 	return conn->depths.sends - READ_ONCE(conn->num_sends) +
@@ -305,7 +264,7 @@ bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
 	return left;
 }
 
-static void send_unmap_pages(struct rpcrdma_send *send)
+static noinline void send_unmap_pages(struct rpcrdma_send *send)
 {
 	struct ib_device *device = send_device(send->work.conn);
 
@@ -330,7 +289,8 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 	struct rpcrdma_conn *conn = send->work.conn;
 	bool wanted;
 
-	send_unmap_pages(send);
+	if (send->num_sge > 1)
+		send_unmap_pages(send);
 	spin_lock_bh(&conn->send_lock);
 	send_add_free_locked(conn, send);
 	wanted = conn->send_wanted;

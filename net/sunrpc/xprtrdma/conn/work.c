@@ -312,6 +312,22 @@ static __always_inline int work_try_post_locked(struct rpcrdma_conn *conn,
 	return work_post_locked(conn, work, signalled);
 }
 
+/* Inline in both functions below, so that posting a Send saves registers once. */
+static __always_inline int work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+				       struct ib_send_wr *first, struct ib_send_wr *last,
+				       bool signalled, bool later)
+{
+	int err;
+
+	work_prepare(conn, work, first, last);
+	spin_lock_bh(&conn->post_lock);
+	err = work_try_post_locked(conn, work, signalled);
+	if (unlikely(err == -EAGAIN))
+		err = work_wait_locked(conn, work, later);
+	spin_unlock_bh(&conn->post_lock);
+	return err;
+}
+
 /**
  * rpcrdma_work_submit - post a chain of work requests with one doorbell
  * @conn: the connection
@@ -337,15 +353,48 @@ int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 			struct ib_send_wr *first, struct ib_send_wr *last,
 			bool signalled, bool later)
 {
-	int err;
+	return work_submit(conn, work, first, last, signalled, later);
+}
 
-	work_prepare(conn, work, first, last);
-	spin_lock_bh(&conn->post_lock);
-	err = work_try_post_locked(conn, work, signalled);
-	if (unlikely(err == -EAGAIN))
-		err = work_wait_locked(conn, work, later);
-	spin_unlock_bh(&conn->post_lock);
-	return err;
+/*
+ * siw passes an unsignalled Send of a page or more to TCP by reference, and counts it as
+ * done while TCP may still need the buffer. The completion of a later Send would then
+ * give the buffer back too early. So a Send with so much in its own buffer is signalled.
+ * Gathered pages need no check: a role that wants them back asks for a signal itself.
+ */
+static bool send_wants_signal(const struct rpcrdma_send *send)
+{
+	const struct rpcrdma_conn *conn = send->work.conn;
+
+	return send->len >= PAGE_SIZE && rdma_protocol_iwarp(conn->device->ib, conn->port);
+}
+
+/**
+ * rpcrdma_send_submit - post a Send and the work requests before it
+ * @send: the Send, owned by the caller
+ * @first: the first work request before the Send; the last one points to &@send->wr;
+ *	NULL if there are none
+ * @signalled: ask the device to report when the Send is done; if the Send has to wait
+ *	for space, the device reports it in any case
+ * @later: without space, post it as soon as there is some: see rpcrdma_work_submit()
+ *
+ * Context: entered; any but hard interrupts.
+ * Return: 0: @send->work.done will be called once. -EAGAIN: no space; ->writable
+ * follows; never with @later. -ENOTCONN: not established. -EMSGSIZE: more than
+ * conn->max_chain work requests. On an error the caller still owns @send and may try
+ * again.
+ */
+int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
+			bool signalled, bool later)
+{
+	struct rpcrdma_conn *conn = send->work.conn;
+
+	send->sge[0].length = send->len;
+	send->wr.num_sge = send->num_sge;
+	ib_dma_sync_single_for_device(conn->device->ib, send->sge[0].addr,
+				      send->len, DMA_TO_DEVICE);
+	return work_submit(conn, &send->work, first ?: &send->wr, &send->wr,
+			   signalled || send_wants_signal(send), later);
 }
 
 /**
