@@ -116,27 +116,6 @@ int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
 	return 0;
 }
 
-/**
- * rpcrdma_wire_return_chunk - set how much of a chunk the responder wrote
- * @chunk: a Write chunk or the Reply chunk of a decoded Call
- * @octets: contiguous from the start of its first segment, without roundup
- *	padding; zero if it is returned unused
- *
- * rpcrdma_wire_encode() computes the segment lengths of the Reply from it (RFC
- * 8166 section 3.4.6). The segments in the message keep the lengths that the
- * requester offered.
- *
- * Context: any.
- * Return: 0, or -EMSGSIZE if the chunk is shorter.
- */
-int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
-{
-	if (octets > chunk->length)
-		return -EMSGSIZE;
-	chunk->written = octets;
-	return 0;
-}
-
 static u64 chunks_round_up(u32 octets)
 {
 	return ((u64)octets + 3) & ~3ULL;
@@ -454,63 +433,6 @@ enum rpcrdma_reason rpcrdma_chunks_decode(struct rpcrdma_message *msg,
 						chunks_check_reply(msg);
 }
 
-/* One Write chunk with one segment, and nothing else */
-static bool chunks_take_one_write(struct rpcrdma_message *msg, const __be32 *p)
-{
-	struct rpcrdma_chunk *chunk = &msg->write[0];
-
-	if (p[0] || p[1] != cpu_to_be32(1) || p[2] != cpu_to_be32(1) || p[7] || p[8])
-		return false;
-	chunk_init(chunk, 0);
-	if (chunks_take_segment(msg, chunk, p + 3))
-		return false;
-	chunk->written = msg->direction == RPCRDMA_REPLY ? chunk->length : 0;
-	msg->num_writes = 1;
-	return true;
-}
-
-/* One Read chunk with one segment, and nothing else */
-static bool chunks_take_one_read(struct rpcrdma_message *msg, const __be32 *p)
-{
-	struct rpcrdma_chunk *chunk = &msg->read[0];
-	u64 stream_len;
-
-	if (p[0] != cpu_to_be32(1) || p[6] || p[7] || p[8] || msg->direction != RPCRDMA_CALL)
-		return false;
-	chunk_init(chunk, 0);
-	chunk->position = be32_to_cpup(p + 1);
-	if (chunks_take_segment(msg, chunk, p + 2))
-		return false;
-	stream_len = msg->payload_len + chunks_round_up(chunk->length);
-	if (chunk->position % sizeof(__be32) || chunk->position < RPCRDMA_RPC_HEAD_LEN ||
-	    chunk->position > msg->payload_len || stream_len > U32_MAX)
-		return false;
-	msg->stream_len = stream_len;
-	msg->num_reads = 1;
-	return true;
-}
-
-/**
- * rpcrdma_chunks_take_one - decode chunk lists with one chunk that has one segment
- * @msg: has the direction, and the length of the Payload stream that follows the lists;
- *	what the chunk changes is filled in
- * @p: %RPCRDMA_ONE_CHUNK_WORDS words
- *
- * NFS READs and WRITEs have such lists. Does what rpcrdma_chunks_decode() does, and takes
- * less time.
- *
- * Context: any.
- * Return: false if there is anything else, or a mistake. Then rpcrdma_chunks_decode()
- * has to decode the message from the beginning.
- */
-bool rpcrdma_chunks_take_one(struct rpcrdma_message *msg, const __be32 *p)
-{
-	if (!chunks_take_one_write(msg, p) && !chunks_take_one_read(msg, p))
-		return false;
-	msg->num_segments = 1;
-	return true;
-}
-
 /**
  * rpcrdma_chunks_len - the size of a transport header with its chunks
  * @msg: the message
@@ -581,40 +503,6 @@ static __be32 *chunks_encode_write_chunk(const struct rpcrdma_message *msg,
 	return p;
 }
 
-/*
- * One Write chunk or one Read chunk with one segment, and nothing else. The segment of a
- * Reply may be of the Call's Read chunk, which the Reply does not have.
- */
-static bool chunks_are_one(const struct rpcrdma_message *msg)
-{
-	return msg->num_segments == 1 && !msg->has_reply_chunk &&
-	       msg->num_reads + msg->num_writes == 1 &&
-	       (msg->num_writes ? &msg->write[0] : &msg->read[0])->count == 1;
-}
-
-static __be32 *chunks_encode_one(const struct rpcrdma_message *msg, __be32 *p)
-{
-	const struct rpcrdma_segment *seg = &msg->segment[0];
-	u32 length = seg->length;
-
-	if (msg->num_writes) {
-		if (msg->direction == RPCRDMA_REPLY)
-			length = msg->write[0].written;
-		*p++ = 0;
-		*p++ = cpu_to_be32(1);
-		*p++ = cpu_to_be32(1);
-		p = chunks_encode_segment(seg, length, p);
-	} else {
-		*p++ = cpu_to_be32(1);
-		*p++ = cpu_to_be32(msg->read[0].position);
-		p = chunks_encode_segment(seg, length, p);
-		*p++ = 0;
-	}
-	*p++ = 0;
-	*p++ = 0;
-	return p;
-}
-
 /**
  * rpcrdma_chunks_encode - encode the chunk lists
  * @msg: the message
@@ -629,8 +517,6 @@ __be32 *rpcrdma_chunks_encode(const struct rpcrdma_message *msg, __be32 *p)
 {
 	unsigned int i;
 
-	if (chunks_are_one(msg))
-		return chunks_encode_one(msg, p);
 	for (i = 0; i < msg->num_reads; i++)
 		p = chunks_encode_read_chunk(msg, &msg->read[i], p);
 	*p++ = 0;

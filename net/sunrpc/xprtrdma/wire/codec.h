@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Private to wire/: shared by message.c and chunks.c, which have what all
- * versions of the protocol have in common, and v1.c and v2.c. Each of these two
+ * versions of the protocol have in common, usual.c, which is the short way beside
+ * them, and v1.c and v2.c. Each of these two
  * decodes what follows the fixed header fields, and decodes and encodes errors.
  * message.c picks one by the version field. It does so without pointers to
  * functions, because indirect calls are slow.
@@ -17,10 +18,6 @@
 /* An RPC message starts with its XID and msg_type (RFC 5531 section 9). */
 #define RPCRDMA_RPC_HEAD_WORDS	2
 #define RPCRDMA_RPC_HEAD_LEN	8
-
-/* Words of the three chunk lists if they have no chunk, or one chunk of one segment */
-#define RPCRDMA_NO_CHUNK_WORDS	3
-#define RPCRDMA_ONE_CHUNK_WORDS	9
 
 /**
  * struct rpcrdma_reader - a cursor over the words of a received message
@@ -78,10 +75,14 @@ rpcrdma_take_present(struct rpcrdma_reader *reader, bool *present)
 	return RPCRDMA_OK;
 }
 
+enum rpcrdma_verdict
+rpcrdma_decode_any(struct rpcrdma_message *msg, const void *buf, u32 len,
+		   enum rpcrdma_role role, bool backward, u32 version_max);
+int rpcrdma_encode_any(const struct rpcrdma_message *msg, __be32 *buf, u32 size);
+
 enum rpcrdma_reason rpcrdma_chunks_decode(struct rpcrdma_message *msg,
 					  const void *buf, u32 len,
 					  struct rpcrdma_reader *reader);
-bool rpcrdma_chunks_take_one(struct rpcrdma_message *msg, const __be32 *p);
 u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg, u32 header_min);
 __be32 *rpcrdma_chunks_encode(const struct rpcrdma_message *msg, __be32 *p);
 

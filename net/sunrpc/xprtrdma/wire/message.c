@@ -67,63 +67,6 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 	return RPCRDMA_OK;
 }
 
-/* Version 1, with room for chunk lists without chunks and the start of an RPC message */
-static bool message_is_usual(const __be32 *p, u32 len)
-{
-	return len >= RPCRDMA_V1_HEADER_MIN + RPCRDMA_RPC_HEAD_LEN &&
-	       p[1] == cpu_to_be32(RPCRDMA_VERSION_ONE) && p[3] == cpu_to_be32(RPCRDMA_MSG);
-}
-
-/*
- * Fill in all but the chunks of a usual message, each member once. Return: false if the
- * inline RPC message is not there, or not the one that the header announces.
- */
-static __always_inline bool message_take_usual(struct rpcrdma_message *msg, const __be32 *p,
-					       u32 len, u32 header_words,
-					       enum rpcrdma_role role)
-{
-	enum rpcrdma_direction direction = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL :
-								       RPCRDMA_REPLY;
-	const __be32 *payload = p + header_words;
-	u32 header_len = header_words * sizeof(*p);
-
-	if (len < header_len + RPCRDMA_RPC_HEAD_LEN ||
-	    payload[0] != p[0] || payload[1] != cpu_to_be32(direction))
-		return false;
-	msg->xid = p[0];
-	msg->version = RPCRDMA_VERSION_ONE;
-	msg->credits = be32_to_cpu(p[2]);
-	msg->proc = RPCRDMA_MSG;
-	msg->direction = direction;
-	msg->reason = RPCRDMA_OK;
-	msg->header_len = header_len;
-	msg->payload_len = len - header_len;
-	msg->stream_len = len - header_len;
-	msg->inv_handle = 0;
-	msg->num_segments = 0;
-	msg->num_reads = 0;
-	msg->num_writes = 0;
-	msg->has_reply_chunk = false;
-	return true;
-}
-
-/* Most messages: version 1, in the forward direction, without chunks */
-static __always_inline bool message_decode_plain(struct rpcrdma_message *msg, const __be32 *p,
-						 u32 len, enum rpcrdma_role role)
-{
-	return message_is_usual(p, len) && !(p[4] | p[5] | p[6]) &&
-	       message_take_usual(msg, p, len, 4 + RPCRDMA_NO_CHUNK_WORDS, role);
-}
-
-/* Most of the others have one chunk of one segment. */
-static bool message_decode_one_chunk(struct rpcrdma_message *msg, const __be32 *p, u32 len,
-				     enum rpcrdma_role role)
-{
-	return message_is_usual(p, len) &&
-	       message_take_usual(msg, p, len, 4 + RPCRDMA_ONE_CHUNK_WORDS, role) &&
-	       rpcrdma_chunks_take_one(msg, p + 4);
-}
-
 /*
  * RFC 8166 section 4.5 says to drop every message below 28 octets, but by the
  * XDR of section 4.1.2 an ERR_CHUNK has 20, as do version 2's errors without
@@ -229,18 +172,24 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 	return RPCRDMA_ANSWER;
 }
 
-/*
- * All messages but the plain ones, and every mistake. What has one chunk is decoded in one
- * step; message_decode() and message_judge() would come to the same.
+/**
+ * rpcrdma_decode_any - decode and check any received message
+ * @msg: filled in; its previous content does not matter
+ * @buf: the message, aligned to four octets
+ * @len: octets received
+ * @role: what this end of the connection is in the forward direction
+ * @backward: whether this end expects messages of the backward direction
+ * @version_max: the highest version that this end supports
+ *
+ * Context: any.
+ * Return: as rpcrdma_wire_decode().
  */
-static noinline enum rpcrdma_verdict
-message_decode_other(struct rpcrdma_message *msg, const void *buf, u32 len,
-		     enum rpcrdma_role role, bool backward, u32 version_max)
+enum rpcrdma_verdict
+rpcrdma_decode_any(struct rpcrdma_message *msg, const void *buf, u32 len,
+		   enum rpcrdma_role role, bool backward, u32 version_max)
 {
 	enum rpcrdma_verdict verdict;
 
-	if (message_decode_one_chunk(msg, buf, len, role))
-		return RPCRDMA_USE;
 	msg->reason = message_decode(msg, buf, len, version_max);
 	verdict = message_judge(msg, role, backward);
 	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
@@ -248,38 +197,6 @@ message_decode_other(struct rpcrdma_message *msg, const void *buf, u32 len,
 		msg->version_high = version_max;
 	}
 	return verdict;
-}
-
-/**
- * rpcrdma_wire_decode - decode and check a received message
- * @msg: filled in; its previous content does not matter
- * @buf: the message, aligned to four octets
- * @len: octets received
- * @role: what this end of the connection is in the forward direction
- * @backward: whether this end expects messages of the backward direction
- * @version_max: the highest version that this end supports. It supports all
- *	lower ones, too.
- *
- * Implements RFC 8166 sections 4.2, 4.3 and 4.5, and draft 5.2.4. By RFC 8167
- * the direction of the message, and not @role, decides how a mistake is handled.
- * If the verdict is not RPCRDMA_USE, only @msg->reason, @msg->direction and the
- * fields that rpcrdma_wire_make_error() uses are valid.
- *
- * Context: any.
- * Return:
- * * RPCRDMA_USE - a Call is for the responder at this end, a Reply for the
- *   requester. An RDMA_ERROR is a Reply: it completes the RPC with @msg->xid.
- * * RPCRDMA_DROP - only repost the receive buffer
- * * RPCRDMA_ANSWER - convert @msg with rpcrdma_wire_make_error() and send it;
- *   @msg->error is set
- */
-enum rpcrdma_verdict
-rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_role role, bool backward, u32 version_max)
-{
-	if (message_decode_plain(msg, buf, len, role))
-		return RPCRDMA_USE;
-	return message_decode_other(msg, buf, len, role, backward, version_max);
 }
 
 /**
@@ -445,20 +362,22 @@ static __be32 *message_encode_error(const struct rpcrdma_message *msg,
 	return p;
 }
 
-/* Version 1, and all inline */
-static bool message_is_plain(const struct rpcrdma_message *msg)
-{
-	return msg->version == RPCRDMA_VERSION_ONE && msg->proc == RPCRDMA_MSG &&
-	       !(msg->num_reads | msg->num_writes | msg->has_reply_chunk);
-}
-
 static bool message_header_fits(const struct rpcrdma_message *msg, u32 size)
 {
 	return (msg->proc != RPCRDMA_ERROR && rpcrdma_wire_header_most(msg) <= size) ||
 	       rpcrdma_wire_header_len(msg) <= size;
 }
 
-static noinline int message_encode(const struct rpcrdma_message *msg, __be32 *buf, u32 size)
+/**
+ * rpcrdma_encode_any - encode any transport header
+ * @msg: the message
+ * @buf: memory for the header, aligned to four octets
+ * @size: octets of @buf
+ *
+ * Context: any.
+ * Return: as rpcrdma_wire_encode().
+ */
+int rpcrdma_encode_any(const struct rpcrdma_message *msg, __be32 *buf, u32 size)
 {
 	__be32 *p = buf;
 
@@ -481,33 +400,4 @@ static noinline int message_encode(const struct rpcrdma_message *msg, __be32 *bu
 	else
 		p = rpcrdma_v2_encode(msg, p);
 	return (p - buf) * sizeof(*p);
-}
-
-/**
- * rpcrdma_wire_encode - encode a transport header
- * @msg: the message
- * @buf: memory for the header, aligned to four octets
- * @size: octets of @buf
- *
- * Implements RFC 8166 section 4.1.2 and draft 5.2.
- *
- * Context: any.
- * Return: octets written. -EMSGSIZE: @size is too small. -EINVAL: @msg must not
- * be sent, because its rdma_proc is retired or RDMA2_OPTIONAL, or because with
- * credits of zero the requester could never send again (RFC 8166 section 3.3.1).
- */
-int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
-{
-	__be32 *p = buf;
-
-	if (!message_is_plain(msg) || !msg->credits || size < RPCRDMA_V1_HEADER_MIN)
-		return message_encode(msg, buf, size);
-	p[0] = msg->xid;
-	p[1] = cpu_to_be32(RPCRDMA_VERSION_ONE);
-	p[2] = cpu_to_be32(msg->credits);
-	p[3] = cpu_to_be32(RPCRDMA_MSG);
-	p[4] = 0;
-	p[5] = 0;
-	p[6] = 0;
-	return RPCRDMA_V1_HEADER_MIN;
 }

@@ -325,6 +325,27 @@ static inline u32 rpcrdma_wire_header_most(const struct rpcrdma_message *msg)
 }
 
 /**
+ * rpcrdma_wire_return_chunk - set how much of a chunk the responder wrote
+ * @chunk: a Write chunk or the Reply chunk of a decoded Call
+ * @octets: contiguous from the start of its first segment, without roundup
+ *	padding; zero if it is returned unused
+ *
+ * rpcrdma_wire_encode() computes the segment lengths of the Reply from it (RFC
+ * 8166 section 3.4.6). The segments in the message keep the lengths that the
+ * requester offered.
+ *
+ * Context: any.
+ * Return: 0, or -EMSGSIZE if the chunk is shorter.
+ */
+static inline int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
+{
+	if (octets > chunk->length)
+		return -EMSGSIZE;
+	chunk->written = octets;
+	return 0;
+}
+
+/**
  * rpcrdma_wire_make_reply - convert a Call into its Reply
  * @msg: a decoded Call
  * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message
@@ -363,7 +384,6 @@ int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
 
 bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed,
 				u32 *handle);
-int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets);
 void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
 			     const struct rpcrdma_chunk *chunk, u32 octets,
 			     bool processed);

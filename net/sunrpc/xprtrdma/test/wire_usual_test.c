@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The short way of usual messages comes to the same as the way of all messages: for each
+ * of them, for what is left when it is cut off, and with each of its bits flipped.
+ */
+#include "../wire/codec.h"
+#include "wire_test.h"
+
+struct usual {
+	const char *name;
+	void (*build)(struct rpcrdma_message *msg);
+	enum rpcrdma_role role;		/* of the end that receives it */
+};
+
+static void build_write_call(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	add(msg, rpcrdma_wire_add_read(msg, CALL_LEN), 0x0a000001, 4095, 0xffff888011112000);
+}
+
+static void build_read_call(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	add(msg, rpcrdma_wire_add_write(msg), 0x0b000001, 65536, 0xffff888011113000);
+}
+
+static void build_read_reply(struct rpcrdma_message *msg)
+{
+	build_read_call(msg);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 64);
+	rpcrdma_wire_return_chunk(&msg->write[0], 12345);
+}
+
+static void build_plain_reply(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 64);
+}
+
+static const struct usual usual_messages[] = {
+	{ "plain Call", build_call, RPCRDMA_RESPONDER },
+	{ "plain Reply", build_plain_reply, RPCRDMA_REQUESTER },
+	{ "Call with a Read chunk", build_write_call, RPCRDMA_RESPONDER },
+	{ "Call with a Write chunk", build_read_call, RPCRDMA_RESPONDER },
+	{ "Reply with a Write chunk", build_read_reply, RPCRDMA_REQUESTER },
+};
+
+/* Put the message, with an RPC message after its header, into @w. */
+static void put_usual(struct wire *w, const struct usual *usual)
+{
+	int len;
+
+	usual->build(w->msg);
+	len = rpcrdma_wire_encode(w->msg, w->word, sizeof(w->word));
+	KUNIT_ASSERT_EQ(w->test, len > 0, true);
+	w->words = len / sizeof(__be32);
+	put_rpc(w, w->msg->direction, CALL_LEN);
+}
+
+static void expect_same_decoded(struct wire *w, const struct usual *usual, u32 len, int bit)
+{
+	const void *buf = exact_copy(w->test, w->word, len);
+	enum rpcrdma_verdict verdict, any;
+	bool same;
+
+	memset(w->msg, 0, sizeof(*w->msg));
+	memset(w->again, 0, sizeof(*w->again));
+	verdict = rpcrdma_wire_decode(w->msg, buf, len, usual->role, false, w->version_max);
+	any = rpcrdma_decode_any(w->again, buf, len, usual->role, false, w->version_max);
+	kunit_kfree(w->test, buf);
+	same = verdict == any && w->msg->reason == w->again->reason;
+	if (same && verdict == RPCRDMA_USE)
+		same = !memcmp(w->msg, w->again, sizeof(*w->msg));
+	KUNIT_EXPECT_TRUE_MSG(w->test, same, "%s, %u octets, bit %d: %d and %d", usual->name,
+			      len, bit, verdict, any);
+}
+
+static void test_usual_decode(struct kunit *test)
+{
+	struct wire *w = test->priv;
+	unsigned int i;
+	u32 len, bit;
+
+	for (i = 0; i < ARRAY_SIZE(usual_messages); i++) {
+		put_usual(w, &usual_messages[i]);
+		for (len = 0; len <= w->words * sizeof(__be32); len++)
+			expect_same_decoded(w, &usual_messages[i], len, -1);
+		for (bit = 0; bit < w->words * 32; bit++) {
+			u8 *octet = (u8 *)w->word + bit / 8;
+
+			*octet ^= 1 << bit % 8;
+			expect_same_decoded(w, &usual_messages[i], w->words * sizeof(__be32),
+					    bit);
+			*octet ^= 1 << bit % 8;
+		}
+	}
+}
+
+static void test_usual_encode(struct kunit *test)
+{
+	struct wire *w = test->priv;
+	__be32 word[16] = {}, any[16] = {};
+	unsigned int i;
+	u32 size;
+
+	for (i = 0; i < ARRAY_SIZE(usual_messages); i++) {
+		usual_messages[i].build(w->msg);
+		for (size = 0; size <= sizeof(word); size++) {
+			int len = rpcrdma_wire_encode(w->msg, word, size);
+
+			bool same = len == rpcrdma_encode_any(w->msg, any, size) &&
+				    !memcmp(word, any, sizeof(word));
+
+			KUNIT_EXPECT_TRUE_MSG(test, same, "%s, %u octets",
+					      usual_messages[i].name, size);
+		}
+	}
+}
+
+static struct kunit_case wire_usual_cases[] = {
+	KUNIT_CASE(test_usual_decode),
+	KUNIT_CASE(test_usual_encode),
+	{}
+};
+
+static struct kunit_suite wire_usual_suite = {
+	.name = "rpcrdma_wire_usual",
+	.init = wire_init,
+	.test_cases = wire_usual_cases,
+};
+
+kunit_test_suites(&wire_usual_suite);
