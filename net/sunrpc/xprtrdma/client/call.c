@@ -211,22 +211,35 @@ static void xprt_rdma_call_name_handle(struct xprt_rdma_builder *b)
 		msg->inv_handle = rpcrdma_chunk_segments(msg, b->chunk)->handle;
 }
 
+static int xprt_rdma_call_offer_data(struct xprt_rdma_builder *b, const struct xdr_buf *buf)
+{
+	return xprt_rdma_call_offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
+					  offset_in_page(buf->page_base), buf->page_len);
+}
+
+static noinline int xprt_rdma_call_offer_all(struct xprt_rdma_builder *b,
+					     const struct xdr_buf *buf)
+{
+	int ret;
+
+	ret = xprt_rdma_page_frags_in_kvec(&buf->head[0], xprt_rdma_call_offer_frag, b);
+	if (!ret)
+		ret = xprt_rdma_call_offer_data(b, buf);
+	if (!ret)
+		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0], xprt_rdma_call_offer_frag, b);
+	return ret;
+}
+
 /* Make a chunk of all of @buf, or only of its pages. */
 static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma_chunk *chunk,
 				     const struct xdr_buf *buf, bool whole,
 				     enum dma_data_direction direction)
 {
-	int ret = 0;
+	int ret;
 
 	b->chunk = chunk;
 	b->direction = direction;
-	if (whole)
-		ret = xprt_rdma_page_frags_in_kvec(&buf->head[0], xprt_rdma_call_offer_frag, b);
-	if (!ret)
-		ret = xprt_rdma_call_offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
-						 offset_in_page(buf->page_base), buf->page_len);
-	if (!ret && whole)
-		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0], xprt_rdma_call_offer_frag, b);
+	ret = whole ? xprt_rdma_call_offer_all(b, buf) : xprt_rdma_call_offer_data(b, buf);
 	if (!ret && b->mr)
 		ret = xprt_rdma_call_finish_mr(b);
 	if (!ret)

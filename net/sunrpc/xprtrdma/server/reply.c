@@ -269,16 +269,18 @@ static int svcrdma_reply_encode(const struct svcrdma_request *request,
 	return 0;
 }
 
-/* Fill a Send with the transport header and what goes inline. */
+/*
+ * Fill a Send with the transport header and what goes inline. If no part of the Reply is
+ * written, it has pages that are worth gathering.
+ */
 static int svcrdma_reply_fill_send(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	int ret = svcrdma_reply_encode(reply->request, send);
 
 	if (ret || reply->request->msg.proc == RPCRDMA_NOMSG)
 		return ret;
-	if (svcrdma_reply_can_gather(reply))
-		return svcrdma_reply_gather_pages(reply, send);
-	return svcrdma_reply_copy_parts(reply, send);
+	return reply->form.written ? svcrdma_reply_copy_parts(reply, send) :
+				     svcrdma_reply_gather_pages(reply, send);
 }
 
 static void svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,

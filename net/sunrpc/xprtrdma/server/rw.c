@@ -147,37 +147,6 @@ int svcrdma_rw_chain_post(struct svcrdma_request *request)
 				       last, true);
 }
 
-/* @len octets in @pages, from @offset in the first page on; on the stack */
-struct svcrdma_row {
-	struct page **pages;
-	struct page *page;	/* @pages points here if there is only one */
-	unsigned int offset;
-	u32 len;
-};
-
-/* The octets of @buf from @at on, up to the first gap */
-static void svcrdma_row_at(struct svcrdma_row *row, const struct xdr_buf *buf, u32 at)
-{
-	const struct kvec *vec = &buf->head[0];
-
-	if (at >= vec->iov_len) {
-		at -= vec->iov_len;
-		if (at < buf->page_len) {
-			row->len = buf->page_len - at;
-			at += buf->page_base;
-			row->pages = &buf->pages[at >> PAGE_SHIFT];
-			row->offset = offset_in_page(at);
-			return;
-		}
-		at -= buf->page_len;
-		vec = &buf->tail[0];
-	}
-	row->page = virt_to_page(vec->iov_base + at);
-	row->pages = &row->page;
-	row->offset = offset_in_page(vec->iov_base + at);
-	row->len = min_t(u32, vec->iov_len - at, PAGE_SIZE - row->offset);
-}
-
 /**
  * svcrdma_rw_limits - compute how many elements one rw context may have
  * @service: the service, whose connection is established
@@ -226,14 +195,13 @@ static unsigned int svcrdma_rw_neighbours(struct page **page, unsigned int max)
 	return n;
 }
 
-/* Return: how many octets fit into the elements. */
-static u32 svcrdma_rw_fill_row(struct svcrdma_fill *fill,
-			       const struct svcrdma_row *row, u32 len)
+/* Return: how many of @len octets in @page, from @offset in the first one on, are described. */
+static u32 svcrdma_rw_fill_pages(struct svcrdma_fill *fill, struct page **page,
+				 unsigned int offset, u32 len)
 {
-	unsigned int offset = row->offset, n;
 	struct scatterlist *sg = fill->sg;
-	struct page **page = row->pages;
 	u32 left = len, part;
+	unsigned int n;
 
 	if (fill->max_pages == 1 && !offset) {
 		n = min_t(unsigned int, left >> PAGE_SHIFT, fill->end - sg);
@@ -256,6 +224,38 @@ static u32 svcrdma_rw_fill_row(struct svcrdma_fill *fill,
 	return len - left;
 }
 
+/* One element for head or tail, from @at on. Return: how many of @octets it describes. */
+static u32 svcrdma_rw_fill_kvec(struct svcrdma_fill *fill, const struct kvec *vec, u32 at,
+				u32 octets)
+{
+	const void *data = vec->iov_base + at;
+	unsigned int offset = offset_in_page(data);
+	u32 len = min3(octets, (u32)vec->iov_len - at, (u32)PAGE_SIZE - offset);
+
+	sg_set_page(fill->sg++, virt_to_page(data), len, offset);
+	return len;
+}
+
+/* Describe @local from @at on, up to the first gap. Return: how many of @octets. */
+static u32 svcrdma_rw_fill_some(struct svcrdma_fill *fill, const struct xdr_buf *local, u32 at,
+				u32 octets)
+{
+	const struct kvec *vec = &local->head[0];
+
+	if (at >= vec->iov_len) {
+		at -= vec->iov_len;
+		if (at < local->page_len) {
+			octets = min(octets, local->page_len - at);
+			at += local->page_base;
+			return svcrdma_rw_fill_pages(fill, &local->pages[at >> PAGE_SHIFT],
+						     offset_in_page(at), octets);
+		}
+		at -= local->page_len;
+		vec = &local->tail[0];
+	}
+	return svcrdma_rw_fill_kvec(fill, vec, at, octets);
+}
+
 /* Describe up to @octets from @at of @local. Return: how many octets. */
 static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 			       struct svcrdma_rw *rw, unsigned int max_sg,
@@ -268,17 +268,12 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
 		.end	   = &chain->sgl[chain->num_sg + max_sg],
 		.max_pages = chain->direction == DMA_TO_DEVICE ? max_len >> PAGE_SHIFT : 1,
 	};
-	u32 filled = 0, got, len;
-	struct svcrdma_row row;
+	u32 filled = 0;
 
 	rw->sgl = fill.sg;
 	sg_init_table(rw->sgl, max_sg);
-	do {
-		svcrdma_row_at(&row, local, at + filled);
-		len = min(row.len, octets - filled);
-		got = svcrdma_rw_fill_row(&fill, &row, len);
-		filled += got;
-	} while (got == len && filled < octets);
+	while (filled < octets && fill.sg < fill.end)
+		filled += svcrdma_rw_fill_some(&fill, local, at + filled, octets - filled);
 	rw->num_sg = fill.sg - rw->sgl;
 	sg_mark_end(fill.sg - 1);
 	return filled;
