@@ -31,10 +31,8 @@ typedef __u64 u64;
 #define U32_MAX			((u32)~0U)
 #define U64_MAX			((u64)~0ULL)
 
-#define noinline		__attribute__((noinline))
-#ifndef __always_inline
-#define __always_inline		inline __attribute__((always_inline))
-#endif
+/* Only matters where instructions are counted; libc has __always_inline. */
+#define noinline
 
 #ifdef __CHECKER__
 #define __force			__attribute__((force))
