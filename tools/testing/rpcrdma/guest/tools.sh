@@ -2,6 +2,7 @@
 #
 # Library for scenarios about the program rpcrdma, ../../../rpcrdma.
 
+# What is run. It is a copy, because other users than root cannot reach /lab.
 TOOL=/tmp/rpcrdma
 
 # What user space needs to use RDMA devices
@@ -14,11 +15,17 @@ tool_up() {
 	cp /lab/rpcrdma $TOOL
 }
 
-# tool ARGUMENT...: run it; what it prints is in /tmp/tool.out and /tmp/tool.err as well.
+# rpcrdma ARGUMENT...: run the program for a minute at most. What is to run longer, or in the
+# background, is $TOOL.
+rpcrdma() {
+	# shellcheck disable=SC2086
+	timeout -s KILL "$(seconds 60)" $TOOL "$@"
+}
+
+# tool ARGUMENT...: the same; what it prints is in /tmp/tool.out and /tmp/tool.err as well.
 tool() {
 	local status
-	# shellcheck disable=SC2086
-	timeout -s KILL "$(seconds 60)" $TOOL "$@" >/tmp/tool.out 2>/tmp/tool.err
+	rpcrdma "$@" >/tmp/tool.out 2>/tmp/tool.err
 	status=$?
 	cat /tmp/tool.out /tmp/tool.err
 	return $status

@@ -11,30 +11,27 @@
 #   | 10.17.0.1, fd17::1                 |
 #   +------------------------------------+
 
-. "${BASH_SOURCE%/*}/../guest/lib.sh"
+. /lab/guest/tools.sh
 
 # What an end of a connection that rests may hold, in octets
 MOST=$((192 * 1024))
 
 client() {
 	client_begin
+	need "the program" tool_up
 	need "mount" nfs_mount 3 rdma /mnt
 	need "write 1 MiB" dd if=/dev/zero of=/mnt/file bs=64k count=16 oflag=direct
 	check "read 64 KiB four times" dd if=/mnt/file of=/dev/null bs=64k count=4 iflag=direct
-	status_now >/tmp/used
+	rpcrdma show -j >/tmp/used
 	check "registrations are idle" [ "$(sum client registrations-idle /tmp/used)" -gt 2 ]
 	# What was idle for 30 to 60 seconds goes. The client's last Sends come back with a
 	# keepalive, which is after 15 to 30 seconds.
 	sleep 95
-	status_now >/tmp/rested
+	rpcrdma show -j >/tmp/rested
 	check "none of them is left" is 0 "$(sum client registrations-idle /tmp/rested)"
 	check "the client's end holds 192 KiB at most" at_most client
 	check "the server's end holds 192 KiB at most" at_most server
 	check "the file can be read again" dd if=/mnt/file of=/dev/null bs=64k iflag=direct
-}
-
-status_now() {
-	timeout 20 /lab/rpcrdma show -j
 }
 
 # sum ROLE ATTRIBUTE FILE

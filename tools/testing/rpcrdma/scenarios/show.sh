@@ -8,8 +8,11 @@
 # Both ends are in one guest, so each connection is there twice: once as the client's, once
 # as the server's.
 
+. /lab/guest/tools.sh
+
 server() {
 	need "rpcrdma is not loaded" not loaded
+	need "the program" tool_up
 	no_family
 	server_begin
 }
@@ -27,10 +30,6 @@ client() {
 	check "unmount" umount /mnt
 	check "no connection is left" wait_for 10 no_connections
 	monitor_ends
-}
-
-rpcrdma() {
-	timeout 20 /lab/rpcrdma "$@"
 }
 
 # ends_with STATUS COMMAND...: whether a command ends so, with one line that says what to do
@@ -149,9 +148,9 @@ tables() {
 }
 
 monitor_start() {
-	/lab/rpcrdma monitor -j >/tmp/events &
+	$TOOL monitor -j >/tmp/events &
 	MONITOR=$!
-	/lab/rpcrdma monitor >/tmp/events.text &
+	$TOOL monitor >/tmp/events.text &
 	MONITOR_TEXT=$!
 	# It prints nothing before the first event, so look for its membership of a group.
 	wait_for 10 listeners_of_events 2
