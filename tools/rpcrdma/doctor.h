@@ -56,9 +56,10 @@ struct doctor_route {
 	struct doctor_address source;
 };
 
-/* What a user-space driver tells about a device */
+/* What the loaded module tells about a device */
 struct doctor_limits {
 	bool fast_registration;
+	bool page_list;		/* of a fast registration; always, if it can do none */
 	int qps;
 	int mrs;
 };
@@ -78,9 +79,15 @@ struct doctor_kernel {
 			 void (*fn)(const char *netdev,
 				    const struct doctor_address *address,
 				    void *data), void *data);
-	/* -ENOENT: user space has no driver for the device. */
+	/* -ENOENT: no loaded module tells about the device. */
 	int (*limits)(struct doctor *d, const char *device,
 		      struct doctor_limits *limits);
+	/*
+	 * Calls @fn for each listener of the NFS server, with its address and port, and
+	 * whether it waits for a device. -ENOENT: no loaded module tells.
+	 */
+	int (*listeners)(struct doctor *d,
+			 void (*fn)(const char *local, bool waits, void *data), void *data);
 };
 
 extern const struct doctor_kernel doctor_kernel;
@@ -230,6 +237,11 @@ int doctor_run(struct doctor *d, char *const argv[], int *status, char **output)
  */
 int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
 		int *status, char **output);
+
+/* doctor_status.c: functions of doctor_kernel, by the family rpcrdma of netlink */
+int doctor_status_limits(struct doctor *d, const char *device, struct doctor_limits *limits);
+int doctor_status_listeners(struct doctor *d,
+			    void (*fn)(const char *local, bool waits, void *data), void *data);
 
 /*
  * The checks, each in a file of its name. Later ones use what doctor_device() and

@@ -227,18 +227,23 @@ static void check_limits(struct doctor *d, const char *device)
 	struct doctor_limits limits;
 	int ret = d->kernel->limits(d, device, &limits);
 
-	if (ret == -ENOENT)	/* the log tells if the module cannot use it */
+	if (ret == -ENOENT)	/* the module is not loaded, or is the kernel's own */
 		return;
 	if (ret)
-		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
+		doctor_add(d, CHECK, DOCTOR_UNKNOWN,
+			   "install rpcrdma-tools of the same version as the module",
 			   "the limits of %s cannot be read: %s", device, strerror(-ret));
 	else if (!limits.fast_registration)
 		doctor_add(d, CHECK, DOCTOR_WRONG, "use another device, or TCP",
 			   "%s has no memory management extensions, which NFS/RDMA needs",
 			   device);
+	else if (!limits.page_list)
+		doctor_add(d, CHECK, DOCTOR_WRONG, "use another device, or TCP",
+			   "%s registers no pages by work request, which NFS/RDMA needs",
+			   device);
 	else if (limits.qps < QPS_MIN || limits.mrs < MRS_MIN)
 		doctor_add(d, CHECK, DOCTOR_WRONG,
-			   "look whether other programs use it up: rdma resource",
+			   "look for a limit in its driver or firmware, or use another device",
 			   "%s has few resources: %d queue pairs, %d memory regions", device,
 			   limits.qps, limits.mrs);
 }

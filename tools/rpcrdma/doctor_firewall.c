@@ -122,7 +122,9 @@ static void conclude(struct doctor *d, const struct opinion *opinion)
 {
 	if (opinion->told[0] || opinion->told[1])
 		return;
-	if (opinion->failed && !d->privileged)
+	if (opinion->failed && !doctor_exists(d, "/proc/net/netfilter"))
+		doctor_add(d, CHECK, DOCTOR_OK, NULL, "the kernel has no packet filter");
+	else if (opinion->failed && !d->privileged)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
 			   "only root can list the rules of the firewall");
 	else if (opinion->failed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What doctor asks the kernel for: routes, addresses, and limits of devices. */
+/* What doctor asks the kernel for: routes and addresses. */
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -9,7 +9,6 @@
 #include <time.h>
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
-#include <infiniband/verbs.h>
 
 #include "doctor.h"
 
@@ -145,42 +144,9 @@ static int route(struct doctor *d, const struct doctor_address *to, struct docto
 	return ret;
 }
 
-/* Limits, by the user-space driver */
-
-static int limits_of(struct ibv_device *device, struct doctor_limits *limits)
-{
-	struct ibv_context *context = ibv_open_device(device);
-	struct ibv_device_attr attr;
-	int ret;
-
-	if (!context)
-		return errno == EACCES || errno == EPERM ? -errno : -ENOENT;
-	ret = -ibv_query_device(context, &attr);
-	if (!ret) {
-		limits->fast_registration = attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;
-		limits->qps = attr.max_qp;
-		limits->mrs = attr.max_mr;
-	}
-	ibv_close_device(context);
-	return ret;
-}
-
-static int limits(struct doctor *d, const char *name, struct doctor_limits *limits)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	int i, ret = -ENOENT;
-
-	if (!list)
-		return -ENOENT;
-	for (i = 0; list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			ret = limits_of(list[i], limits);
-	ibv_free_device_list(list);
-	return ret;
-}
-
 const struct doctor_kernel doctor_kernel = {
 	.route = route,
 	.addresses = addresses,
-	.limits = limits,
+	.limits = doctor_status_limits,
+	.listeners = doctor_status_listeners,
 };

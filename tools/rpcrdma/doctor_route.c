@@ -131,11 +131,12 @@ static bool check_device(struct doctor *d, const struct doctor_route *route)
 			   "the route to %s is by %s, whose RDMA device %s is not ACTIVE",
 			   d->host, route->netdev, port->device);
 	} else if (!has_gid(d, port, &route->source)) {
-		doctor_advise(advice, "ip link set %s down, then up: its addresses become GIDs",
+		doctor_advise(advice,
+			      "is it an address of %s? then set that down and up; if not: ip route, src",
 			      route->netdev);
 		doctor_add(d, "route", DOCTOR_WRONG, advice,
-			   "%s has no GID for %s, the address of %s", port->device, ip,
-			   route->netdev);
+			   "%s has no GID for %s, from which %s sends to %s", port->device, ip,
+			   route->netdev, d->host);
 	} else {
 		doctor_add(d, "route", DOCTOR_OK, NULL, "%s is reached from %s by %s on %s",
 			   d->host, ip, port->device, route->netdev);

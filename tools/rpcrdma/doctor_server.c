@@ -127,6 +127,42 @@ static char *read_nfsd(struct doctor *d, const char *path)
 	return text;
 }
 
+/* The port list of nfsd has a listener whether it listens or not. */
+static void check_listener(const char *local, bool waits, void *data)
+{
+	struct doctor *d = data;
+
+	if (waits)
+		doctor_add(d, CHECK, DOCTOR_WRONG,
+			   "have a device for that address: see rdma link, ip address; then wait 5 s",
+			   "the listener at %s waits for an RDMA device, so no client can connect",
+			   local);
+}
+
+static void check_listeners(struct doctor *d)
+{
+	int ret = d->kernel->listeners(d, check_listener, d);
+
+	if (ret && ret != -ENOENT)
+		doctor_add(d, CHECK, DOCTOR_UNKNOWN,
+			   "install rpcrdma-tools of the same version as the module",
+			   "the state of the listeners cannot be read: %s", strerror(-ret));
+}
+
+static void check_port(struct doctor *d)
+{
+	size_t findings = d->count[DOCTOR_WRONG];
+
+	check_listeners(d);
+	if (d->listens != 20049)
+		doctor_add(d, CHECK, DOCTOR_NOTE, "clients have to name this port: port=",
+			   "the NFS server listens for RDMA at port %u, not 20049",
+			   d->listens);
+	else if (d->count[DOCTOR_WRONG] == findings)
+		doctor_add(d, CHECK, DOCTOR_OK, NULL,
+			   "the NFS server listens for RDMA at port %u", d->listens);
+}
+
 static void check_portlist(struct doctor *d)
 {
 	char *list = read_nfsd(d, "/proc/fs/nfsd/portlist");
@@ -135,15 +171,10 @@ static void check_portlist(struct doctor *d)
 		return;
 	d->listens = rdma_port(list);
 	free(list);
-	if (!d->listens)
-		check_wishes(d);
-	else if (d->listens != 20049)
-		doctor_add(d, CHECK, DOCTOR_NOTE, "clients have to name this port: port=",
-			   "the NFS server listens for RDMA at port %u, not 20049",
-			   d->listens);
+	if (d->listens)
+		check_port(d);
 	else
-		doctor_add(d, CHECK, DOCTOR_OK, NULL,
-			   "the NFS server listens for RDMA at port %u", d->listens);
+		check_wishes(d);
 }
 
 void doctor_server(struct doctor *d)

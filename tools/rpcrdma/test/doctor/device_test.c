@@ -84,18 +84,28 @@ static void limits_tests(void)
 	doctor_device(&d);
 	expect(only("device", DOCTOR_WRONG, "no memory management extensions"));
 
+	begin("no pages by work request");
+	answers.device.page_list = false;
+	doctor_device(&d);
+	expect(only("device", DOCTOR_WRONG, "registers no pages by work request"));
+
 	begin("few queue pairs");
 	answers.device.qps = 2;
 	doctor_device(&d);
 	expect(only("device", DOCTOR_WRONG, "2 queue pairs"));
 
-	begin("limits are not for this user");
-	answers.limits = -EACCES;
+	begin("few registrations");
+	answers.device.mrs = 63;
 	doctor_device(&d);
-	expect(only("device", DOCTOR_UNKNOWN, "cannot be read: Permission denied"));
+	expect(only("device", DOCTOR_WRONG, "63 memory regions"));
+
+	begin("an answer that makes no sense");
+	answers.limits = -EPROTO;
+	doctor_device(&d);
+	expect(only("device", DOCTOR_UNKNOWN, "cannot be read: Protocol error"));
 	expect(doctor_exit_code(&d) == 2);
 
-	begin("no driver in user space");
+	begin("no module tells limits");
 	answers.limits = -ENOENT;
 	doctor_device(&d);
 	expect(!doctor_exit_code(&d));

@@ -211,6 +211,14 @@ static void programs(void)
 	doctor_firewall(&d);
 	expect(only("firewall", DOCTOR_UNKNOWN, "cannot be listed"));
 
+	begin("a kernel without packet filters");
+	remove_file("/proc/net/netfilter");
+	plant_program("nft", "exit 1");
+	doctor_device(&d);
+	doctor_firewall(&d);
+	expect(!doctor_exit_code(&d));
+	expect(has("firewall", DOCTOR_OK, "the kernel has no packet filter"));
+
 	begin("the parent ignores SIGCHLD, so that no status can be had");
 	plant_program("nft", "exit 0");
 	doctor_device(&d);

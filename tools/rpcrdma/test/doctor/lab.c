@@ -140,10 +140,19 @@ static int limits(struct doctor *doctor, const char *device, struct doctor_limit
 	return answers.limits;
 }
 
+static int listeners(struct doctor *doctor,
+		     void (*fn)(const char *local, bool waits, void *data), void *data)
+{
+	if (!answers.listeners)
+		fn("10.17.0.1:20049", answers.waits, data);
+	return answers.listeners;
+}
+
 static const struct doctor_kernel kernel = {
 	.route = route,
 	.addresses = addresses,
 	.limits = limits,
+	.listeners = listeners,
 };
 
 /* A host where all is well */
@@ -189,6 +198,7 @@ static void plant_rest(void)
 	plant("/proc/self/limits",
 	      "Limit  Soft Limit\nMax locked memory  8388608  8388608 bytes\n");
 	plant("/proc/self/status", "Name:\tdoctor\nCapEff:\t0000000000000000\n");
+	plant("/proc/net/netfilter/nf_log", "");
 	plant("/proc/fs/nfsd/threads", "8\n");
 	plant("/proc/fs/nfsd/portlist", "rdma 20049\nrdma 20049\ntcp 2049\n");
 	plant("/proc/self/mountinfo",
@@ -210,7 +220,8 @@ void begin(const char *test)
 	plant_rest();
 	answers = (struct answers){
 		.route_netdev = "eth0", .source = "10.17.0.1", .netdev = "eth0",
-		.device = { .fast_registration = true, .qps = 1024, .mrs = 4096 },
+		.device = { .fast_registration = true, .page_list = true, .qps = 1024,
+			    .mrs = 4096 },
 	};
 	doctor_init(&d);
 	d.root = root;

@@ -20,6 +20,8 @@ struct answers {
 	const char *netdev;		/* that has an address, or NULL */
 	int limits;
 	struct doctor_limits device;
+	int listeners;
+	bool waits;			/* the only listener, for a device */
 };
 
 extern struct answers answers;

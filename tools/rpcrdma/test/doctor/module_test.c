@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* The module, and the NFS server's listener */
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "lab.h"
@@ -175,9 +176,31 @@ static void listener_by_conf(void)
 	expect(!doctor_exit_code(&d));
 }
 
+static void listener_state(void)
+{
+	begin("a listener waits for a device");
+	answers.waits = true;
+	doctor_examine(&d);
+	expect(only("listener", DOCTOR_WRONG,
+		    "the listener at 10.17.0.1:20049 waits for an RDMA device"));
+	expect(!has("listener", DOCTOR_OK, ""));
+
+	begin("no module tells about listeners");
+	answers.listeners = -ENOENT;
+	doctor_examine(&d);
+	expect(!doctor_exit_code(&d));
+	expect(has("listener", DOCTOR_OK, "20049"));
+
+	begin("what is told about listeners makes no sense");
+	answers.listeners = -EPROTO;
+	doctor_examine(&d);
+	expect(only("listener", DOCTOR_UNKNOWN, "Protocol error"));
+}
+
 static void listener_tests(void)
 {
 	listener_by_conf();
+	listener_state();
 
 	begin("another port");
 	plant("/proc/fs/nfsd/portlist", "rdma 1234\n");

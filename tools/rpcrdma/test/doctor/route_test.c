@@ -65,7 +65,8 @@ static void no_way(void)
 	begin_with_host("no GID");
 	plant("/sys/class/infiniband/rxe0/ports/1/gids/1", "not a GID\n");
 	doctor_examine(&d);
-	expect(only("route", DOCTOR_WRONG, "rxe0 has no GID for 10.17.0.1, the address of eth0"));
+	expect(only("route", DOCTOR_WRONG,
+		    "rxe0 has no GID for 10.17.0.1, from which eth0 sends to 10.17.0.2"));
 
 	begin_with_host("no GID, iWARP");
 	plant("/sys/class/infiniband/rxe0/ports/1/gids/1", "not a GID\n");
