@@ -28,6 +28,10 @@ static bool own_lkeys;
 module_param(own_lkeys, bool, 0644);
 MODULE_PARM_DESC(own_lkeys, "no local_dma_lkey: protection domains have their own (default: no)");
 
+static bool fast_reg = true;
+module_param(fast_reg, bool, 0644);
+MODULE_PARM_DESC(fast_reg, "report that it registers memory by work request (default: yes)");
+
 static bool checksums = true;
 module_param(checksums, bool, 0644);
 MODULE_PARM_DESC(checksums, "check that posted buffers do not change (default: yes)");
@@ -73,8 +77,10 @@ static int mem_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_pkeys = 1;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;
 	attr->cq_caps.max_cq_moderation_period = U16_MAX;
-	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_PORT_ACTIVE_EVENT |
-				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN;
+	attr->device_cap_flags = IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_RC_RNR_NAK_GEN;
+	if (dev->fast_reg)
+		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 	attr->sys_image_guid = ib->node_guid;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	if (!dev->own_lkeys)
@@ -299,6 +305,7 @@ static int mem_device_init(struct mem_dev *dev, struct net_device *ndev)
 
 	atomic_set(&dev->lines, max_lines);
 	dev->own_lkeys = own_lkeys;
+	dev->fast_reg = fast_reg;
 	dev->checksums = checksums;
 	dev->burst = max(burst, 1U);
 	dev->port_up = netif_running(ndev) && netif_carrier_ok(ndev);

@@ -119,6 +119,7 @@ struct mem_dev {
 	struct platform_device *parent;	/* whose DMA addresses it uses, or NULL */
 	struct mem_limits limits;
 	bool own_lkeys;			/* each protection domain has an lkey of its own */
+	bool fast_reg;			/* reports that it can do fast registration */
 	bool checksums;
 	bool port_up;			/* as last reported */
 	u32 burst;			/* octets that an engine copies while others wait */
