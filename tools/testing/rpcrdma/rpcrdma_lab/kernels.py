@@ -26,6 +26,7 @@ STOCK_MODULES = """
     cbc cts ccm sha1_generic sha256_generic sha512_generic hmac aes_generic
     camellia_generic cmac md5
     dummy veth bridge sch_netem sch_prio cls_u32 af_packet virtio_rng
+    nf_tables iptable_filter xt_tcpudp
 """.split()
 
 

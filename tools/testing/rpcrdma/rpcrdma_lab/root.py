@@ -17,7 +17,7 @@ ROOT_PACKAGES = """
     kmod mount util-linux procps psmisc iproute2 iputils-ping hostname
     nfs-common nfs-kernel-server rpcbind keyutils
     rdma-core ibverbs-providers ibverbs-utils rdmacm-utils
-    libjansson4 libmnl0 jq
+    libjansson4 libmnl0 jq nftables iptables
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
 
