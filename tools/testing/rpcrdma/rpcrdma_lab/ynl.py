@@ -19,7 +19,7 @@ def yaml_library() -> Path:
 
 
 def copy(folder: Path) -> None:
-    """Make a folder with the tool, its library and the specification of our family."""
+    """Make a folder with the tool, its library, and the specifications of our family and nfsd's."""
     tool = kernels.source() / "tools/net/ynl"
     (folder / "lib").mkdir(parents=True)
     shutil.copy(tool / "cli.py", folder)
@@ -27,3 +27,4 @@ def copy(folder: Path) -> None:
         shutil.copy(path, folder / "lib")
     shutil.copytree(yaml_library(), folder / "yaml")
     shutil.copy(SPECIFICATION, folder)
+    shutil.copy(kernels.source() / "Documentation/netlink/specs/nfsd.yaml", folder)

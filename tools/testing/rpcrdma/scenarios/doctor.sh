@@ -1,54 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   rpcrdma doctor names what is wrong and what to do about it, each thing on its own
+# shows:   rpcrdma doctor names what is wrong in the network, the devices and the server, each thing on its own
 # guests:  um/rxe
 # also:    um um-debug um-7 debian-6.1 debian-6.12 debian-13-7
 # devices: rxe siw
 # modules: ours
-# limit:   120
+# limit:   180
 
-. /lab/guest/tools.sh
-
-MODULES=/lib/modules/$(uname -r)
+. /lab/guest/doctor.sh
 
 client() {
 	client_begin
 	need "the program" tool_up
 	need "verbs for user space" verbs_up
-	check "all is well: 0" well
+	check "all is well: 0" well $SERVER4
 	check "it has looked at everything" looked_at_all
 	arguments
 	way_to_host
+	no_answer
 	firewall
+	more_of_firewall
 	log_lines
 	mounts
-	rights
-	module_files
 	links
+	second_device
+	listeners
 	server_and_module
-	check "all is well again: 0" well
+	check "all is well again: 0" well $SERVER4
 	check "JSON: the same" as_json
-}
-
-# The log begins here: earlier scenarios in this guest have left errors there.
-well() {
-	dmesg --clear
-	exits 0 tool doctor $SERVER4
 }
 
 looked_at_all() {
 	is "device firewall listener log memlock module mount ping route" \
 		"$(awk '$1 == "ok" { print $2 }' /tmp/tool.out | sort -u | xargs)"
-}
-
-# finds PATTERN [ARGUMENT...]: the doctor says that this is wrong and what to do about it.
-finds() {
-	exits 1 tool doctor "${@:2}" && says "^wrong  .*$1" &&
-		grep -A 1 -E "^wrong  .*$1" /tmp/tool.out | sed -n 2p | grep -E '^ {18}-> .'
-}
-
-# finds_only PATTERN [ARGUMENT...]: and nothing else
-finds_only() {
-	finds "$@" && is 1 "$(grep -c '^wrong ' /tmp/tool.out)"
 }
 
 arguments() {
@@ -68,34 +51,130 @@ as_json() {
 
 way_to_host() {
 	check "no route" finds_only "there is no route to 192.0.2.1" 192.0.2.1
+	check "an IPv6 host, and no such address here" \
+		finds_only "there is no route to 2001:db8::1" 2001:db8::1
 	check "a route by an interface without RDMA" \
 		finds_only "the route to 127.0.0.1 is by lo, which has no RDMA device" 127.0.0.1
 	check "a name without an address" \
 		finds_only "no-such-host.invalid has no address" no-such-host.invalid
+	[ "$DEVICE" = siw ] || source_address
 	check "nobody listens there" \
 		finds_only "$SERVER4 port $((PORT + 1)) does not answer over RDMA" "$SERVER4:$((PORT + 1))"
 }
 
-# The guests have no nft, and um's kernel has no packet filter: this plants what nft prints.
+# iWARP devices have no GIDs of addresses.
+source_address() {
+	local what="rxe0 has no GID for 10.18.0.1, from which $(netdev) sends to 10.19.0.1"
+	ip address add 10.18.0.1/32 dev lo
+	ip route add 10.19.0.0/24 dev "$(netdev)" src 10.18.0.1
+	check "a route with an address of another interface" finds "$what" 10.19.0.1
+	ip route del 10.19.0.0/24
+	ip address del 10.18.0.1/32 dev lo
+}
+
+# Others that do not answer as they should
+no_answer() {
+	local pid
+	rping -s -a $SERVER4 -p $((PORT + 2)) >/dev/null 2>&1 &
+	pid=$!
+	sleep 1
+	check "another service answers" \
+		finds_only "rpcrdma ping says: ." "$SERVER4:$((PORT + 2))"
+	kill $pid 2>/dev/null
+	check "ping stops" ping_stops
+	echo "nameserver 10.17.0.99" >/tmp/resolv.conf
+	echo "options timeout:30" >>/tmp/resolv.conf
+	touch /etc/resolv.conf
+	check "the name server does not answer" in_place /etc/resolv.conf /tmp/resolv.conf \
+		finds_only "no answer about the address of server.example: Connection timed out" \
+		server.example
+}
+
+# It is stopped, so that it cannot end by itself.
+ping_stops() {
+	(wait_for 10 pkill -STOP -f '^/proc/self/exe ping -q') &
+	finds_only "10.17.0.9 port $PORT does not answer over RDMA$" 10.17.0.9
+}
+
+# Debian's kernels have the packet filter. For that of um this plants what nft would print.
 firewall() {
-	local rule='"match": {"op": "==", "left": {"payload": {"protocol": "udp", "field": "dport"}}, "right": 4791}'
-	local what="udp port 4791"
-	if [ "$DEVICE" = siw ]; then
-		rule=${rule//udp/tcp} what="tcp port $PORT"
-		rule=${rule//4791/$PORT}
+	local protocol=udp port=4791
+	[ "$DEVICE" != siw ] || protocol=tcp port=$PORT
+	local what="nft: the rules of inet lab in drop"
+	if [ -e /proc/net/netfilter ]; then
+		nft_rule "$protocol dport $port drop"
+		check "a rule of nftables drops $protocol port $port" finds_only "$what $protocol port $port$"
+		nft_rule "ip saddr 192.0.2.0/24 $protocol dport $port drop"
+		check "a rule for some addresses is a note" notes "$what some packets to $protocol port $port$"
+		nft_rule "$protocol dport $((port + 1)) drop"
+		check "a rule for another port: 0" exits 0 tool doctor
+		nft delete table inet lab
+		iptables_rule $protocol $port
+		no_program
+	else
+		drop_rule "$(to_port $protocol $port)"
+		check "a rule of nftables drops $protocol port $port" \
+			with_fakes finds_only "$what $protocol port $port$"
+		drop_rule '"op": "==", "left": {"payload": {"protocol": "ip", "field": "saddr"}}, "right": "192.0.2.1"' \
+			"$(to_port $protocol $port)"
+		check "a rule for some addresses is a note" \
+			with_fakes notes "$what some packets to $protocol port $port$"
 	fi
-	mkdir -p /tmp/fake
-	cat >/tmp/fake/nft <<-END
-		#!/bin/sh
-		[ "\$*" = "-j list ruleset" ] || exit 1
-		echo '{"nftables": [{"chain": {"family": "inet", "table": "lab", "name": "in",
-			"type": "filter", "hook": "input", "prio": 0, "policy": "accept"}},
-			{"rule": {"family": "inet", "table": "lab", "chain": "in",
-			"expr": [{$rule}, {"drop": null}]}}]}'
+}
+
+nft_rule() {
+	nft -f - <<-END
+		table inet lab { }
+		delete table inet lab
+		table inet lab { chain in { type filter hook input priority 0; $1; } }
 	END
-	chmod +x /tmp/fake/nft
-	PATH=/tmp/fake:$PATH check "a rule of nftables drops $what" \
-		finds_only "nft: the rules of inet lab in drop $what"
+}
+
+# Newer kernels have no iptables but that of nftables.
+iptables_rule() {
+	modprobe -q iptable_filter && modprobe -q xt_tcpudp || return
+	iptables-legacy -A INPUT -p $1 --dport $2 -j DROP
+	check "a rule of iptables drops $1 port $2" \
+		finds_only "iptables-legacy-save: the rules of filter INPUT drop $1 port $2$"
+	iptables-legacy -F INPUT
+}
+
+no_program() {
+	local program
+	nft list ruleset >/dev/null
+	for program in nft xtables-nft-multi xtables-legacy-multi; do
+		mount --bind /dev/null /usr/sbin/$program
+	done
+	check "no program to list the rules of the kernel" \
+		cannot_tell "the kernel has a firewall, and there is no program to list its rules"
+	umount /usr/sbin/{nft,xtables-nft-multi,xtables-legacy-multi}
+}
+
+# What programs may print on any kernel
+more_of_firewall() {
+	local protocol=udp port=4791
+	[ "$DEVICE" != siw ] || protocol=tcp port=$PORT
+	fake iptables-save <<-END
+		echo '*filter'
+		echo ':INPUT ACCEPT [0:0]'
+		echo '-A INPUT -p $protocol -m $protocol --dport $port -j REJECT'
+	END
+	check "a rule of iptables rejects $protocol port $port" with_fakes \
+		finds_only "iptables-save: the rules of filter INPUT drop $protocol port $port$"
+	fake ip6tables-save <<-END
+		echo '*filter'
+		echo ':INPUT DROP [0:0]'
+	END
+	check "ip6tables drops everything" with_fakes \
+		finds_only "ip6tables-save: the rules of filter INPUT drop $protocol port $port$"
+	fake nft <<<'echo "{"'
+	check "nft prints something else" with_fakes cannot_tell "what nft prints cannot be read"
+	[ -e /proc/net/netfilter ] || return
+	fake nft <<<'exit 1'
+	check "nft fails" with_fakes cannot_tell "the rules of the firewall cannot be listed"
+	fake nft <<<'exit 1'
+	check "nft fails, for another user" with_fakes by_way_of "$NOBODY" \
+		cannot_tell "only root can list the rules of the firewall"
 }
 
 log_lines() {
@@ -119,6 +198,7 @@ mounts() {
 	check "a mount over RDMA, as fstab says: 0" exits 0 tool doctor
 	check "it has seen the mount" says "^ok .* 1 mount uses RDMA$"
 	check "umount" umount /mnt
+	check "the mount of fstab is missing" notes "/mnt of /etc/fstab is not mounted"
 	PORT=2049 check "mount over TCP" nfs_mount 4.2 tcp /mnt
 	check "fstab asks for RDMA, and the mount has TCP" \
 		finds_only "/mnt is mounted over tcp, and /etc/fstab asks for RDMA"
@@ -127,55 +207,8 @@ mounts() {
 	check "umount" umount /mnt
 }
 
-rights() {
-	check "little memory may be locked" little_memory \
-		finds_only "programs may lock only 64 KiB"
-	check "not root: 2, and what could not be checked" not_root
-}
-
-# little_memory COMMAND...: without the capability to lock more
-little_memory() {
-	cat >/tmp/limited <<-END
-		#!/bin/sh
-		exec prlimit --memlock=65536:65536 setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock /tmp/rpcrdma "\$@"
-	END
-	chmod +x /tmp/limited
-	local TOOL=/tmp/limited
-	"$@"
-}
-
-not_root() {
-	cat >/tmp/nobody <<-END
-		#!/bin/sh
-		exec setpriv --reuid=65534 --regid=65534 --clear-groups /tmp/rpcrdma "\$@"
-	END
-	chmod +x /tmp/nobody
-	local TOOL=/tmp/nobody
-	exits 2 tool doctor && says "^unknown listener .*/proc/fs/nfsd/threads cannot be read"
-}
-
-# What modprobe and the firmware say about the module
-module_files() {
-	mkdir -p /etc/modprobe.d
-	echo "blacklist rpcrdma" >/etc/modprobe.d/lab.conf
-	check "modprobe is told not to load it" \
-		finds_only "/etc/modprobe.d/lab.conf tells modprobe not to load rpcrdma"
-	rm /etc/modprobe.d/lab.conf
-
-	grep -v 'alias svcrdma ' $MODULES/modules.alias >/tmp/modules.alias
-	mount --bind /tmp/modules.alias $MODULES/modules.alias
-	check "an alias is missing" finds_only "has no alias svcrdma"
-	umount $MODULES/modules.alias
-
-	# No guest has firmware with Secure Boot. The module is not signed indeed.
-	mount -t tmpfs tmpfs /sys/firmware && mkdir -p /sys/firmware/efi/efivars
-	printf '\6\0\0\0\1' >/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
-	check "Secure Boot, and the module is not signed" \
-		finds_only "Secure Boot is on, and the module is not signed"
-	umount /sys/firmware
-}
-
 links() {
+	mkdir -p /tmp/no-gids
 	ip link set "$(netdev)" down
 	[ "$DEVICE" = siw ] || wait_for 5 grep -q DOWN "/sys/class/infiniband/${DEVICE}0/ports/1/state"
 	check "the network interface is down" finds "${DEVICE}0 port 1 on $(netdev) is not ACTIVE"
@@ -185,19 +218,87 @@ links() {
 		finds "$(netdev), the network interface of ${DEVICE}0 port 1, has no IP address"
 	net_up
 	need "the device is ready" rdma_up
+	[ "$DEVICE" = siw ] || no_carrier
+	check "no network interface" in_place "/sys/class/infiniband/${DEVICE}0/ports/1/gid_attrs" \
+		/tmp/no-gids by_way_of "unshare --net" \
+		finds_only "${DEVICE}0 port 1 has no network interface, so no address"
 	rdma link delete "${DEVICE}0"
 	check "no device" finds_only "there is no RDMA device"
 	need "the device is back" rdma_up
 }
 
-no_listener() {
-	exits 0 tool doctor && says "^note .* the NFS server runs and does not listen for RDMA$"
+no_carrier() {
+	ip link set "$(netdev)" carrier off
+	need "the port is down" wait_for 5 port_is DOWN
+	check "no carrier" finds "rxe0 port 1 on $(netdev) is not ACTIVE: 1: DOWN"
+	check "it says what is missing" says "[-]> $(netdev) has no carrier: "
+	check "a route by a device that is down" \
+		finds "the route to $SERVER4 is by $(netdev), whose RDMA device rxe0 is not ACTIVE" $SERVER4
+	ip link set "$(netdev)" carrier on
+	need "the port is up" wait_for 5 port_is ACTIVE
+}
+
+port_is() {
+	grep -q "$1" "/sys/class/infiniband/${DEVICE}0/ports/1/state"
+}
+
+# Another device beside the one that works, on an interface of its own
+second_device() {
+	ip link add lab2 type dummy
+	need "a second device" rdma link add "${DEVICE}1" type "$DEVICE" netdev lab2
+	check "it is down, which is a note: 0" notes "${DEVICE}1 port 1 on lab2 is not ACTIVE"
+	ip link set lab2 up
+	check "it is up, and has no address: 0" notes "lab2, the network interface of ${DEVICE}1 port 1, has no IP address"
+	rdma link delete "${DEVICE}1"
+	ip link delete lab2
+}
+
+# Listeners at the address of one device, which only nfsd's netlink family can make: kernels
+# since 6.10 have it.
+listeners() {
+	check "stop the NFS server" server_down
+	need "start what it needs" server_daemons
+	ip link add lab2 type dummy
+	ip address add 10.18.0.1/24 dev lab2
+	ip link set lab2 up
+	need "a second device" second_device_up
+	if listen_at 0a120001; then
+		echo 2 >/proc/fs/nfsd/threads
+		check "a listener at its address: 0" well
+		rdma link delete "${DEVICE}1"
+		check "its device is gone" wait_for 5 \
+			finds_only "the listener at 10.18.0.1:$PORT waits for an RDMA device"
+		need "the device is back" second_device_up
+		check "it listens again: 0" wait_for 10 well
+	else
+		skip "a listener without a device" "this kernel's nfsd has no such listeners"
+	fi
+	echo 0 >/proc/fs/nfsd/threads
+	rdma link delete "${DEVICE}1"
+	ip link delete lab2
+	need "start the NFS server" server_up
+	PORT=20050 check "listen at another port" listen
+	check "another port is a note" notes "the NFS server listens for RDMA at port 20050, not 20049"
+}
+
+second_device_up() {
+	rdma link add "${DEVICE}1" type "$DEVICE" netdev lab2
+}
+
+# listen_at ADDRESS: in hexadecimal digits
+listen_at() {
+	local address
+	address=0200$(printf %04x $PORT)${1}0000000000000000
+	PYTHONPATH=/lab/ynl python3 -B /lab/ynl/cli.py --no-schema --spec /lab/ynl/nfsd.yaml \
+		--do listener-set \
+		--json '{"addr": [{"transport-name": "rdma", "addr": "'$address'"}]}' >/dev/null 2>&1
 }
 
 server_and_module() {
 	check "stop the NFS server" server_down
 	need "start it without RDMA" server_up
-	check "no listener is a note: 0" no_listener
+	check "no listener is a note: 0" \
+		notes "the NFS server runs and does not listen for RDMA$"
 	printf '[nfsd]\nrdma=y\n' >>/etc/nfs.conf
 	check "no listener, and nfs.conf asks for one" \
 		finds_only "the NFS server runs and does not listen for RDMA, as nfs.conf asks it to"

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   rpcrdma doctor names what files, sysfs and the log say is wrong, each thing on its own
+# guests:  um/rxe
+# also:    um um-debug um-7 debian-6.1 debian-6.12 debian-13-7
+# devices: rxe siw
+# modules: ours
+# limit:   120
+#
+# Another file is mounted over one that the doctor reads, where the guest itself cannot be made
+# so: a kernel that wants signed modules would not load ours any more.
+
+. /lab/guest/doctor.sh
+
+SECURE_BOOT=efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
+
+client() {
+	client_begin
+	need "the program" tool_up
+	check "all is well: 0" well
+	which_module
+	signatures
+	names_of_module
+	limits_of_programs
+	mount_tables
+	lines_of_log
+	check "all is well again: 0" well
+}
+
+# What modprobe would take
+
+which_module() {
+	local list=$MODULES/modules.dep built_in=kernel/net/sunrpc/xprtrdma/rpcrdma.ko
+	grep -v '/rpcrdma\.ko' $list >/tmp/modules.dep
+	check "no module for this kernel" in_place $list /tmp/modules.dep \
+		finds_only "there is no rpcrdma for kernel $(uname -r)"
+	{ cat $MODULES/modules.builtin; echo $built_in; } >/tmp/modules.builtin
+	check "the kernel has it built in" in_place $list /tmp/modules.dep \
+		in_place $MODULES/modules.builtin /tmp/modules.builtin \
+		finds_only "rpcrdma is built into kernel $(uname -r)"
+	echo "$built_in:" >>/tmp/modules.dep
+	check "modprobe would take the kernel's own" in_place $list /tmp/modules.dep \
+		finds_only "modprobe takes the kernel's own rpcrdma: $built_in"
+	other_build
+	mkdir -p /tmp/no-taint/rpcrdma
+	check "it is not known which one is loaded" in_place /sys/module /tmp/no-taint \
+		cannot_tell "/sys/module/rpcrdma/taint cannot be read"
+}
+
+other_build() {
+	local file
+	file=$(modinfo -F filename rpcrdma)
+	LC_ALL=C sed 's/srcversion=..../srcversion=0000/' "$file" >/tmp/rpcrdma.ko
+	check "another build is installed" in_place "$file" /tmp/rpcrdma.ko \
+		notes "the loaded rpcrdma is not the one that is installed"
+}
+
+# What wants a signature. The module has none indeed.
+
+signatures() {
+	mkdir -p /tmp/firmware/${SECURE_BOOT%/*} /tmp/kernel/security \
+		/tmp/module/{rpcrdma,module/parameters}
+	printf '\6\0\0\0\1' >/tmp/firmware/$SECURE_BOOT
+	check "Secure Boot" in_place /sys/firmware /tmp/firmware \
+		finds_only "Secure Boot is on, and the module is not signed"
+	lockdown
+	cp /sys/module/rpcrdma/{taint,srcversion} /tmp/module/rpcrdma
+	echo Y >/tmp/module/module/parameters/sig_enforce
+	check "module.sig_enforce" in_place /sys/module /tmp/module \
+		finds_only "module.sig_enforce is set, and the module is not signed"
+	echo N >/tmp/module/module/parameters/sig_enforce
+	check "signatures are not enforced: 0" in_place /sys/module /tmp/module exits 0 tool doctor
+	fake modinfo <<<'[ "$2" = srcversion ]'
+	check "it is not known whether it is signed" in_place /sys/firmware /tmp/firmware \
+		with_fakes cannot_tell "Secure Boot is on, and it is not known whether"
+}
+
+lockdown() {
+	local mode
+	for mode in integrity confidentiality; do
+		echo "none integrity confidentiality" | sed "s/$mode/[$mode]/" \
+			>/tmp/kernel/security/lockdown
+		check "lockdown: $mode" in_place /sys/kernel /tmp/kernel \
+			finds_only "the kernel is locked down, and the module is not signed"
+	done
+	echo "[none] integrity confidentiality" >/tmp/kernel/security/lockdown
+	check "no lockdown: 0" in_place /sys/kernel /tmp/kernel exits 0 tool doctor
+}
+
+# Names by which the kernel asks for it
+
+names_of_module() {
+	local alias
+	for alias in rpcrdma6 svcrdma xprtrdma; do
+		grep -v "alias $alias " $MODULES/modules.alias >/tmp/modules.alias
+		check "an alias is missing: $alias" in_place $MODULES/modules.alias \
+			/tmp/modules.alias finds_only "has no alias $alias"
+	done
+	switched_off /etc/modprobe.d/lab.conf "blacklist rpcrdma"
+	switched_off /run/modprobe.d/lab.conf "install rpcrdma /bin/false"
+}
+
+switched_off() {
+	mkdir -p "${1%/*}"
+	echo "$2" >"$1"
+	check "modprobe is told not to load it: $2" \
+		finds_only "$1 tells modprobe not to load rpcrdma"
+	rm "$1"
+}
+
+# Rights and limits of programs
+
+limits_of_programs() {
+	check "little memory may be locked" by_way_of "prlimit --memlock=65536:65536 setpriv
+		--bounding-set=-ipc_lock --inh-caps=-ipc_lock" \
+		finds_only "programs may lock only 64 KiB"
+	check "as much may be locked by root: 0" by_way_of "prlimit --memlock=65536:65536" \
+		exits 0 tool doctor
+	: >/tmp/empty
+	check "limits cannot be read" in_own limits /tmp/empty \
+		cannot_tell "the limit of locked memory cannot be read"
+	check "not root" by_way_of "$NOBODY" \
+		cannot_tell "/proc/fs/nfsd/threads cannot be read"
+}
+
+# Mounts
+
+mount_tables() {
+	need "mount" nfs_mount 4.2 rdma /mnt
+	sed '/^\txprt:\trdma/p; s/^\txprt:\trdma /\txprt:\ttcp /' /proc/self/mountstats >/tmp/mountstats
+	check "a mount over RDMA with a connection over TCP" in_own mountstats /tmp/mountstats \
+		finds_only "/mnt is mounted with proto=rdma, and has a connection over tcp"
+	need "umount" umount /mnt
+	seq -f "36 35 0:40 / /mnt%g rw - nfs4 s:/ rw,proto=tcp" 1100 >/tmp/mountinfo
+	check "more mounts than it looks at" in_own mountinfo /tmp/mountinfo \
+		cannot_tell "there are more than 1024 NFS mounts"
+	# Nothing can be read from the first pages of a process.
+	check "mounts cannot be read" in_own mountinfo '/proc/$$/mem' \
+		cannot_tell "/proc/self/mountinfo cannot be read"
+	echo "SRC=s:/export TARGET=/mnt ROOT=/ ATTRS=proto=rdma" >/tmp/utab
+	mkdir -p /run/mount
+	touch /run/mount/utab
+	PORT=2049 need "mount over TCP" nfs_mount 4.2 tcp /mnt
+	check "the mount command asked for RDMA, and the mount has TCP" \
+		in_place /run/mount/utab /tmp/utab \
+		finds_only "/mnt is mounted over tcp, and the mount command asks for RDMA"
+	need "umount" umount /mnt
+}
+
+# The log. These lines are as the module and the kernel write them.
+
+lines_of_log() {
+	logged "wrong" "rxe0: not usable: no memory management extensions"
+	logged "wrong" "rxe0: not usable: no memory; load the module again"
+	logged "wrong" "no memory for the shrinker; load the module again"
+	logged "wrong" "disagrees about version of symbol rdma_create_id"
+	logged "wrong" "Unknown symbol rdma_create_id (err -2)"
+	logged "wrong" "192.0.2.1:20049: work request failed: local protection error (vendor error 0x0)"
+	logged "wrong" "192.0.2.1:20049: rxe0 does not stop the queue pair: -EIO"
+	logged "wrong" "192.0.2.1:20049: refused: too many connection requests wait"
+	logged "wrong" "192.0.2.1:20049: the other end rejected the connection: consumer defined"
+	logged "wrong" "192.0.2.1:20049: not connected: -ETIMEDOUT"
+	logged "wrong" "192.0.2.1:20049: closed: -EPROTO"
+	logged "note" "192.0.2.1:20049: no answer in version 2: version 1 for an hour"
+	echo "rpcrdma: 192.0.2.1:20049: closed: -EPROTO" >/dev/kmsg
+	echo "rpcrdma: 192.0.2.1:20049: connected on rxe0 port 1" >/dev/kmsg
+	check "what is past is not found: 0" exits 0 tool doctor
+	dmesg --clear
+	chmod 600 /dev/kmsg
+	check "the log is not for this user" by_way_of "$NOBODY" \
+		cannot_tell "the kernel's log cannot be read: Permission denied"
+	chmod 644 /dev/kmsg
+}
+
+# logged VERDICT LINE
+logged() {
+	local pattern=${2//[()]/.}
+	dmesg --clear
+	echo "rpcrdma: $2" >/dev/kmsg
+	case $1 in
+	wrong) check "the log says: $2" finds_only "\"$pattern\"" ;;
+	note) check "the log says: $2" notes "\"$pattern\"" ;;
+	esac
+	dmesg --clear
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   rpcrdma doctor tells when a device cannot do what NFS over RDMA needs
+# guests:  um
+# also:    um-debug um-7 debian-6.1 debian-6.12
+# devices: mem
+# modules: ours
+#
+# mem0, on lab0, is deleted and added again with other limits.
+
+. /lab/guest/doctor.sh
+
+PARAMETERS=/sys/module/rdma_mem/parameters
+
+client() {
+	client_begin
+	need "the program" tool_up
+	check "all is well: 0" well
+	few_resources
+	no_registration
+	firewall_of_hardware
+	check "all is well again: 0" well
+}
+
+few_resources() {
+	need "a device with few queue pairs" device_with preset few-qps
+	check "few queue pairs" finds_only "mem0 has few resources: 4 queue pairs"
+	need "a device with few registrations" device_with max_mr 32
+	check "few registrations" finds_only "mem0 has few resources: .* 32 memory regions"
+	need "the usual device" usual_device
+	check "enough of both: 0" well
+}
+
+# device_with PARAMETER VALUE: mem0 anew, with one of its parameters changed
+device_with() {
+	usual_parameters
+	echo "$2" >$PARAMETERS/$1
+	device_anew
+}
+
+device_anew() {
+	rdma link delete mem0 && rdma_up
+}
+
+usual_device() {
+	usual_parameters
+	device_anew
+}
+
+usual_parameters() {
+	echo usual >$PARAMETERS/preset
+	echo -1 | tee $PARAMETERS/{max_mr,max_fast_reg_page_list_len} >/dev/null
+	echo Y >$PARAMETERS/fast_reg
+}
+
+# The module says the same in the log.
+no_registration() {
+	need "a device without pages" device_with max_fast_reg_page_list_len 0
+	check "it registers no pages" finds "mem0 registers no pages by work request"
+	check "the log says that it is not usable" says_what_to_do wrong "\"mem0: not usable: "
+	dmesg --clear
+	need "a device without fast registration" device_with fast_reg N
+	check "it does not do fast registration" finds "mem0 has no memory management extensions"
+	check "the log says that it is not usable" says_what_to_do wrong "\"mem0: not usable: "
+	need "the usual device" usual_device
+	check "it is usable: 0" well
+}
+
+# The same rule is wrong if packets of the device pass the firewall, and a note for a device whose
+# packets mostly do not: for one with a device of a bus, which mem0 gets in a copy of what sysfs
+# has of it.
+firewall_of_hardware() {
+	local sysfs=/sys/class/infiniband/mem0 what="nft: the rules of inet lab in drop udp port 4791"
+	drop_rule "$(to_port udp 4791)"
+	check "software: a rule is wrong" with_fakes finds_only "$what"
+	mkdir -p /tmp/mem0/device
+	cp -r $sysfs/. /tmp/mem0 2>/dev/null	# some of it cannot be read
+	drop_rule "$(to_port udp 4791)"
+	check "hardware: a rule is a note" in_place $sysfs /tmp/mem0 with_fakes notes "$what"
+	check "it says that hardware mostly bypasses it" says "[-]> hardware mostly bypasses it"
+}
