@@ -102,11 +102,11 @@ firewall() {
 	[ "$DEVICE" != siw ] || protocol=tcp port=$PORT
 	local what="nft: the rules of inet lab in drop"
 	if [ -e /proc/net/netfilter ]; then
-		nft_rule "$protocol dport $port drop"
+		need "a rule" nft_rule "$protocol dport $port drop"
 		check "a rule of nftables drops $protocol port $port" finds_only "$what $protocol port $port$"
-		nft_rule "ip saddr 192.0.2.0/24 $protocol dport $port drop"
+		need "a rule for some addresses" nft_rule "ip saddr 192.0.2.0/24 $protocol dport $port drop"
 		check "a rule for some addresses is a note" notes "$what some packets to $protocol port $port$"
-		nft_rule "$protocol dport $((port + 1)) drop"
+		need "a rule for another port" nft_rule "$protocol dport $((port + 1)) drop"
 		check "a rule for another port: 0" exits 0 tool doctor
 		nft delete table inet lab
 		iptables_rule $protocol $port
@@ -126,14 +126,19 @@ nft_rule() {
 	nft -f - <<-END
 		table inet lab { }
 		delete table inet lab
-		table inet lab { chain in { type filter hook input priority 0; $1; } }
+		table inet lab {
+			chain in {
+				type filter hook input priority 0
+				$1
+			}
+		}
 	END
 }
 
 # Newer kernels have no iptables but that of nftables.
 iptables_rule() {
 	modprobe -q iptable_filter && modprobe -q xt_tcpudp || return
-	iptables-legacy -A INPUT -p $1 --dport $2 -j DROP
+	need "a rule of iptables" iptables-legacy -A INPUT -p $1 --dport $2 -j DROP
 	check "a rule of iptables drops $1 port $2" \
 		finds_only "iptables-legacy-save: the rules of filter INPUT drop $1 port $2$"
 	iptables-legacy -F INPUT
