@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   with fatal_neterrors an RPC fails when the device stays away, but not if it comes back
+# guests:  um-7/rxe
+# also:    um-7/mem debian-13-7/rxe
+# devices: rxe mem
+# modules: ours
+# limit:   300
+#
+# Kernels before 6.16 do not have the mount option.
+
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
+
+# The device has to be missing for a minute. Until then attempts become rarer: the next one
+# may be made half a minute later.
+SHORT=40 LONG=60 LATEST=110
+
+client() {
+	client_begin
+	need "mount" nfs_mount 3 rdma /mnt fatal_neterrors=ENETDOWN:ENETUNREACH
+	need "a file" dd if=/dev/urandom of=/mnt/data bs=64k count=1 oflag=direct status=none
+	comes_back
+	stays_away
+	check "umount" umount /mnt
+}
+
+comes_back() {
+	need "delete the device" remove
+	check "an RPC waits for it for $SHORT seconds" waits $SHORT
+	need "add it again" rdma_up
+	check "then the RPC succeeds" wait_for $RECOVERY ended 0
+}
+
+stays_away() {
+	local from=$SECONDS
+	need "delete the device again" remove
+	check "after less than $LONG seconds an RPC still waits" waits $((LONG - 5))
+	check "then it fails" wait_for $((LATEST - LONG)) ended 1
+	say "after $((SECONDS - from)) s"
+	check "because the network is unreachable" grep -Ei "unreachable|input/output" /tmp/why
+	need "add the device again" rdma_up
+	check "the mount can be used" wait_for $RECOVERY read_it
+}
+
+# Delete the device, and read.
+remove() {
+	rdma link delete "${DEVICE}0" || return
+	rm -f /tmp/status
+	{ read_it; echo $? >/tmp/status; } >/dev/null 2>/tmp/why </dev/null &
+}
+
+read_it() {
+	dd if=/mnt/data of=/dev/null bs=64k iflag=direct status=none
+}
+
+# waits SECONDS: whether the RPC has not ended after that.
+waits() {
+	sleep "$1"
+	[ ! -e /tmp/status ]
+}
+
+# ended STATUS: whether the RPC has ended so.
+ended() {
+	[ -e /tmp/status ] && is "$1" "$(cat /tmp/status)"
+}
