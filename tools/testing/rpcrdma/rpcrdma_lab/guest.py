@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import console, device, emulator, host, kernels, module, peer, root, tools, ynl
 from .console import GuestFailure, NoAnswer
-from .host import LAB, die_with_parent
+from .host import LAB, TOP, die_with_parent
 
 # Seconds that a boot may take on a quick machine; slower ones get more in proportion.
 BOOT_SECONDS = {"um": 60, "qemu": 240}
@@ -123,6 +123,7 @@ class Guest:
         shutil.copy(root.busybox(), self.share / "guest/busybox")
         if self.image:
             return
+        shutil.copytree(TOP / "Documentation/examples", self.share / "examples")
         shutil.copy(peer.program(), self.share / "peer")
         shutil.copy(tools.program(), self.share / "rpcrdma")
         ynl.copy(self.share / "ynl")
