@@ -87,6 +87,9 @@ mem_devices() {
 # The client needs several registrations for 64 KiB, of which the server's Send invalidates
 # only one: the client has to invalidate the others.
 CLIENT_PAGES=8
+# The kernel's own module does not mount with 16 or fewer. With 32 it, too, needs several for
+# the largest requests.
+[ "$MODULE" = ours ] || CLIENT_PAGES=32
 
 # What scenarios with two devices begin and end with
 pair_begin() {
@@ -201,7 +204,13 @@ every_form() {
 happens() {
 	local before
 	before=$(hits "$1")
-	fault "$@" && wait_for 10 more_hits "$1" "$before"
+	fault "$@" && met "$1" "$before"
+}
+
+# met DEVICE HITS: whether there are more hits now or soon. If not, the fault is forgotten: it
+# would happen while something else is tried.
+met() {
+	wait_for 10 more_hits "$@" || { no_fault "$1"; return 1; }
 }
 
 # A device breaks a connection: it reports that a queue pair is in error.
@@ -221,10 +230,15 @@ disconnected() {
 	wait_for 3 more_connections "$1"
 }
 
-# An operation of each kind. A connection that is lost is made again meanwhile.
+# An operation of each kind. A connection that is lost is made again meanwhile. The kernel's
+# own module has the server invalidate the registration of a short read alone.
 verified_io() {
 	timeout -s KILL "$(seconds $RECOVERY)" dd if=/tmp/data of=/mnt/data bs=256k count=1 \
 		oflag=direct conv=notrunc status=none &&
-		timeout -s KILL "$(seconds $RECOVERY)" dd if=/mnt/data bs=256k iflag=direct \
-			status=none | cmp - /tmp/data
+		reads_back 256k && reads_back 64k
+}
+
+reads_back() {
+	timeout -s KILL "$(seconds $RECOVERY)" dd if=/mnt/data bs="$1" iflag=direct \
+		status=none | cmp - /tmp/data
 }

@@ -30,7 +30,7 @@ endures() {
 	before=$(hits "$1")
 	need "$what: from now on" fault "$1" "${@:3}"
 	check "$what: I/O goes on, and the data are correct" io_meets "$1" "$before"
-	check "$what: it has happened" wait_for 10 more_hits "$1" "$before"
+	check "$what: it has happened" met "$1" "$before"
 }
 
 # io_meets DEVICE HITS: I/O until there are more hits, ten times at most. One time has few
@@ -74,7 +74,7 @@ held() {
 	need "$what: from now on" fault "$1" "$2" 1 hold
 	verified_io >/tmp/held.log 2>&1 &
 	writer=$!
-	check "$what: it is" wait_for 10 more_hits "$1" "$before"
+	check "$what: it is" met "$1" "$before"
 	sleep 1
 	check "$what: let go of it" release "$1"
 	wait $writer

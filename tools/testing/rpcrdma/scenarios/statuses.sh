@@ -39,5 +39,5 @@ ends_with() {
 	before=$(hits "$1")
 	need "$what: from now on" fault "$1" "$2" 1 "$3"
 	check "$what: I/O goes on, and the data are correct" verified_io
-	check "$what: it has happened" more_hits "$1" "$before"
+	check "$what: it has happened" met "$1" "$before"
 }
