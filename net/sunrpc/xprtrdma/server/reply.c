@@ -17,7 +17,7 @@
 
 /*
  * Page data of up to this many octets is copied instead of gathered. Pages that
- * the device gathers can be released only after a completion, which costs a wakeup.
+ * the device gathers can be released only after a completion, which costs an interrupt.
  */
 #define SVCRDMA_COPY_MAX	8192
 

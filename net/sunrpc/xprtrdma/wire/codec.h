@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Private to wire/: shared by message.c and chunks.c, which have what all
- * versions of the protocol have in common, usual.c, which is the short way beside
- * them, and v1.c and v2.c. Each of these two
- * decodes what follows the fixed header fields, and decodes and encodes errors.
- * message.c picks one by the version field. It does so without pointers to
- * functions, because indirect calls are slow.
+ * versions of the protocol have in common, by usual.c, which is the short way
+ * beside them, and by v1.c and v2.c. Of the last two, each decodes what follows
+ * the fixed header fields, and decodes and encodes errors. message.c picks one by
+ * the version field. It does so without pointers to functions, because indirect
+ * calls are slow.
  */
 #ifndef RPCRDMA_WIRE_CODEC_H
 #define RPCRDMA_WIRE_CODEC_H
@@ -25,7 +25,7 @@
  * @end: the first word that must not be read. One to three octets after the
  *	last whole word are not counted.
  *
- * Lives on the stack of rpcrdma_wire_decode().
+ * Lives on the stack of rpcrdma_decode_any() or a function that it calls.
  */
 struct rpcrdma_reader {
 	const __be32 *next;

@@ -2,8 +2,8 @@
 /*
  * The short way of usual messages: RDMA_MSG of version 1 in the forward direction, without
  * chunks or with one chunk of one segment, as NFS READs and WRITEs have. Such a message is
- * decoded and encoded in one step. This file comes to the same as the others, which take
- * all other messages, and every mistake.
+ * decoded and encoded in one step. The result is the same as that of rpcrdma_decode_any()
+ * and rpcrdma_encode_any(), which take all other messages, and every mistake.
  */
 #include "codec.h"
 
@@ -14,7 +14,7 @@
 #define PLAIN_LEN	(PLAIN_WORDS * sizeof(__be32))
 #define ONE_CHUNK_LEN	(ONE_CHUNK_WORDS * sizeof(__be32))
 
-/* Words where a header has its chunk, or none */
+/* Indices of the words of a header, which depend on the list that has its chunk */
 enum {
 	READ_LIST = 4,
 	READ_POSITION,
@@ -111,7 +111,7 @@ static bool usual_take_read(struct rpcrdma_message *msg, const __be32 *p)
 	return true;
 }
 
-/* A tail call goes on, so that the arguments stay where they are. */
+/* It ends in a tail call, so that no registers are saved for it. */
 static noinline enum rpcrdma_verdict
 usual_decode_chunk(struct rpcrdma_message *msg, const __be32 *p, u32 len,
 		   enum rpcrdma_role role, bool backward, u32 version_max)
