@@ -8,7 +8,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from .host import CACHE, hold, say, step
+from .host import CACHE, LabError, hold, say, step
+
+
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 @contextlib.contextmanager
@@ -35,7 +38,7 @@ def cached(kind: str, key: str, build: Callable[[Path], None], parent: Path = CA
     with locked(kind):
         complete = directory / ".complete"
         if not complete.exists():
-            shutil.rmtree(directory, ignore_errors=True)
+            remove(directory)
             directory.mkdir(parents=True)
             older = [path.name.removeprefix(f"{kind}-") for path in parent.glob(f"{kind}-[0-9]*")
                      if (path / ".complete").exists()]
@@ -46,8 +49,21 @@ def cached(kind: str, key: str, build: Callable[[Path], None], parent: Path = CA
         fcntl.flock(stamp, fcntl.LOCK_SH)
         hold(stamp)
         for old in unused_entries(kind, parent, but=directory):
-            shutil.rmtree(old)
+            remove(old)
     return directory
+
+
+def remove(directory: Path) -> None:
+    """
+    Remove a directory, if it is there. A build that was killed may have left mounts in it:
+    by these root would remove files of the host.
+    """
+    mounts = [fields[4] for line in MOUNTS.read_text(encoding="utf-8").splitlines()
+              if Path((fields := line.split())[4]).is_relative_to(directory)]
+    if mounts:
+        raise LabError(f"a run that was killed has left mounts; run: umount {' '.join(mounts)}")
+    if directory.exists():
+        shutil.rmtree(directory)
 
 
 def unused_entries(kind: str, parent: Path, but: Path) -> Iterator[Path]:

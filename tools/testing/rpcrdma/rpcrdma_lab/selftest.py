@@ -20,9 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from . import benchtest, host, kernels, packages, peer, results, root, scenario, session
+from . import benchtest, cache, host, kernels, packages, peer, results, root, scenario, session
 from .console import KERNEL_ERROR, GuestFailure, check_log
-from .host import LAB
+from .host import LAB, LabError
 from .ktap import Report, Reporter, Test
 
 
@@ -179,6 +179,29 @@ def options_change(test: Test) -> None:
               "a fragment takes options back")
 
 
+def mounts_stay(test: Test) -> None:
+    """An entry of the cache below which something is mounted is not removed."""
+    mounts = cache.MOUNTS
+    with tempfile.TemporaryDirectory() as scratch:
+        entry = Path(scratch) / "root-1"
+        (entry / "dev/shm").mkdir(parents=True)
+        cache.MOUNTS = Path(scratch) / "mountinfo"
+        cache.MOUNTS.write_text(f"30 20 0:22 / {entry}/dev/shm rw - tmpfs tmpfs rw\n",
+                                encoding="ascii")
+        try:
+            cache.remove(entry)
+            refused = False
+        except LabError as error:
+            refused = f"umount {entry}/dev/shm" in str(error)
+        test.step(refused and (entry / "dev/shm").exists(),
+                  "an entry of the cache with mounts is not removed")
+        cache.MOUNTS.write_text(f"30 20 0:22 / {scratch}/root-12 rw - tmpfs tmpfs rw\n",
+                                encoding="ascii")
+        cache.remove(entry)
+        test.step(not entry.exists(), "one without mounts is")
+    cache.MOUNTS = mounts
+
+
 def squashfs_is_whole(test: Test) -> None:
     """
     What is read from a squashfs is what was in the tar file, also where many files begin
@@ -317,6 +340,7 @@ def run(report: Reporter) -> None:
         newest_kernel(test)
         kinds_of_entries(test)
         options_change(test)
+        mounts_stay(test)
         squashfs_is_whole(test)
         places_of_pairs(test)
         places_of_device(test)
