@@ -132,7 +132,7 @@ static bool check_device(struct doctor *d, const struct doctor_route *route)
 			   d->host, route->netdev, port->device);
 	} else if (!has_gid(d, port, &route->source)) {
 		doctor_advise(advice,
-			      "is it an address of %s? then set that down and up; if not: ip route, src",
+			      "set %s down and up if it has that address; if not, correct \"src\" in ip route",
 			      route->netdev);
 		doctor_add(d, "route", DOCTOR_WRONG, advice,
 			   "%s has no GID for %s, from which %s sends to %s", port->device, ip,
