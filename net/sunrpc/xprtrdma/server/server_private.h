@@ -75,6 +75,8 @@
  *	before the first Call. No session, and so no backward Call, exists before.
  *	Threads read and write it without a lock: the client has used every
  *	version that this has been.
+ * @requested: credits that the last answered Call asked for, zero before. Threads write it
+ *	without a lock, the status reads it.
  * @lock: protects the members up to @num_idle, and XPT_DATA
  * @ready: the connection is established, so Replies can be sent
  * @detached: ->xpo_detach was called; the RPC server may not exist any more
@@ -112,6 +114,7 @@ struct svcrdma_service {
 	bool replied;
 	bool may_invalidate;
 	u32 version;
+	u32 requested;
 
 	spinlock_t lock;	/* protects the members up to num_idle */
 	bool ready;

@@ -128,6 +128,7 @@ void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *sta
 			 service->max_pages * sizeof(struct page *);
 
 	status->version = READ_ONCE(service->version);
+	status->requested = READ_ONCE(service->requested);
 	status->granted = READ_ONCE(service->grant.granted);
 	status->in_use = atomic_read(&service->calls_held);
 	status->memory = sizeof(*service) +

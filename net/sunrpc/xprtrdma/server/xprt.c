@@ -127,6 +127,8 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 	unsigned int max = service->conn->credits;
 	u32 wanted = min3(READ_ONCE(grant->wanted), requested, max);
 
+	if (requested)
+		WRITE_ONCE(service->requested, requested);
 	return wanted > granted ? svcrdma_service_grow(service, wanted) : min(granted, max);
 }
 

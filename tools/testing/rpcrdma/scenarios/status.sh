@@ -107,8 +107,8 @@ connections() {
 	check "no credit is in use, and both know the same grant" wait_for 5 says connection \
 		"client['credits-in-use'] == server['credits-in-use'] == 0 and
 		client['credits-waiting'] == 0 and
-		client['credits-requested'] >= client['credits-granted'] ==
-		server['credits-granted'] > 0"
+		client['credits-requested'] == server['credits-requested'] >=
+		client['credits-granted'] == server['credits-granted'] > 0"
 	check "the server has posted a Receive for each credit" says connection \
 		"server['credits-granted'] <= server['receives-posted'] <= server['receives'] and
 		0 < client['receives-posted'] <= client['receives']"
