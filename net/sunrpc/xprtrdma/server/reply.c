@@ -564,13 +564,10 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 /* svcrdma_request_put_recv() for a connection that is there. Takes less time. */
 static void svcrdma_reply_return_recv(struct svcrdma_request *request)
 {
-	struct rpcrdma_recv *recv = request->recv;
+	struct rpcrdma_recv *recv = svcrdma_request_take_recv(request);
 
-	if (!recv)
-		return;
-	request->recv = NULL;
-	atomic_dec(&request->service->calls_held);
-	rpcrdma_recv_return(recv);
+	if (recv)
+		rpcrdma_recv_return(recv);
 }
 
 /**

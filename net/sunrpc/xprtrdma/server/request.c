@@ -107,13 +107,10 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
  */
 void svcrdma_request_put_recv(struct svcrdma_request *request)
 {
-	struct rpcrdma_recv *recv = request->recv;
+	struct rpcrdma_recv *recv = svcrdma_request_take_recv(request);
 
-	if (!recv)
-		return;
-	request->recv = NULL;
-	atomic_dec(&request->service->calls_held);
-	rpcrdma_recv_put(recv);
+	if (recv)
+		rpcrdma_recv_put(recv);
 }
 
 /**

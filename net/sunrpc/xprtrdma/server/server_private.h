@@ -422,6 +422,24 @@ static inline void svcrdma_tally_call(struct svcrdma_request *request)
 		svcrdma_tally_call_pages(request);
 }
 
+/**
+ * svcrdma_request_take_recv - take the receive buffer from a request
+ * @request: a request whose arguments are no longer used
+ *
+ * Context: any.
+ * Return: the message, which the caller has to give back, or NULL.
+ */
+static inline struct rpcrdma_recv *svcrdma_request_take_recv(struct svcrdma_request *request)
+{
+	struct rpcrdma_recv *recv = request->recv;
+
+	if (recv) {
+		request->recv = NULL;
+		atomic_dec(&request->service->calls_held);
+	}
+	return recv;
+}
+
 /* denied.c */
 void svcrdma_denied_add(const struct svcrdma_request *request);
 bool svcrdma_denied_find(const struct svcrdma_request *request);
