@@ -8,10 +8,9 @@
 #include "codec.h"
 
 /* Words of a header without chunks, and of one with one chunk of one segment */
-#define PLAIN_WORDS	7
+#define PLAIN_WORDS	(RPCRDMA_V1_HEADER_MIN / sizeof(__be32))
 #define ONE_CHUNK_WORDS	13
 
-#define PLAIN_LEN	(PLAIN_WORDS * sizeof(__be32))
 #define ONE_CHUNK_LEN	(ONE_CHUNK_WORDS * sizeof(__be32))
 
 /* Indices of the words of a header, which depend on the list that has its chunk */
@@ -151,7 +150,7 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 {
 	const __be32 *p = buf;
 
-	if (len < PLAIN_LEN + RPCRDMA_RPC_HEAD_LEN ||
+	if (len < RPCRDMA_V1_HEADER_MIN + RPCRDMA_RPC_HEAD_LEN ||
 	    p[1] != cpu_to_be32(RPCRDMA_VERSION_ONE) || p[3] != cpu_to_be32(RPCRDMA_MSG))
 		return rpcrdma_decode_any(msg, p, len, role, backward, version_max);
 	if (p[4] | p[5] | p[6])
@@ -225,7 +224,7 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 	__be32 *p = buf;
 
 	if (msg->version != RPCRDMA_VERSION_ONE || msg->proc != RPCRDMA_MSG || !msg->credits ||
-	    size < (plain ? PLAIN_LEN : ONE_CHUNK_LEN) ||
+	    size < (plain ? RPCRDMA_V1_HEADER_MIN : ONE_CHUNK_LEN) ||
 	    (!plain && !usual_has_one_chunk(msg)))
 		return rpcrdma_encode_any(msg, buf, size);
 	p[0] = msg->xid;
@@ -236,7 +235,7 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 		p[4] = 0;
 		p[5] = 0;
 		p[6] = 0;
-		return PLAIN_LEN;
+		return RPCRDMA_V1_HEADER_MIN;
 	}
 	if (msg->num_writes)
 		usual_put_write(msg, p);
