@@ -25,6 +25,7 @@
 
 #include_next <linux/sunrpc/svc.h>
 #include <linux/build_bug.h>
+#include <linux/minmax.h>
 #include <linux/stddef.h>
 #include <linux/version.h>
 
@@ -51,10 +52,10 @@ static inline void rpcrdma_compat_took_call_pages(struct svc_rqst *rqstp,
 {
 }
 
-static inline void rpcrdma_compat_keep_reply_head(struct svc_rqst *rqstp)
+static inline void rpcrdma_compat_keep_reply_pages(struct svc_rqst *rqstp,
+						   unsigned int num_pages)
 {
-	if (rqstp->rq_next_page > rqstp->rq_respages)
-		rqstp->rq_respages++;
+	rqstp->rq_respages = min(rqstp->rq_respages + num_pages, rqstp->rq_next_page);
 }
 
 static inline void rpcrdma_compat_took_reply_pages(struct svc_rqst *rqstp,
@@ -112,26 +113,28 @@ static inline void rpcrdma_compat_took_call_pages(struct svc_rqst *rqstp,
 }
 
 /**
- * rpcrdma_compat_keep_reply_head - leave the first page of the Reply to the thread
+ * rpcrdma_compat_keep_reply_pages - leave the first pages of the Reply to the thread
  * @rqstp: the svc_rqst of a thread; the transport has taken no page of the Reply
+ * @num_pages: how many, at least one; the entries of all are the thread's own pages
  *
- * Saves the release and the allocation of a page for each small Reply. The RPC server
- * may release the page together with further pages of the Reply nevertheless.
+ * Saves the release and the allocation of these pages. If the Reply has more pages, the
+ * RPC server may release all of them nevertheless.
  *
  * Context: a thread of the RPC server, in ->xpo_sendto, which does not use the pages any
  * more.
  */
-static inline void rpcrdma_compat_keep_reply_head(struct svc_rqst *rqstp)
+static inline void rpcrdma_compat_keep_reply_pages(struct svc_rqst *rqstp,
+						   unsigned int num_pages)
 {
-	if (rqstp->rq_next_page == rqstp->rq_respages + 1)
+	if (rqstp->rq_next_page <= rqstp->rq_respages + num_pages)
 		rqstp->rq_next_page = rqstp->rq_respages;
 }
 
 /**
  * rpcrdma_compat_took_reply_pages - say that the transport has taken pages of the Reply
  * @rqstp: the svc_rqst of a thread
- * @end: the place after the last entry that is NULL now. Before it, only the entry of
- *	the first page of the Reply may be not NULL.
+ * @end: the place after the last entry that is NULL now; rq_respages if none is. The
+ *	thread may lose pages in entries before it.
  *
  * Context: a thread of the RPC server, in ->xpo_sendto, which does not use the pages that
  * it has left to the thread.

@@ -310,32 +310,6 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 		   DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE));
 }
 
-/*
- * The request keeps the pages that the device reads until it has read them, and the
- * thread gets new ones. If the device does not read the page of the head, the core may
- * leave it to the thread.
- */
-static void svcrdma_reply_keep_pages(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
-{
-	struct svcrdma_request *request = reply->request;
-	struct page **kept = &request->pages[request->num_pages];
-	struct page **page = rqstp->rq_respages;
-	struct page **end = svcrdma_reply_pages_end(reply, rqstp);
-
-	/* The first page has the head and the tail. */
-	if (!reply->uses_head)
-		page++;
-	for (; page < end; page++) {
-		struct page *taken = *page;
-
-		*page = NULL;
-		if (taken)
-			*kept++ = taken;
-	}
-	request->num_pages = kept - request->pages;
-	rpcrdma_compat_took_reply_pages(rqstp, end);
-}
-
 static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
 {
 	struct rpcrdma_send *send = container_of(work, struct rpcrdma_send, work);
@@ -449,9 +423,8 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 
 	ret = svcrdma_reply_prepare_chain(reply, send);
 	svcrdma_reply_choose_invalidation(request, send);
-	if (ret)
-		reply->uses_head = true;
-	svcrdma_reply_keep_pages(reply, rqstp);
+	svcrdma_pages_keep(request, rqstp, svcrdma_reply_pages_end(reply, rqstp),
+			   reply->uses_head || ret);
 	if (!ret)
 		ret = svcrdma_reply_post_chain(reply, send);
 	if (ret) {
@@ -478,7 +451,10 @@ static int svcrdma_reply_send_copy(struct svcrdma_request *request, struct svc_r
 		goto out;
 	ret = svcrdma_reply_encode(request, send) ?:
 	      svcrdma_reply_copy_octets(send, res, 0, res->len);
-	rpcrdma_compat_keep_reply_head(rqstp);
+	if (request->num_pages)
+		svcrdma_pages_restore(request, rqstp);
+	else
+		rpcrdma_compat_keep_reply_pages(rqstp, 1);
 	if (!ret) {
 		svcrdma_reply_choose_invalidation(request, send);
 		svcrdma_reply_trace(request, send->len, 0);
@@ -590,6 +566,8 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 	if (svc_xprt_is_dead(rqstp->rq_xprt))
 		return -ENOTCONN;
 	rqstp->rq_xprt_ctxt = NULL;
+	if (unlikely(rqstp->rq_deferred))
+		svcrdma_pages_forget(request);
 	service = request->service;
 	if (!READ_ONCE(service->replied))
 		WRITE_ONCE(service->replied, true);

@@ -387,6 +387,8 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 	svcrdma_tally_call(request);
 	if (request->args == SVCRDMA_ARGS_INLINE) {
 		svcrdma_request_inline_arguments(request, rqstp);
+		if (request->msg.num_writes)
+			svcrdma_pages_hold(request, rqstp);
 		return svcrdma_request_hand_over(request, rqstp);
 	}
 	request->args_len = svcrdma_args_len(&request->msg, request->args);

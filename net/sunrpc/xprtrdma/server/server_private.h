@@ -252,7 +252,8 @@ struct svcrdma_tally {
  * @pull_time: how long earlier RDMA Reads took in all, in jiffies
  * @num_pages: elements of @pages in use
  * @pages: the pages that RDMA Reads fill, until a thread resumes the request;
- *	later the pages of the Reply that the device reads. A reference to each.
+ *	later the pages that it holds, see pages.c, and the pages of the Reply that the
+ *	device reads. A reference to each.
  * @rw_chain: RDMA Reads for the Read chunks, later RDMA Writes for the Write
  *	chunks and the Reply chunk
  * @carried: the request whose Reply @rw_chain has a part of: this request, or
@@ -370,6 +371,13 @@ void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
 void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp);
 bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp);
+
+/* pages.c */
+void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pages_forget(struct svcrdma_request *request);
+void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			struct page **end, bool head);
 
 /* rw.c */
 /* Make a chain empty. One of few elements needs no more than this. */
