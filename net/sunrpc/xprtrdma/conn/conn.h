@@ -116,6 +116,10 @@ enum rpcrdma_conn_state {
  * @describe: fill in what only the role knows; may be NULL. Called while the connection
  *	is established, in process context, between rpcrdma_conn_enter() and
  *	rpcrdma_conn_leave(). Must not sleep for long.
+ * @rest: free what the role keeps and has not used since this was called last; may be
+ *	NULL. Called in process context, between rpcrdma_conn_enter() and
+ *	rpcrdma_conn_leave(), some time after rpcrdma_rest_later(), and again as long as it
+ *	returns true.
  *
  * Constant and part of the module.
  */
@@ -126,6 +130,7 @@ struct rpcrdma_conn_ops {
 	void (*keepalive)(struct rpcrdma_conn *conn);
 	void (*closed)(struct rpcrdma_conn *conn, int status);
 	void (*describe)(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
+	bool (*rest)(struct rpcrdma_conn *conn);
 };
 
 /**
@@ -740,6 +745,8 @@ static inline bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
 {
 	return READ_ONCE(conn->waiting.first) && rpcrdma_work_still_waits(conn);
 }
+
+void rpcrdma_rest_later(struct rpcrdma_conn *conn);
 
 /* Of a client */
 struct rpcrdma_conn *

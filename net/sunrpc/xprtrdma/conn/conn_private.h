@@ -157,7 +157,6 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn);
 
 /* rest.c */
 void rpcrdma_rest_init(struct rpcrdma_conn *conn);
-void rpcrdma_rest_later(struct rpcrdma_conn *conn);
 void rpcrdma_rest_stop(struct rpcrdma_conn *conn);
 
 #endif /* RPCRDMA_CONN_PRIVATE_H */

@@ -17,13 +17,15 @@ static void rest_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(to_delayed_work(work), struct rpcrdma_conn,
 						 rest_work);
-	bool sends_left, mrs_left;
+	bool left;
 
 	if (!rpcrdma_conn_enter(conn))
 		return;
-	sends_left = rpcrdma_send_trim(conn);
-	mrs_left = rpcrdma_mr_trim(conn);
-	if (sends_left || mrs_left)
+	left = rpcrdma_send_trim(conn);
+	left |= rpcrdma_mr_trim(conn);
+	if (conn->ops->rest)
+		left |= conn->ops->rest(conn);
+	if (left)
 		rpcrdma_rest_later(conn);
 	rpcrdma_conn_leave(conn);
 }

@@ -2,56 +2,165 @@
 /*
  * Pages that change hands between threads of the RPC server and requests.
  *
- * nfsd answers most READs with pages of the page cache. It puts them in the places of
- * the thread's own pages, which the RPC server then frees, and before the next request
- * it allocates others. Many kernels zero them. All that costs more than what the
- * transport does for a READ. So a request holds a reference to the pages that nfsd will
- * probably replace, and puts them back into their places when the Reply is sent.
+ * Before each request the RPC server gives a thread new pages for those that it has
+ * lost. To allocate and to free a page, and to zero it as many kernels do, costs more than
+ * what the transport does for the page. So a thread loses few.
+ *
+ * Held pages. nfsd answers most READs with pages of the page cache. It puts them in the
+ * places of the thread's own, which are freed. So a request takes a reference to the
+ * pages that nfsd will probably replace, and puts them back into their places when the
+ * Reply is sent.
+ *
+ * Spare pages. RDMA Reads fill pages of the request. The thread that resumes it gets them
+ * and gives its own pages for them, which the request keeps for its next RDMA Reads.
+ *
+ * In request->pages the spare pages come first, then the others.
  */
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 
 #include "server_private.h"
 
+/*
+ * All spare pages, of all connections, are at most this fraction of the memory. A
+ * connection has at most about as many as the longest Call needs.
+ */
+#define SVCRDMA_SPARES_SHIFT	8
+
+static atomic_long_t svcrdma_num_spares;
+
+static struct page **svcrdma_pages_others(const struct svcrdma_request *request)
+{
+	return &request->pages[request->num_spares];
+}
+
+static void svcrdma_pages_count_spares(struct svcrdma_request *request, unsigned int num)
+{
+	int more = num - request->num_spares;
+
+	request->num_spares = num;
+	atomic_add(more, &request->service->num_spares);
+	atomic_long_add(more, &svcrdma_num_spares);
+}
+
+/**
+ * svcrdma_pages_put - release all pages of a request but the spare ones
+ * @request: the request, which needs them no more
+ *
+ * Context: any but hard interrupts.
+ */
+void svcrdma_pages_put(struct svcrdma_request *request)
+{
+	release_pages(svcrdma_pages_others(request), request->num_pages);
+	request->num_pages = 0;
+}
+
+/**
+ * svcrdma_pages_put_spares - release the spare pages of a request
+ * @request: the request, into whose pages nothing is read
+ *
+ * Context: any but hard interrupts.
+ */
+void svcrdma_pages_put_spares(struct svcrdma_request *request)
+{
+	struct page **others = svcrdma_pages_others(request);
+
+	release_pages(request->pages, request->num_spares);
+	memmove(request->pages, others, request->num_pages * sizeof(*others));
+	svcrdma_pages_count_spares(request, 0);
+}
+
+/**
+ * svcrdma_pages_enough_spares - whether there are more spare pages than should be kept
+ * @service: the connection that has some
+ *
+ * Context: any.
+ * Return: true if a request that is done should release its own.
+ */
+bool svcrdma_pages_enough_spares(const struct svcrdma_service *service)
+{
+	return atomic_read(&service->num_spares) > service->max_pages ||
+	       atomic_long_read(&svcrdma_num_spares) > totalram_pages() >> SVCRDMA_SPARES_SHIFT;
+}
+
+/* The RPC server gives the thread new pages before its next request. */
+static void svcrdma_pages_take_more(struct svcrdma_request *request, struct svc_rqst *rqstp,
+				    unsigned int num_pages)
+{
+	unsigned int more = num_pages - request->num_spares;
+	size_t size = more * sizeof(*request->pages);
+
+	memcpy(svcrdma_pages_others(request), rqstp->rq_pages, size);
+	memset(rqstp->rq_pages, 0, size);
+	rpcrdma_compat_took_call_pages(rqstp, more);
+	svcrdma_pages_count_spares(request, num_pages);
+}
+
+/**
+ * svcrdma_pages_take - have enough spare pages for RDMA Reads
+ * @request: a Call with Read chunks, and without other pages
+ * @rqstp: the svc_rqst of the thread, whose pages it takes if it has too few; the thread
+ *	gets no Call now
+ * @num_pages: how many the Call needs
+ *
+ * Context: a thread of the RPC server, in ->xpo_recvfrom.
+ */
+void svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			unsigned int num_pages)
+{
+	if (request->num_spares < num_pages)
+		svcrdma_pages_take_more(request, rqstp, num_pages);
+}
+
+/**
+ * svcrdma_pages_swap - give the thread the pages that were read into, for others
+ * @request: a Call that is read to its end
+ * @rqstp: the svc_rqst of the thread
+ * @num_pages: how many the Call has
+ *
+ * Context: a thread of the RPC server, in ->xpo_recvfrom.
+ */
+void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			unsigned int num_pages)
+{
+	unsigned int i;
+
+	for (i = 0; i < num_pages; i++)
+		swap(request->pages[i], rqstp->rq_pages[i]);
+	rpcrdma_compat_use_call_pages(rqstp, num_pages);
+}
+
 /**
  * svcrdma_pages_hold - hold the thread's pages that nfsd may replace
- * @request: a Call without pages, which offers a Write chunk
+ * @request: a Call without Read chunks that offers a Write chunk
  * @rqstp: the svc_rqst of the thread, which is to execute the Call
  *
- * The thread keeps its references. svcrdma_pages_keep() or svcrdma_pages_restore()
- * follows, unless another thread sends the Reply, see svcrdma_pages_forget().
+ * The thread keeps its own references. If another thread sends the Reply, it has to call
+ * svcrdma_pages_put() before.
  *
  * Context: a thread of the RPC server, in ->xpo_recvfrom.
  */
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	/* nfsd places the data after the page of the head. */
-	struct page **page = rqstp->rq_respages + 1;
-	struct page **held = request->pages;
-	unsigned int i, n;
+	struct page **first = rqstp->rq_respages + 1, **page;
+	unsigned int most = request->service->max_pages - 1, n;
+	struct page **held;
 
-	n = min3(request->msg.write[0].length >> PAGE_SHIFT,
-		 request->service->max_pages - 1,
-		 (unsigned int)(rqstp->rq_page_end - page));
-	for (i = 0; i < n && page[i]; i++) {
-		get_page(page[i]);
-		held[i] = page[i];
+	n = min3(request->msg.write[0].length >> PAGE_SHIFT, most,
+		 (unsigned int)(rqstp->rq_page_end - first));
+	if (unlikely(request->num_spares + n > most))
+		svcrdma_pages_put_spares(request);
+	held = svcrdma_pages_others(request);
+	for (page = first; page < first + n; page++) {
+		struct page *own = *page;
+
+		if (unlikely(!own))
+			break;
+		*held++ = own;
+		get_page(own);
 	}
-	request->num_pages = i;
-}
-
-/**
- * svcrdma_pages_forget - hold no pages any more
- * @request: a Call that was deferred
- *
- * Another thread may send its Reply, and the thread that took it up has used its pages
- * for other requests meanwhile.
- *
- * Context: a thread of the RPC server.
- */
-void svcrdma_pages_forget(struct svcrdma_request *request)
-{
-	release_pages(request->pages, request->num_pages);
-	request->num_pages = 0;
+	request->num_pages = page - first;
 }
 
 /* How many of the pages that a request holds are places of its Reply, which ends at @end */
@@ -73,10 +182,11 @@ static unsigned int svcrdma_pages_held(const struct svcrdma_request *request,
 void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	unsigned int i, n = svcrdma_pages_held(request, rqstp, rqstp->rq_next_page);
+	struct page **held = svcrdma_pages_others(request);
 	struct page **page = rqstp->rq_respages + 1;
 
 	for (i = 0; i < n; i++)
-		swap(page[i], request->pages[i]);
+		swap(page[i], held[i]);
 	rpcrdma_compat_keep_reply_pages(rqstp, 1 + n);
 }
 
@@ -87,29 +197,30 @@ void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqs
  * Return: the place after the last entry that is NULL now, or NULL if none is.
  */
 static struct page **svcrdma_pages_exchange(struct page **held, struct page **page,
-					    unsigned int n)
+					    unsigned int num)
 {
 	struct page **empty = NULL;
+	unsigned int i;
 
-	for (; n; n--, page++, held++) {
-		struct page *used = *page, *own = *held;
+	for (i = 0; i < num; i++) {
+		struct page *used = page[i], *own = held[i];
 
-		if (likely(used != own && used)) {
-			*page = own;
-			*held = used;
+		if (likely(used && used != own)) {
+			page[i] = own;
+			held[i] = used;
 			continue;
 		}
 		if (used)
 			put_page(used);
-		*page = NULL;
-		empty = page + 1;
+		page[i] = NULL;
+		empty = &page[i] + 1;
 	}
 	return empty;
 }
 
 /**
  * svcrdma_pages_keep - take the pages that the device reads
- * @request: the request, which has them until it is put
+ * @request: the request, which has them until svcrdma_pages_put()
  * @rqstp: the svc_rqst of the thread that executed the Call
  * @end: the place after the last page of the Reply
  * @head: the device reads the page of the head and the tail; if not, the thread keeps it
@@ -121,13 +232,23 @@ static struct page **svcrdma_pages_exchange(struct page **held, struct page **pa
 void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			struct page **end, bool head)
 {
-	struct page **kept = &request->pages[request->num_pages];
 	unsigned int n = svcrdma_pages_held(request, rqstp, end);
-	struct page **page = rqstp->rq_respages + 1;
-	struct page **empty;
+	struct page **page = rqstp->rq_respages;
+	struct page **kept, **empty;
 
-	empty = svcrdma_pages_exchange(request->pages, page, n);
-	for (page += n; page < end; page++) {
+	/* One for the head, which may be all that there is */
+	if (unlikely(request->num_spares + request->num_pages + (end - page) - n + 1 >
+		     request->service->max_pages))
+		svcrdma_pages_put_spares(request);
+	kept = svcrdma_pages_others(request);
+	empty = svcrdma_pages_exchange(kept, page + 1, n);
+	kept += request->num_pages;
+	if (head && page < end) {
+		*kept++ = *page;
+		*page = NULL;
+		empty = empty ?: page + 1;
+	}
+	for (page += 1 + n; page < end; page++) {
 		struct page *taken = *page;
 
 		*page = NULL;
@@ -135,12 +256,6 @@ void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 		if (taken)
 			*kept++ = taken;
 	}
-	page = rqstp->rq_respages;
-	if (head && end > page) {
-		*kept++ = *page;
-		*page = NULL;
-		empty = empty ?: page + 1;
-	}
-	request->num_pages = kept - request->pages;
+	request->num_pages = kept - svcrdma_pages_others(request);
 	rpcrdma_compat_took_reply_pages(rqstp, empty ?: rqstp->rq_respages);
 }

@@ -14,7 +14,6 @@
  * in several. Each chain is posted by the thread that resumes the request.
  */
 #include <linux/highmem.h>
-#include <linux/pagemap.h>
 
 #include "server_private.h"
 #include "../trace.h"
@@ -50,29 +49,6 @@ bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct sv
 	};
 
 	return !svcrdma_args_allowed(&request->msg, request->args, &limits);
-}
-
-/* The RPC server gives the thread new pages before its next request. */
-static void svcrdma_pull_take_pages(struct svcrdma_request *request, struct svc_rqst *rqstp,
-				    unsigned int num_pages)
-{
-	size_t size = num_pages * sizeof(*request->pages);
-
-	memcpy(request->pages, rqstp->rq_pages, size);
-	memset(rqstp->rq_pages, 0, size);
-	rpcrdma_compat_took_call_pages(rqstp, num_pages);
-	request->num_pages = num_pages;
-}
-
-/* The thread releases pages of its own and gets those that were read into. */
-static void svcrdma_pull_give_pages(struct svcrdma_request *request, struct svc_rqst *rqstp)
-{
-	unsigned int num_pages = request->num_pages;
-
-	release_pages(rqstp->rq_pages, num_pages);
-	memcpy(rqstp->rq_pages, request->pages, num_pages * sizeof(*request->pages));
-	rpcrdma_compat_use_call_pages(rqstp, num_pages);
-	request->num_pages = 0;
 }
 
 /* Return: 1 if the chain is full, 0, or a negative errno. */
@@ -183,7 +159,7 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 	if (request->args == SVCRDMA_ARGS_STREAM)
 		pieces += msg->num_reads;
 	ret = svcrdma_rw_chain_init(&request->rw_chain, DMA_FROM_DEVICE, pieces,
-				    request->num_pages + pieces);
+				    svcrdma_pull_pages(request) + pieces);
 	if (ret)
 		return ret;
 	ret = svcrdma_pull_read_pieces(request);
@@ -204,9 +180,8 @@ static int svcrdma_pull_start_reads(struct svcrdma_request *request, struct svc_
 
 	mutex_lock(&admission->start);
 	if (svcrdma_read_may_start(admission)) {
-		/* A request that waits has no pages, because many may wait. */
-		if (!request->num_pages)
-			svcrdma_pull_take_pages(request, rqstp, svcrdma_pull_pages(request));
+		/* A request that waits takes no pages, because many may wait. */
+		svcrdma_pages_take(request, rqstp, svcrdma_pull_pages(request));
 		ret = svcrdma_pull_map_reads(request);
 	}
 	mutex_unlock(&admission->start);
@@ -240,7 +215,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_r
  * svcrdma_pull_continue - post RDMA Reads for the rest of a Call
  * @request: a Call that is not read to its end; the caller must not use it
  *	afterwards
- * @rqstp: the svc_rqst of the thread, whose pages it takes if it has none
+ * @rqstp: the svc_rqst of the thread, whose pages it takes if it has too few
  *
  * If memory is short, the connection is closed, and the requester sends the Call
  * again on the next one. This is too rare to need a better answer.
@@ -353,7 +328,7 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
 {
 	const struct rpcrdma_message *msg = &request->msg;
 
-	svcrdma_pull_give_pages(request, rqstp);
+	svcrdma_pages_swap(request, rqstp, svcrdma_pull_pages(request));
 	svcrdma_pull_make_arguments(request, rqstp);
 	return msg->proc != RPCRDMA_NOMSG ||
 	       svcrdma_pull_long_call_matches(msg, &rqstp->rq_arg);

@@ -566,8 +566,9 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 	if (svc_xprt_is_dead(rqstp->rq_xprt))
 		return -ENOTCONN;
 	rqstp->rq_xprt_ctxt = NULL;
+	/* This may be another thread than the one whose pages it holds. */
 	if (unlikely(rqstp->rq_deferred))
-		svcrdma_pages_forget(request);
+		svcrdma_pages_put(request);
 	service = request->service;
 	if (!READ_ONCE(service->replied))
 		WRITE_ONCE(service->replied, true);

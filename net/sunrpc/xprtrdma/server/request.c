@@ -2,13 +2,15 @@
 /*
  * Requests, and how a received message becomes an svc_rqst.
  */
-#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/xprt.h>
 
 #include "server_private.h"
 #include "../trace.h"
+
+/* Idle ones that a connection keeps when it rests, so that it goes on when memory is short */
+#define SVCRDMA_REQUESTS_REST	1U
 
 static struct kmem_cache *svcrdma_request_cache;
 
@@ -36,6 +38,15 @@ void svcrdma_request_exit(void)
 	kmem_cache_destroy(svcrdma_request_cache);
 }
 
+/* If the connection is gone, no request stays. */
+static void svcrdma_request_rest_later(struct svcrdma_service *service)
+{
+	if (!rpcrdma_conn_enter(service->conn))
+		return;
+	rpcrdma_rest_later(service->conn);
+	rpcrdma_conn_leave(service->conn);
+}
+
 static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
@@ -50,18 +61,33 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 	}
 	request->service = service;
 	request->recv = NULL;
+	request->num_spares = 0;
 	request->num_pages = 0;
+	request->rested = false;
 	svcrdma_tally_clear(request);
 	atomic_inc(&service->num_requests);
+	svcrdma_request_rest_later(service);
 	return request;
 }
 
-/* Free a request that is in no list and holds neither pages nor a message. */
+/* Free a request that is in no list and holds no message and only spare pages. */
 static void svcrdma_request_free(struct svcrdma_request *request)
 {
+	svcrdma_pages_put_spares(request);
 	atomic_dec(&request->service->num_requests);
 	kfree(request->pages);
 	kmem_cache_free(svcrdma_request_cache, request);
+}
+
+/* Free the requests that follow each other by next_idle. */
+static void svcrdma_request_free_all(struct svcrdma_request *request)
+{
+	struct svcrdma_request *next;
+
+	for (; request; request = next) {
+		next = request->next_idle;
+		svcrdma_request_free(request);
+	}
 }
 
 static struct svcrdma_request *svcrdma_request_take_idle_locked(struct svcrdma_service *service)
@@ -73,6 +99,7 @@ static struct svcrdma_request *svcrdma_request_take_idle_locked(struct svcrdma_s
 	if (request) {
 		service->idle = request->next_idle;
 		service->num_idle--;
+		request->rested = false;
 	}
 	return request;
 }
@@ -125,8 +152,9 @@ void svcrdma_request_put(struct svcrdma_request *request)
 
 	svcrdma_request_put_recv(request);
 	if (request->num_pages)
-		release_pages(request->pages, request->num_pages);
-	request->num_pages = 0;
+		svcrdma_pages_put(request);
+	if (request->num_spares && svcrdma_pages_enough_spares(service))
+		svcrdma_pages_put_spares(request);
 
 	spin_lock_bh(&service->lock);
 	svcrdma_tally_locked(request);
@@ -172,10 +200,45 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 		rpcrdma_recv_put(recv);
 	list_for_each_entry_safe(request, next_request, &waiting, list)
 		svcrdma_request_put(request);
-	while ((request = idle)) {
-		idle = request->next_idle;
-		svcrdma_request_free(request);
+	svcrdma_request_free_all(idle);
+}
+
+/* The request that was used last is the first, so those that rested are the last ones. */
+static struct svcrdma_request *svcrdma_request_isolate_locked(struct svcrdma_service *service)
+{
+	struct svcrdma_request *isolated, **link = &service->idle;
+	unsigned int kept;
+
+	lockdep_assert_held(&service->lock);
+	for (kept = 0; *link && (!(*link)->rested || kept < SVCRDMA_REQUESTS_REST); kept++) {
+		(*link)->rested = true;
+		link = &(*link)->next_idle;
 	}
+	isolated = *link;
+	*link = NULL;
+	service->num_idle = kept;
+	return isolated;
+}
+
+/**
+ * svcrdma_request_rest - free the requests that were idle since this was called last
+ * @conn: the connection
+ *
+ * The connection's ->rest.
+ *
+ * Context: process.
+ * Return: true if there are more than a connection keeps.
+ */
+bool svcrdma_request_rest(struct rpcrdma_conn *conn)
+{
+	struct svcrdma_service *service = conn->role;
+	struct svcrdma_request *isolated;
+
+	spin_lock_bh(&service->lock);
+	isolated = svcrdma_request_isolate_locked(service);
+	spin_unlock_bh(&service->lock);
+	svcrdma_request_free_all(isolated);
+	return atomic_read(&service->num_requests) > SVCRDMA_REQUESTS_REST;
 }
 
 /* Return: false if the service is detached, and @entry remains the caller's. */

@@ -9,6 +9,7 @@
  * once, to be posted when the send queue has space (reply.c). So no thread waits
  * for a chain.
  */
+#include <linux/mm_inline.h>
 #include <linux/slab.h>
 
 #include "server_private.h"
@@ -184,17 +185,6 @@ struct svcrdma_fill {
 	unsigned int max_pages;		/* that share an element */
 };
 
-/* How many of the first @max pages are neighbours, at least one */
-static unsigned int svcrdma_rw_neighbours(struct page **page, unsigned int max)
-{
-	unsigned long pfn = page_to_pfn(*page);
-	unsigned int n;
-
-	for (n = 1; n < max && page_to_pfn(page[n]) == pfn + n; n++)
-		;
-	return n;
-}
-
 /* Return: how many of @len octets in @page, from @offset in the first one on, are described. */
 static u32 svcrdma_rw_fill_pages(struct svcrdma_fill *fill, struct page **page,
 				 unsigned int offset, u32 len)
@@ -213,7 +203,7 @@ static u32 svcrdma_rw_fill_pages(struct svcrdma_fill *fill, struct page **page,
 	while (left && sg < fill->end) {
 		n = min_t(unsigned int, fill->max_pages,
 			  DIV_ROUND_UP(offset + left, PAGE_SIZE));
-		n = svcrdma_rw_neighbours(page, n);
+		n = num_pages_contiguous(page, n);
 		part = min_t(u32, left, (n << PAGE_SHIFT) - offset);
 		sg_set_page(sg++, *page, part, offset);
 		left -= part;

@@ -99,6 +99,7 @@
  *	for it to change.
  * @read_admission: which requests may start RDMA Reads, and which wait
  * @num_requests: requests that are allocated, those in @idle too
+ * @num_spares: spare pages of all of them
  *
  * @lock protects the counters of @conn as well.
  *
@@ -137,6 +138,7 @@ struct svcrdma_service {
 	atomic_t resource_seq;
 	struct svcrdma_read_admission read_admission;
 	atomic_t num_requests;
+	atomic_t num_spares;
 };
 
 /**
@@ -250,10 +252,10 @@ struct svcrdma_tally {
  * @read_offset: octets for which RDMA Reads were posted
  * @pull_since: when the RDMA Reads in flight were posted, in jiffies
  * @pull_time: how long earlier RDMA Reads took in all, in jiffies
- * @num_pages: elements of @pages in use
- * @pages: the pages that RDMA Reads fill, until a thread resumes the request;
- *	later the pages that it holds, see pages.c, and the pages of the Reply that the
- *	device reads. A reference to each.
+ * @rested: idle since svcrdma_request_rest() was called last
+ * @num_spares: spare pages, see pages.c: RDMA Reads fill them
+ * @num_pages: pages that it holds, and pages of the Reply that the device reads
+ * @pages: these pages, the spare ones first. A reference to each.
  * @rw_chain: RDMA Reads for the Read chunks, later RDMA Writes for the Write
  *	chunks and the Reply chunk
  * @carried: the request whose Reply @rw_chain has a part of: this request, or
@@ -283,6 +285,8 @@ struct svcrdma_request {
 	u32 read_offset;
 	unsigned long pull_since;
 	unsigned long pull_time;
+	bool rested;
+	unsigned int num_spares;
 	unsigned int num_pages;
 	struct page **pages;
 	struct svcrdma_rw_chain rw_chain;
@@ -352,6 +356,7 @@ void svcrdma_request_put_recv(struct svcrdma_request *request);
 void svcrdma_request_resume(struct svcrdma_request *request);
 void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
+bool svcrdma_request_rest(struct rpcrdma_conn *conn);
 
 /* pull.c */
 /**
@@ -373,8 +378,14 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp);
 
 /* pages.c */
+void svcrdma_pages_put(struct svcrdma_request *request);
+void svcrdma_pages_put_spares(struct svcrdma_request *request);
+bool svcrdma_pages_enough_spares(const struct svcrdma_service *service);
+void svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			unsigned int num_pages);
+void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			unsigned int num_pages);
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp);
-void svcrdma_pages_forget(struct svcrdma_request *request);
 void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			struct page **end, bool head);

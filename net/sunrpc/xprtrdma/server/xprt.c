@@ -287,6 +287,7 @@ static const struct rpcrdma_conn_ops svcrdma_service_ops = {
 	.writable	= svcrdma_service_writable,
 	.closed		= svcrdma_service_closed,
 	.describe	= svcrdma_describe,
+	.rest		= svcrdma_request_rest,
 };
 
 /*
