@@ -364,10 +364,17 @@ struct rpcrdma_invalidation {
 static inline void rpcrdma_sg_set_pages(struct scatterlist *sg, struct page **pages,
 					unsigned int num)
 {
-	const struct scatterlist *end = sg + num;
+	const struct scatterlist *last = sg + num - 1;
 
-	for (; sg < end; sg++, pages++)
-		sg_set_page(sg, *pages, PAGE_SIZE, 0);
+	if (!num)
+		return;
+	/* Only the last element of a list has flags, so the others need not be read. */
+	for (; sg < last; sg++, pages++) {
+		sg->page_link = (unsigned long)*pages;
+		sg->offset = 0;
+		sg->length = PAGE_SIZE;
+	}
+	sg_set_page(sg, *pages, PAGE_SIZE, 0);
 }
 
 struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn);

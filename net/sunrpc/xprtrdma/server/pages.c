@@ -143,24 +143,22 @@ void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	/* nfsd places the data after the page of the head. */
-	struct page **first = rqstp->rq_respages + 1, **page;
-	unsigned int most = request->service->max_pages - 1, n;
-	struct page **held;
+	struct page **page = rqstp->rq_respages + 1, **held;
+	unsigned int most = request->service->max_pages - 1;
+	unsigned int i, n;
 
 	n = min3(request->msg.write[0].length >> PAGE_SHIFT, most,
-		 (unsigned int)(rqstp->rq_page_end - first));
+		 (unsigned int)(rqstp->rq_page_end - page));
 	if (unlikely(request->num_spares + n > most))
 		svcrdma_pages_put_spares(request);
+	request->num_pages = n;
 	held = svcrdma_pages_others(request);
-	for (page = first; page < first + n; page++) {
-		struct page *own = *page;
+	for (i = 0; i < n; i++) {
+		struct page *own = page[i];
 
-		if (unlikely(!own))
-			break;
-		*held++ = own;
+		held[i] = own;
 		get_page(own);
 	}
-	request->num_pages = page - first;
 }
 
 /* How many of the pages that a request holds are places of its Reply, which ends at @end */
@@ -192,7 +190,7 @@ void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqs
 
 /*
  * A page of the thread's own that the device reads goes to the request, as one that nfsd
- * has put in its place. Only then the thread gets a new one.
+ * has put in its place does. Only then the thread gets a new one.
  *
  * Return: the place after the last entry that is NULL now, or NULL if none is.
  */
@@ -203,45 +201,32 @@ static struct page **svcrdma_pages_exchange(struct page **held, struct page **pa
 	unsigned int i;
 
 	for (i = 0; i < num; i++) {
-		struct page *used = page[i], *own = held[i];
-
-		if (likely(used && used != own)) {
-			page[i] = own;
-			held[i] = used;
+		if (page[i] != held[i]) {
+			swap(page[i], held[i]);
 			continue;
 		}
-		if (used)
-			put_page(used);
+		put_page(page[i]);
 		page[i] = NULL;
 		empty = &page[i] + 1;
 	}
 	return empty;
 }
 
-/**
- * svcrdma_pages_keep - take the pages that the device reads
- * @request: the request, which has them until svcrdma_pages_put()
- * @rqstp: the svc_rqst of the thread that executed the Call
- * @end: the place after the last page of the Reply
- * @head: the device reads the page of the head and the tail; if not, the thread keeps it
- *
- * The thread gets back the pages that the request holds, and new ones for the others.
- *
- * Context: a thread of the RPC server, in ->xpo_sendto.
- */
-void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
-			struct page **end, bool head)
+/* svcrdma_pages_keep(), when the first @done pages of the data have been exchanged */
+static noinline void svcrdma_pages_keep_others(struct svcrdma_request *request,
+					       struct svc_rqst *rqstp, struct page **end,
+					       bool head, unsigned int done)
 {
 	unsigned int n = svcrdma_pages_held(request, rqstp, end);
 	struct page **page = rqstp->rq_respages;
 	struct page **kept, **empty;
 
 	/* One for the head, which may be all that there is */
-	if (unlikely(request->num_spares + request->num_pages + (end - page) - n + 1 >
-		     request->service->max_pages))
+	if (request->num_spares + request->num_pages + (end - page) - n + 1 >
+	    request->service->max_pages)
 		svcrdma_pages_put_spares(request);
 	kept = svcrdma_pages_others(request);
-	empty = svcrdma_pages_exchange(kept, page + 1, n);
+	empty = svcrdma_pages_exchange(kept + done, page + 1 + done, n - done);
 	kept += request->num_pages;
 	if (head && page < end) {
 		*kept++ = *page;
@@ -258,4 +243,34 @@ void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 	}
 	request->num_pages = kept - svcrdma_pages_others(request);
 	rpcrdma_compat_took_reply_pages(rqstp, empty ?: rqstp->rq_respages);
+}
+
+/**
+ * svcrdma_pages_keep - take the pages that the device reads
+ * @request: the request, which has them until svcrdma_pages_put()
+ * @rqstp: the svc_rqst of the thread that executed the Call
+ * @end: the place after the last page of the Reply
+ * @head: the device reads the page of the head and the tail; if not, the thread keeps it
+ *
+ * The thread gets back the pages that the request holds, and new ones for the others.
+ * Mostly these are all.
+ *
+ * Context: a thread of the RPC server, in ->xpo_sendto.
+ */
+void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			struct page **end, bool head)
+{
+	struct page **held = svcrdma_pages_others(request);
+	struct page **page = rqstp->rq_respages + 1;
+	unsigned int i = 0, n = request->num_pages;
+
+	if (!head && end == page + n) {
+		for (; i < n && page[i] != held[i]; i++)
+			swap(page[i], held[i]);
+		if (i == n) {
+			rpcrdma_compat_took_reply_pages(rqstp, rqstp->rq_respages);
+			return;
+		}
+	}
+	svcrdma_pages_keep_others(request, rqstp, end, head, i);
 }
