@@ -69,6 +69,25 @@ static void build_write_list(struct rpcrdma_message *msg)
 	rpcrdma_wire_add_write(msg);
 }
 
+static void build_one_read_segment(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	add(msg, rpcrdma_wire_add_read(msg, 40), 0x0a000001, 4095, 0xffff888011112000);
+}
+
+static void build_one_write_segment(struct rpcrdma_message *msg)
+{
+	build_call(msg);
+	add(msg, rpcrdma_wire_add_write(msg), 0x0b000001, 65536, 0xfffffffffffeffff);
+}
+
+static void build_reply_one_segment(struct rpcrdma_message *msg)
+{
+	build_one_write_segment(msg);
+	rpcrdma_wire_return_chunk(&msg->write[0], 12345);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, CREDITS);
+}
+
 static void build_reply_chunk(struct rpcrdma_message *msg)
 {
 	struct rpcrdma_chunk *chunk;
@@ -256,6 +275,9 @@ static void (*const golden_builders[GOLDEN_COUNT])(struct rpcrdma_message *) = {
 	[GOLDEN_LONG_CALL] = build_long_call,
 	[GOLDEN_LONG_CALL_READ_CHUNK] = build_long_call_read_chunk,
 	[GOLDEN_WRITE_LIST] = build_write_list,
+	[GOLDEN_ONE_READ_SEGMENT] = build_one_read_segment,
+	[GOLDEN_ONE_WRITE_SEGMENT] = build_one_write_segment,
+	[GOLDEN_REPLY_ONE_SEGMENT] = build_reply_one_segment,
 	[GOLDEN_REPLY_CHUNK] = build_reply_chunk,
 	[GOLDEN_EVERYTHING] = build_everything,
 	[GOLDEN_REPLY_WRITE_LIST] = build_reply_write_list,
