@@ -5,9 +5,8 @@
  */
 #include "codec.h"
 
-/* Words of a segment, and of one with a position, without the discriminator */
-#define SEGMENT_WORDS		4
-#define READ_SEGMENT_WORDS	(1 + SEGMENT_WORDS)
+/* Words of a segment with a position, without the discriminator */
+#define READ_SEGMENT_WORDS	(1 + RPCRDMA_SEGMENT_WORDS)
 
 static void chunk_init(struct rpcrdma_chunk *chunk, u16 first)
 {
@@ -125,11 +124,10 @@ static inline enum rpcrdma_reason chunks_take_segment(struct rpcrdma_message *ms
 						      struct rpcrdma_chunk *chunk,
 						      const __be32 *p)
 {
-	u32 handle = be32_to_cpup(p);
-	u32 length = be32_to_cpup(p + 1);
-	u64 offset = (u64)be32_to_cpup(p + 2) << 32 | be32_to_cpup(p + 3);
+	struct rpcrdma_segment segment;
 
-	return chunk_append(msg, chunk, handle, length, offset);
+	rpcrdma_get_segment(p, &segment);
+	return chunk_append(msg, chunk, segment.handle, segment.length, segment.offset);
 }
 
 /*
@@ -233,13 +231,13 @@ static enum rpcrdma_reason chunks_decode_chunk(struct rpcrdma_message *msg,
 	count = be32_to_cpup(p);
 	if (count > (u32)RPCRDMA_MAX_SEGMENTS - msg->num_segments)
 		return RPCRDMA_BAD_SEGMENT_COUNT;
-	p = rpcrdma_take(reader, count * SEGMENT_WORDS);
+	p = rpcrdma_take(reader, count * RPCRDMA_SEGMENT_WORDS);
 	if (!p)
 		return RPCRDMA_BAD_TRUNCATED;
 
 	chunk_init(chunk, msg->num_segments);
 	msg->num_segments += count;
-	for (; count && !reason; count--, p += SEGMENT_WORDS)
+	for (; count && !reason; count--, p += RPCRDMA_SEGMENT_WORDS)
 		reason = chunks_take_segment(msg, chunk, p);
 	return reason;
 }
@@ -448,20 +446,10 @@ u32 rpcrdma_chunks_len(const struct rpcrdma_message *msg, u32 header_min)
 	for (i = 0; i < msg->num_reads; i++)
 		words += msg->read[i].count * (1 + READ_SEGMENT_WORDS);
 	for (i = 0; i < msg->num_writes; i++)
-		words += 2 + msg->write[i].count * SEGMENT_WORDS;
+		words += 2 + msg->write[i].count * RPCRDMA_SEGMENT_WORDS;
 	if (msg->has_reply_chunk)
-		words += 1 + msg->reply_chunk.count * SEGMENT_WORDS;
+		words += 1 + msg->reply_chunk.count * RPCRDMA_SEGMENT_WORDS;
 	return header_min + words * sizeof(__be32);
-}
-
-static __be32 *chunks_encode_segment(const struct rpcrdma_segment *segment,
-				     u32 length, __be32 *p)
-{
-	*p++ = cpu_to_be32(segment->handle);
-	*p++ = cpu_to_be32(length);
-	*p++ = cpu_to_be32(segment->offset >> 32);
-	*p++ = cpu_to_be32(segment->offset);
-	return p;
 }
 
 static __be32 *chunks_encode_read_chunk(const struct rpcrdma_message *msg,
@@ -474,7 +462,7 @@ static __be32 *chunks_encode_read_chunk(const struct rpcrdma_message *msg,
 	for (i = 0; i < chunk->count; i++, seg++) {
 		*p++ = cpu_to_be32(1);
 		*p++ = cpu_to_be32(chunk->position);
-		p = chunks_encode_segment(seg, seg->length, p);
+		p = rpcrdma_put_segment(p, seg, seg->length);
 	}
 	return p;
 }
@@ -497,7 +485,7 @@ static __be32 *chunks_encode_write_chunk(const struct rpcrdma_message *msg,
 	for (i = 0; i < chunk->count; i++, seg++) {
 		u32 length = left < seg->length ? left : seg->length;
 
-		p = chunks_encode_segment(seg, length, p);
+		p = rpcrdma_put_segment(p, seg, length);
 		left -= length;
 	}
 	return p;

@@ -19,6 +19,9 @@
 #define RPCRDMA_RPC_HEAD_WORDS	2
 #define RPCRDMA_RPC_HEAD_LEN	8
 
+/* Words of a segment, without what precedes it in a Read list */
+#define RPCRDMA_SEGMENT_WORDS	4
+
 /**
  * struct rpcrdma_reader - a cursor over the words of a received message
  * @next: the word to be read next
@@ -73,6 +76,43 @@ rpcrdma_take_present(struct rpcrdma_reader *reader, bool *present)
 		return RPCRDMA_BAD_DISCRIMINATOR;
 	*present = *p;
 	return RPCRDMA_OK;
+}
+
+/**
+ * rpcrdma_get_segment - decode a segment
+ * @p: its words
+ * @segment: filled in; it may wrap
+ *
+ * Implements RFC 8166 section 4.3.
+ *
+ * Context: any.
+ */
+static inline void rpcrdma_get_segment(const __be32 *p, struct rpcrdma_segment *segment)
+{
+	segment->handle = be32_to_cpu(p[0]);
+	segment->length = be32_to_cpu(p[1]);
+	segment->offset = (u64)be32_to_cpu(p[2]) << 32 | be32_to_cpu(p[3]);
+}
+
+/**
+ * rpcrdma_put_segment - encode a segment
+ * @p: memory for its words
+ * @segment: the segment
+ * @length: octets, instead of those of @segment
+ *
+ * Implements RFC 8166 section 4.3.
+ *
+ * Context: any.
+ * Return: the word after the last one that was written.
+ */
+static inline __be32 *rpcrdma_put_segment(__be32 *p, const struct rpcrdma_segment *segment,
+					  u32 length)
+{
+	p[0] = cpu_to_be32(segment->handle);
+	p[1] = cpu_to_be32(length);
+	p[2] = cpu_to_be32(segment->offset >> 32);
+	p[3] = cpu_to_be32(segment->offset);
+	return p + RPCRDMA_SEGMENT_WORDS;
 }
 
 enum rpcrdma_verdict

@@ -18,12 +18,12 @@ enum {
 	READ_LIST = 4,
 	READ_POSITION,
 	READ_SEGMENT,
-	READ_END = READ_SEGMENT + 4,	/* followed by the other lists, which are empty */
+	READ_END = READ_SEGMENT + RPCRDMA_SEGMENT_WORDS, /* the other lists follow, empty */
 
 	WRITE_LIST = READ_LIST + 1,
 	WRITE_COUNT,
 	WRITE_SEGMENT,
-	WRITE_END = WRITE_SEGMENT + 4,
+	WRITE_END = WRITE_SEGMENT + RPCRDMA_SEGMENT_WORDS,
 
 	REPLY_CHUNK = 12,		/* if there is one chunk */
 };
@@ -66,9 +66,7 @@ static bool usual_take_segment(struct rpcrdma_message *msg, struct rpcrdma_chunk
 {
 	struct rpcrdma_segment *segment = &msg->segment[0];
 
-	segment->handle = be32_to_cpu(p[0]);
-	segment->length = be32_to_cpu(p[1]);
-	segment->offset = (u64)be32_to_cpu(p[2]) << 32 | be32_to_cpu(p[3]);
+	rpcrdma_get_segment(p, segment);
 	chunk->position = position;
 	chunk->length = segment->length;
 	chunk->written = 0;
@@ -160,14 +158,6 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 	return RPCRDMA_USE;
 }
 
-static void usual_put_segment(const struct rpcrdma_segment *segment, u32 length, __be32 *p)
-{
-	p[0] = cpu_to_be32(segment->handle);
-	p[1] = cpu_to_be32(length);
-	p[2] = cpu_to_be32(segment->offset >> 32);
-	p[3] = cpu_to_be32(segment->offset);
-}
-
 /* The length in a Reply is what the responder wrote. */
 static void usual_put_write(const struct rpcrdma_message *msg, __be32 *p)
 {
@@ -176,8 +166,8 @@ static void usual_put_write(const struct rpcrdma_message *msg, __be32 *p)
 	p[READ_LIST] = 0;
 	p[WRITE_LIST] = cpu_to_be32(1);
 	p[WRITE_COUNT] = cpu_to_be32(1);
-	usual_put_segment(&msg->segment[0], msg->direction == RPCRDMA_REPLY ?
-			  chunk->written : chunk->length, p + WRITE_SEGMENT);
+	rpcrdma_put_segment(p + WRITE_SEGMENT, &msg->segment[0],
+			    msg->direction == RPCRDMA_REPLY ? chunk->written : chunk->length);
 	p[WRITE_END] = 0;
 	p[REPLY_CHUNK] = 0;
 }
@@ -188,7 +178,7 @@ static void usual_put_read(const struct rpcrdma_message *msg, __be32 *p)
 
 	p[READ_LIST] = cpu_to_be32(1);
 	p[READ_POSITION] = cpu_to_be32(chunk->position);
-	usual_put_segment(&msg->segment[0], chunk->length, p + READ_SEGMENT);
+	rpcrdma_put_segment(p + READ_SEGMENT, &msg->segment[0], chunk->length);
 	p[READ_END] = 0;
 	p[READ_END + 1] = 0;
 	p[REPLY_CHUNK] = 0;
