@@ -34,10 +34,11 @@ static void build_write_call(struct rpcrdma_message *msg)
 	add(msg, rpcrdma_wire_add_read(msg, CALL_LEN), 0x0a000001, 4095, 0xffff888011112000);
 }
 
+/* The segment wraps if any of some bits is flipped. */
 static void build_read_call(struct rpcrdma_message *msg)
 {
 	build_call(msg);
-	add(msg, rpcrdma_wire_add_write(msg), 0x0b000001, 65536, 0xffff888011113000);
+	add(msg, rpcrdma_wire_add_write(msg), 0x0b000001, 65536, 0xfffffffffffeffff);
 }
 
 static void build_read_reply(struct rpcrdma_message *msg)
