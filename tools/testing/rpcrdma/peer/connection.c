@@ -26,6 +26,9 @@
 
 #define NOTHING		(-1)
 
+/* Queue pairs that no device has made. The CM refuses a number that is in use. */
+#define NO_QUEUE_PAIR	0xff0000
+
 /* Added to the slot in the wr_id of a Receive */
 #define IS_RECEIVE	0x100
 
@@ -340,7 +343,8 @@ void end_connection(void)
 	conn = NULL;
 }
 
-static bool try_port(struct sockaddr_in *addr)
+/* Make conn, which can then connect. */
+static void find_route(struct sockaddr_in *addr)
 {
 	happened = NOTHING;
 	if (rdma_create_id(channel, &conn, NULL, RDMA_PS_TCP) ||
@@ -350,6 +354,11 @@ static bool try_port(struct sockaddr_in *addr)
 	if (rdma_resolve_route(conn, RESOLVE_MS))
 		fail("cannot resolve the route: %s", strerror(errno));
 	await(RDMA_CM_EVENT_ROUTE_RESOLVED);
+}
+
+static bool try_port(struct sockaddr_in *addr)
+{
+	find_route(addr);
 	make_queues();
 	return establish(rdma_connect, READS_MAX);
 }
@@ -366,6 +375,26 @@ void connect_to(struct sockaddr_in *addr)
 		end_connection();
 		if (!--ports)
 			fail("no port is free");
+	}
+}
+
+/**
+ * crowd - request connections, and ignore the answers
+ * @addr: the responder's address
+ * @count: how many; they have no queue pairs
+ *
+ * The kernel gives them up when the program ends.
+ */
+void crowd(struct sockaddr_in *addr, unsigned int count)
+{
+	struct rdma_conn_param param = { .retry_count = 7 };
+
+	for (; count; count--) {
+		find_route(addr);
+		param.qp_num = NO_QUEUE_PAIR + count;
+		if (rdma_connect(conn, &param))
+			fail("cannot connect: %s", strerror(errno));
+		conn = NULL;
 	}
 }
 

@@ -11,6 +11,8 @@
  *	receives N		Receives to post on later connections (64)
  *	timeout SECONDS		how long each command waits at most (10)
  *	connect ADDRESS PORT	connect as a requester
+ *	crowd ADDRESS PORT N	request N more connections, and ignore the
+ *				answers; over RoCE only
  *	listen ADDRESS PORT	receive connection requests
  *	accept			wait for a connection request and accept it
  *	disconnect		end the connection
@@ -110,6 +112,14 @@ static void do_connect(char **words)
 
 	need_no_connection();
 	connect_to(&addr);
+}
+
+static void do_crowd(char **words)
+{
+	struct sockaddr_in addr = parse_address(words);
+
+	need_no_connection();
+	crowd(&addr, parse_u32(words[2]));
 }
 
 static void do_listen(char **words)
@@ -423,6 +433,7 @@ static const struct command commands[] = {
 	{ "receives", 1, do_receives },
 	{ "timeout", 1, do_timeout },
 	{ "connect", 2, do_connect },
+	{ "crowd", 3, do_crowd },
 	{ "listen", 2, do_listen },
 	{ "accept", 0, do_accept },
 	{ "disconnect", 0, do_disconnect },

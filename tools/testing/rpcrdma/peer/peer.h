@@ -82,6 +82,7 @@ void show(const char *what, const u8 *data, size_t len);
 /* connection.c */
 void open_channel(void);
 void connect_to(struct sockaddr_in *addr);
+void crowd(struct sockaddr_in *addr, unsigned int count);
 void listen_at(struct sockaddr_in *addr);
 void accept_request(void);
 void end_connection(void);
