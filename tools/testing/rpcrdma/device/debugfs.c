@@ -9,7 +9,8 @@
  *	fault-hits	how many have happened
  *	objects		how many objects there are
  *	latency		ns that an operation takes at least
- *	bandwidth	octets per second that the device sends, 0: no limit
+ *	bandwidth	octets per second that the device sends, 0: no limit; a message of
+ *			one packet does not wait for longer ones
  *
  * rdma_mem/violations is the number of all violations, also of devices that are gone.
  */

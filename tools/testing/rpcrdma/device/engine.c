@@ -115,6 +115,11 @@ static enum mem_fault_op fault_op(enum ib_wr_opcode opcode)
 	}
 }
 
+static bool engine_signals(const struct mem_qp *qp, const struct mem_swqe *wqe)
+{
+	return qp->all_signaled || wqe->flags & IB_SEND_SIGNALED;
+}
+
 /* The work request at sq_next is over. */
 static void engine_done(struct mem_qp *qp, struct mem_swqe *wqe, enum ib_wc_status status)
 {
@@ -126,7 +131,7 @@ static void engine_done(struct mem_qp *qp, struct mem_swqe *wqe, enum ib_wc_stat
 		.wc.qp = &qp->ib,
 		.sq_freed = qp->sq_next + 1,
 	};
-	bool signaled = status || qp->all_signaled || wqe->flags & IB_SEND_SIGNALED;
+	bool signaled = status || engine_signals(qp, wqe);
 
 	if (wqe->mr) {
 		atomic_dec(&wqe->mr->wrs);
@@ -298,6 +303,30 @@ void mem_engine_fault(struct mem_qp *qp, bool recv, const struct mem_verdict *ve
 }
 
 /*
+ * Does the next part wait until the work request has passed the wire, or until it may be tried
+ * again? What a Read or Write copies is nobody's business before a completion, or a later
+ * message, tells that it is there. So all of it but the last packet is copied at once: then
+ * neither the copy nor the timer takes longer if a user's work requests are long ones, or many.
+ */
+static bool engine_waits(const struct mem_qp *qp, const struct mem_swqe *wqe)
+{
+	if (qp->retries)
+		return true;
+	switch (wqe->opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+		if (!engine_signals(qp, wqe))
+			return false;
+		fallthrough;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return wqe->length - wqe->done <= MEM_WIRE_PACKET;
+	default:
+		return true;
+	}
+}
+
+/*
  * Execute the next work request, or a part of it, and add what it has copied. Return: whether
  * the engine can go on.
  */
@@ -305,7 +334,7 @@ static bool engine_step(struct mem_qp *qp, struct mem_swqe *wqe, u64 *octets)
 {
 	struct mem_outcome out = {};
 
-	if (wqe->due && ktime_get_ns() < wqe->due) {
+	if (wqe->due && engine_waits(qp, wqe) && ktime_get_ns() < wqe->due) {
 		engine_wait(qp, wqe->due);
 		return false;
 	}

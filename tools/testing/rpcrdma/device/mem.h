@@ -125,8 +125,9 @@ struct mem_dev {
 	u32 burst;			/* octets that an engine copies while others wait */
 	u64 latency;			/* ns that each operation takes at least */
 	u64 bandwidth;			/* octets per second, 0: no limit */
-	spinlock_t wire_lock;		/* protects wire_free */
+	spinlock_t wire_lock;		/* protects wire_free and packets_free */
 	u64 wire_free;			/* when the wire is free, ns of CLOCK_MONOTONIC */
+	u64 packets_free;		/* the same for messages of one packet */
 	struct mem_stats __percpu *stats;
 	struct xarray mrs;		/* registrations by key >> 8 */
 	u32 mr_next;			/* where the next key is searched */
@@ -323,7 +324,7 @@ struct mem_swqe {
 	} ex;
 	u32 rkey;		/* Write, Read; REG_MR: the new key */
 	u64 remote_addr;
-	u64 due;		/* when it is executed at the earliest, or 0 */
+	u64 due;		/* when it is over at the earliest, or 0 */
 	u32 length;
 	u32 done;		/* octets of a Read or Write that are copied */
 	u32 sum;
@@ -364,6 +365,7 @@ struct mem_qp {
 	unsigned int sq_size;
 	u32 sq_posted, sq_next;	/* posted, executed */
 	u32 sq_freed;		/* polled; the send CQ's lock protects it */
+	u64 sq_due;		/* when all that was posted has passed the wire, or 0 */
 	unsigned int retries, rnr_retries;
 	/* receive queue */
 	struct mem_rq own_rq;
@@ -523,10 +525,12 @@ struct mem_outcome {
 	enum ib_wc_status status;	/* of the work request */
 	bool retry;			/* no answer: try again after delay */
 	bool rnr;			/* the peer has no Receive: the same */
-	bool more;			/* a part is copied: go on at once */
+	bool more;			/* a part is copied: go on */
 	u32 octets;			/* copied now */
 	u64 delay;			/* ns */
 };
+
+#define MEM_WIRE_PACKET	4096		/* octets, the largest path MTU */
 
 void mem_wire_execute(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
 		      struct mem_outcome *out);

@@ -112,24 +112,46 @@ static bool post_is_send(enum ib_wr_opcode opcode)
 	       opcode == IB_WR_SEND_WITH_INV;
 }
 
-/* When the work request has passed the wire, if it takes time */
-static u64 post_due(struct mem_dev *dev, u32 length)
+/*
+ * When a message has passed the wire. Longer ones pass in the order in which they are posted.
+ * One of a single packet passes between packets of those: a real wire gives the queue pairs
+ * turns, and has two directions. What is for the device alone, like a registration, has no
+ * octets and does not use the wire.
+ */
+static u64 post_passed(struct mem_dev *dev, u32 length, u64 ready, u64 bandwidth)
 {
-	u64 bandwidth = READ_ONCE(dev->bandwidth);
-	u64 latency = READ_ONCE(dev->latency);
+	u64 time = div64_u64((u64)length * NSEC_PER_SEC, bandwidth);
+	u64 passed;
 	unsigned long flags;
+
+	if (!length)
+		return ready;
+	spin_lock_irqsave(&dev->wire_lock, flags);
+	dev->wire_free = max(ready, dev->wire_free) + time;
+	if (length <= MEM_WIRE_PACKET) {
+		dev->packets_free = max(ready, dev->packets_free) + time;
+		passed = dev->packets_free;
+	} else {
+		passed = dev->wire_free;
+	}
+	spin_unlock_irqrestore(&dev->wire_lock, flags);
+	return passed;
+}
+
+/* When the work request is over, if it takes time: after those before it */
+static u64 post_due(struct mem_qp *qp, u32 length)
+{
+	u64 bandwidth = READ_ONCE(qp->dev->bandwidth);
+	u64 latency = READ_ONCE(qp->dev->latency);
 	u64 due;
 
 	if (!bandwidth && !latency)
 		return 0;
 	due = ktime_get_ns() + latency;
-	if (!bandwidth)
-		return due;
-	spin_lock_irqsave(&dev->wire_lock, flags);
-	due = max(due, dev->wire_free) + div64_u64((u64)length * NSEC_PER_SEC, bandwidth);
-	dev->wire_free = due;
-	spin_unlock_irqrestore(&dev->wire_lock, flags);
-	return due;
+	if (bandwidth)
+		due = post_passed(qp->dev, length, due, bandwidth);
+	qp->sq_due = max(qp->sq_due, due);
+	return qp->sq_due;
 }
 
 /* Faults are for the user of the device, and neither for ib_mad nor for ib_drain_qp(). */
@@ -174,7 +196,7 @@ static int post_one(struct mem_qp *qp, const struct ib_send_wr *wr, const struct
 	wqe->summed = sum->summed;
 	wqe->sum = sum->sum;
 	wqe->done = 0;
-	wqe->due = post_due(dev, wqe->length);
+	wqe->due = post_due(qp, wqe->length);
 	mem_count(dev, post_stat(wr->opcode));
 	/* The engine looks at the work request when it sees this, and at its lock. */
 	qp->sq_posted++;

@@ -233,6 +233,16 @@ static bool remote_open(struct mem_qp *peer, struct mem_swqe *wqe, struct ib_sge
 	return false;
 }
 
+/* The last packet is a part of its own if the wire takes time: see engine_waits(). */
+static u32 rdma_part(const struct mem_dev *dev, const struct mem_swqe *wqe)
+{
+	u32 left = wqe->length - wqe->done;
+
+	if (wqe->due && left > MEM_WIRE_PACKET)
+		left -= MEM_WIRE_PACKET;
+	return min(left, READ_ONCE(dev->burst));
+}
+
 /*
  * Copy the next part of a Read or Write from a list to another one, which both are at their
  * beginnings. In each part all is checked again, as a device does for each packet.
@@ -240,7 +250,7 @@ static bool remote_open(struct mem_qp *peer, struct mem_swqe *wqe, struct ib_sge
 static void rdma_copy(struct mem_qp *qp, struct mem_list *to, struct mem_list *from,
 		      struct mem_swqe *wqe, struct mem_outcome *out)
 {
-	out->octets = min(wqe->length - wqe->done, READ_ONCE(qp->dev->burst));
+	out->octets = rdma_part(qp->dev, wqe);
 	mem_list_skip(to, wqe->done);
 	mem_list_skip(from, wqe->done);
 	mem_list_copy(to, from, out->octets);

@@ -437,6 +437,96 @@ static void test_latency(struct kunit *test)
 	lab_end(lab);
 }
 
+/*
+ * A message of one packet does not wait for a long Write of another queue pair, which takes
+ * 500 ms here. Together such messages take the time that all their octets need.
+ */
+static void test_wire_packets(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct ib_wc wc;
+	u64 start;
+	u32 rkey;
+
+	rkey = reg(lab, ACCESS);
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 0, 1, 100), 0);
+	lab->dev->bandwidth = 2 * LAB_LEN;
+	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_WRITE, LAB_LEN,
+				       lab->side[1].mr->iova, rkey), 0);
+	KUNIT_ASSERT_EQ(test, lab_post(lab, 1, IB_WR_SEND, 0, 100, IB_SEND_SIGNALED), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.opcode, IB_WC_RECV);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.opcode, IB_WC_RDMA_WRITE);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, &wc), IB_WC_SUCCESS);
+
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 0, 1, 100), 0);
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 1, 100), 0);
+	lab->dev->bandwidth = 2000;
+	start = ktime_get_ns();
+	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, 0), 0);
+	KUNIT_ASSERT_EQ(test, lab_post(lab, 1, IB_WR_SEND, 0, 100, 0), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, &wc), IB_WC_SUCCESS);
+	KUNIT_EXPECT_GE(test, ktime_get_ns() - start, 100 * NSEC_PER_MSEC);
+	expect_no_violation(lab);
+	lab_end(lab);
+}
+
+/*
+ * All of a long Write but its last packet is copied at once. Its completion, and a Send after
+ * it, come when it has passed the wire.
+ */
+static void test_wire_write(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	u64 start;
+	u32 rkey;
+
+	rkey = reg(lab, ACCESS);
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, 100), 0);
+	lab_fill(lab, 0, 0, 0, 1, LAB_LEN);
+	lab_fill(lab, 1, 1, 0, 0, LAB_LEN);
+	lab->dev->bandwidth = 2 * LAB_LEN;
+	start = ktime_get_ns();
+	KUNIT_ASSERT_EQ(test, lab_rdma(lab, 0, IB_WR_RDMA_WRITE, LAB_LEN,
+				       lab->side[1].mr->iova, rkey), 0);
+	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, 0), 0);
+	KUNIT_EXPECT_EQ(test, lab_data(lab, 1, 1)[0], 1);
+	KUNIT_EXPECT_EQ(test, lab_data(lab, 1, 1)[LAB_LEN - 1], 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+	KUNIT_EXPECT_GE(test, ktime_get_ns() - start, 500 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, memcmp(lab_data(lab, 0, 0), lab_data(lab, 1, 1), LAB_LEN), 0);
+	expect_no_violation(lab);
+	lab_end(lab);
+}
+
+/* A Write without a completion is over at once, but a Send after it waits all the same. */
+static void test_wire_unsignaled(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct ib_sge sge = lab_sge(lab, 0, 0, LAB_LEN);
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 },
+	};
+	u64 start;
+
+	wr.rkey = reg(lab, ACCESS);
+	wr.remote_addr = lab->side[1].mr->iova;
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, 100), 0);
+	lab_fill(lab, 0, 0, 0, 1, LAB_LEN);
+	lab->dev->bandwidth = 2 * LAB_LEN;
+	start = ktime_get_ns();
+	KUNIT_ASSERT_EQ(test, ib_post_send(lab->side[0].qp, &wr.wr, NULL), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(lab_data(lab, 0, 0), lab_data(lab, 1, 1), LAB_LEN), 0);
+	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, 0), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_SUCCESS);
+	KUNIT_EXPECT_GE(test, ktime_get_ns() - start, 500 * NSEC_PER_MSEC);
+	expect_no_violation(lab);
+	lab_end(lab);
+}
+
 static struct kunit_case opcode_cases[] = {
 	KUNIT_CASE(test_send),
 	KUNIT_CASE(test_send_inline),
@@ -459,6 +549,9 @@ static struct kunit_case opcode_cases[] = {
 	KUNIT_CASE(test_interrupt),
 	KUNIT_CASE(test_moderation),
 	KUNIT_CASE(test_latency),
+	KUNIT_CASE(test_wire_packets),
+	KUNIT_CASE(test_wire_write),
+	KUNIT_CASE(test_wire_unsignaled),
 	{}
 };
 
