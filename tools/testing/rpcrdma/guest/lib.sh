@@ -50,9 +50,20 @@ check() {
 	return $status
 }
 
-# need DESCRIPTION COMMAND...: a step that must succeed for the scenario to go on.
+# need DESCRIPTION COMMAND...: a step that must succeed for the scenario, or the attempt, to go
+# on.
 need() {
 	check "$@" || finish
+}
+
+# attempt COMMAND...: steps that the scenario can do without. A need that fails ends the attempt
+# alone; the scenario goes on, and fails at its end. Variables that the steps set are lost.
+attempt() {
+	(
+		trap 'echo $STEPS $FAILED >/tmp/attempt' EXIT
+		"$@"
+	)
+	read -r STEPS FAILED </tmp/attempt
 }
 
 # skip DESCRIPTION REASON: a step that is not done.

@@ -43,17 +43,18 @@ try_pair() {
 	pair_no_more
 }
 
-# try_devices WHAT FUNCTION: what is to work over any device, with a module loaded for it
+# try_devices WHAT FUNCTION: what is to work over any device, with a module loaded for it. If it
+# does not, the next devices are tried all the same, unless the module is still in use.
 try_devices() {
 	need "$1: rpcrdma is the $MODULE module" right_module
 	need "$1: load it, and listen" load_and_listen
 	# nfsd cannot send the long list of by_long_call, which a second one would ask for.
 	rm -f "$LOCAL"/*
-	"$2" "$1"
+	attempt "$2" "$1"
 	judge "$1"
-	check "$1: umount" umount /mnt
+	need "$1: umount" unmount_all
 	check "$1: stop the server" rpc.nfsd 0
-	check "$1: unload the module" unload
+	need "$1: unload the module" unload
 }
 
 with_reads() {
