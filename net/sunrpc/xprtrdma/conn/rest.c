@@ -4,9 +4,9 @@
  *
  * Sends and registrations are made on demand and kept. A server may have thousands of
  * clients that did some I/O and then do nothing for hours. So a delayed work frees what
- * has been idle since it ran before. It queues itself again until only what a connection
- * keeps is left, and making more queues it. A server's last Replies may be posted without
- * a signal, and then it goes on looking for them.
+ * has been idle since it ran before, and lets the role do the same. It queues itself again
+ * until only what a connection keeps is left, and making more queues it. A server's last
+ * Replies may be posted without a signal, and then it goes on looking for them.
  */
 #include "conn_private.h"
 
