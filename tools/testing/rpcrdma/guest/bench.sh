@@ -32,6 +32,17 @@ module_up() {
 	modprobe -qa sunrpc rdma_cm
 	need "load rpcrdma of $MODULE" \
 		insmod "$(find "/lib/modules/$(uname -r)/$where" -name 'rpcrdma.ko*')"
+	[ ! -e /lab/counted ] || need "tell the plugin where it is" tell_code
+}
+
+# Tell the plugin of this guest's QEMU where the transport's code is, before that carries
+# RPCs, and which function each RPC of the client calls once, first of all.
+tell_code() {
+	{
+		say_code "" rpcrdma
+		awk '$3 == "call_start" && $4 == "[sunrpc]" { print "begins=0x" $1 }' /proc/kallsyms
+	} >/lab/out/code
+	/lab/counted
 }
 
 up() {

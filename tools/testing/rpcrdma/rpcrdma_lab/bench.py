@@ -55,14 +55,14 @@ class Bench:
     """One guest that runs all variants in turn, and what was measured."""
 
     def __init__(self, rounds: int, pattern: str) -> None:
-        self.rounds = max(rounds, 1)
+        self.rounds = max(rounds, 0)
         self.jobs = [job for job in JOBS
                      if fnmatch.fnmatch(job.name, scenario.pattern_for(pattern))]
         self.rows = [job for job in self.jobs if job.direction != "memory"]
-        self.make_guest: Callable[[], Guest] = make_guest
+        self.make_guest: Callable[[], Guest] = make_guest if self.rounds else counting_guest
         self.guest = self.make_guest()
         self.perf_data = self.guest.directory / "perf.data"
-        self.perf = perf.works(self.perf_data)
+        self.perf = bool(self.rounds) and perf.works(self.perf_data)
         self.nconnect = 1       # connections of the mount that there is
         # What is done when the guest says that what counts begins or ends, and the CPU time
         # that has counted in a step
@@ -212,7 +212,7 @@ class Bench:
         return outside(difference(*samples))
 
     def emulate(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
-        """Count the instructions of each job in a guest that QEMU emulates."""
+        """Count the instructions and cache lines of each job in a guest that QEMU emulates."""
         guest = self.guest
         assert isinstance(guest, CountingGuest)
         mounted = 0             # connections of the mount for which there was a job
@@ -228,7 +228,7 @@ class Bench:
                                guest.counted(code_of(facts)))
                 if variant.module == "ours":
                     functions.append(guest.functions(facts["text"]))
-            found = outside(difference(*samples))
+            found = with_lines(job, outside(difference(*samples)))
             self.instructions[job, variant] = [found]
             if functions:
                 self.functions[job, variant] = per_rpc(functions, found["rpcs"])
@@ -242,9 +242,11 @@ class Bench:
                                                  MOUNTS=mounts, REST=REST)
 
     def all(self) -> None:
-        """Measure everything that was selected."""
+        """Measure everything that was selected. Without rounds, that is what TCG counts."""
         compared = [job for job in self.rows if job.compares]
         self.guest.boot()
+        if not self.rounds:
+            return self.sessions("instructions", self.emulate, compared)
         self.time()
         self.sessions("counting", self.count, compared)
         # Memory that was used before may be in caches, so these get a new guest.
@@ -253,7 +255,7 @@ class Bench:
             self.reboot()
             self.sessions("memory", self.rest, resting)
         if compared and not self.perf:
-            self.make_guest = lambda: CountingGuest(BUILD / "logs/bench-instructions")
+            self.make_guest = counting_guest
             self.reboot()
             self.sessions("instructions", self.emulate, compared)
 
@@ -265,6 +267,11 @@ def make_guest() -> Guest:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(bare.build(guest.kernel), folder)
     return guest
+
+
+def counting_guest() -> CountingGuest:
+    """The guest for what TCG counts."""
+    return CountingGuest(BUILD / "logs/bench-instructions")
 
 
 def cpu_ns(pid: int) -> int:
@@ -300,16 +307,31 @@ def per_rpc(functions: Sequence[Sample], rpcs: int) -> Sample:
             for name, count in long.items()}
 
 
+def with_lines(job: Job, sample: Sample) -> Sample:
+    """
+    Leave out the cache lines where they do not belong to one RPC. Where they do, the plugin
+    must have seen as many RPCs as the client has counted.
+    """
+    if not job.one_at_a_time:
+        return {key: value for key, value in sample.items() if not key.endswith("_lines")}
+    if abs(sample["begun"] - sample["rpcs"]) > sample["rpcs"] / 50:
+        raise LabError(f"{job.name}: the plugin saw {sample['begun']} RPCs begin, and the client "
+                       f"counts {sample['rpcs']}: does call_start() of sunrpc begin them?")
+    return sample
+
+
 def instructions_text(run: Bench) -> str:
     """
     Instructions per RPC of the kernel, of modules, and of our module's functions, those with
-    most first.
+    most first; and the transport's cache lines.
     """
     lines = []
     for (job, variant), (sample,) in run.instructions.items():
         lines.append(f"{job.name}, {variant.name}")
         lines += [f"{sample[name] / sample['rpcs']:10.0f} {name}"
                   for name in ("instructions", "device", "transport", *OTHERS) if name in sample]
+        lines += [f"{figure.of(sample):12.1f} {figure.title}" for figure in figures.LINES
+                  if job.one_at_a_time]
         functions = run.functions.get((job, variant), {})
         lines += [f"{count / 100:14.1f} {name}" for name, count in
                   sorted(functions.items(), key=lambda item: -item[1]) if count > 0]
@@ -326,13 +348,14 @@ def finish(run: Bench, pattern: str) -> None:
     found = run.measured()
     say()
     report.report(found)
-    kernel = kernels.kernel("um").release
+    kernel = kernels.kernel("um" if run.rounds else run.guest.name).release
+    say(f"# kernel {kernel}" + " in User-Mode Linux" * bool(run.rounds))
     report.write_json(found, kernel, BUILD / "bench.json")
     say(f"# everything that was measured is in {BUILD / 'bench.json'}")
     if run.functions:
         (BUILD / "instructions.txt").write_text(instructions_text(run))
         say(f"# instructions in each function of our module are in {BUILD / 'instructions.txt'}")
-    file = CHART if pattern == "*" else BUILD / "bench.svg"
+    file = CHART if pattern == "*" and run.rounds else BUILD / "bench.svg"
     if chart.draw(found, file, BUILD):
         say(f"# the chart is in {file}")
 
@@ -351,7 +374,6 @@ def bench(rounds: int, pattern: str) -> bool:
         raise LabError(f"the guest failed: {failure}; see {run.guest.console}") from failure
     finally:
         run.guest.kill()
-    say(f"# kernel {kernels.kernel('um').release} in User-Mode Linux, "
-        f"{time.monotonic() - start:.0f} s")
+    say(f"# {time.monotonic() - start:.0f} s")
     finish(run, pattern)
     return True

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""A guest in which QEMU's TCG counts the kernel's instructions: exact and slow, on any machine."""
+"""
+A guest in which QEMU's TCG counts the kernel's instructions, and the cache lines that the
+transport touches: exact and slow, on any machine.
+"""
 
 import bisect
 import collections
@@ -8,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import host, kernels
+from . import figures, host, kernels
 from .figures import MEM, Sample
 from .guest import Guest
 from .host import BUILD, LAB, attempt, run
@@ -39,14 +42,18 @@ class CountingGuest(Guest):
         self.places = directory / "places"
         self.last = ""          # what the plugin wrote of the last command
         super().__init__("debian-6.12", directory, "ours",
-                         plugin=f"{programs}/plugin.so,path={self.places}", rdma=MEM)
+                         plugin=f"{programs}/plugin.so,path={self.places},"
+                                f"code={directory}/lab/out/code", rdma=MEM)
         shutil.copy(programs / "counted", self.share)
         modules = self.share / "lib/modules" / self.kernel.release
         shutil.copy(build_siw(self.kernel), modules / "updates")
         run("depmod", "-b", self.share, self.kernel.release)
 
     def counted(self, code: Mapping[str, range]) -> Sample:
-        """The kernel's instructions in the last command: all, and those in some ranges."""
+        """
+        The kernel's instructions in the last command, all and those in some ranges, and the
+        cache lines of its RPCs.
+        """
         self.last = self.places.read_text()
         self.places.unlink()
         return counts(self.last, code)
@@ -58,14 +65,15 @@ class CountingGuest(Guest):
 
 
 def parse(text: str) -> list[list[int]]:
-    """Lines of addresses and their counts."""
-    return [[int(word, 0) for word in line.split()] for line in text.splitlines()]
+    """Lines of addresses and their counts. Other counts have names."""
+    return [[int(word, 0) for word in line.split()] for line in text.splitlines()
+            if "=" not in line]
 
 
 def counts(text: str, code: Mapping[str, range]) -> Sample:
-    """Sum up places and their counts: all, and those in some ranges."""
+    """Sum up places and their counts, all and those in some ranges, and add other counts."""
     places = parse(text)
-    return {"instructions": sum(count for _, count in places),
+    return {**figures.parse(text.splitlines()), "instructions": sum(count for _, count in places),
             **{name: sum(count for place, count in places if place in inside)
                for name, inside in code.items()}}
 

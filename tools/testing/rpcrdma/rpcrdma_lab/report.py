@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import figures
 from .figures import (ARROWS, CAUSED, COUNTED, CPU_TIME, DEVICE, IN_CODE, INBOX, INSTRUCTIONS,
-                      IOPS, LATENCIES, MEM, NOTHING, OURS, OURS_2, OUTSIDE, SWITCHES, TIMED,
+                      IOPS, LATENCIES, LINES, MEM, NOTHING, OURS, OURS_2, OUTSIDE, SWITCHES, TIMED,
                       TRANSPORT, VARIANTS, WIRE, Comparison, Figure, Job, Sample, Samples, Variant,
                       geometric_mean, markdown, ratio_text, spread_text, variants_on)
 from .host import say
@@ -26,8 +26,10 @@ DETAILS = {
     "Events per RPC, while every event is recorded": COUNTED[4:],
     "Counted by the device, per RPC": DEVICE,
     "Instructions per RPC": IN_CODE,
+    "Cache lines of 64 octets that the transport's instructions touch per RPC, where there is one "
+    "RPC at a time": LINES,
 }
-FIGURES = (*TIMED, *DEVICE, *COUNTED, *IN_CODE)
+FIGURES = (*TIMED, *DEVICE, *COUNTED, *IN_CODE, *LINES)
 
 
 @dataclasses.dataclass
@@ -48,8 +50,8 @@ class Measured:
 
     def samples_of(self, figure: Figure) -> Samples:
         """The samples that have a figure."""
-        return (self.counted if figure in COUNTED else self.instructions if figure in IN_CODE
-                else self.timed)
+        return (self.counted if figure in COUNTED else self.instructions
+                if figure in (*IN_CODE, *LINES) else self.timed)
 
     def cell(self, job: Job, figure: Figure) -> Comparison:
         """One figure of one job."""
@@ -207,8 +209,8 @@ def bare_ratio(found: Measured, variant: Variant) -> float:
 
 def report(found: Measured) -> None:
     """Print all tables, and what is worse than what it is compared with."""
-    say(f"Medians of {found.rounds} rounds; a ratio is ours divided by inbox, the median of the "
-        "rounds' ratios (least to most).")
+    say((f"Medians of {found.rounds} rounds; a" if found.rounds else "A") + " ratio is ours divided "
+        "by inbox, the median of the rounds' ratios (least to most).")
     say("IOPS: more is better. All other figures: less is better. They are per RPC. Switches: "
         "context switches of the whole guest, and those that the transport causes.")
     say("Instructions: " + ("of the guest's process, as perf samples them." if found.sampled else
