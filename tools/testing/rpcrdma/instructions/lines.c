@@ -2,7 +2,9 @@
 /*
  * Cache lines that an RPC touches in the transport: lines of data that the instructions in
  * its text load or store, and lines of its code that are executed. What functions of the
- * kernel touch that it calls, such as memcpy(), does not count.
+ * kernel touch that it calls, such as memcpy(), does not count. So repeated string
+ * instructions do not count either: they are what the compiler makes of some memcpy() and
+ * memset(), and all others are calls.
  *
  * An RPC lasts from one call of a function that each RPC calls once to the next. Each line
  * counts once for an RPC, however often it is touched. So the counts are of use where there
@@ -121,8 +123,9 @@ static void watch(struct qemu_plugin_tb *tb)
 							       (void *)number);
 			noted = number;
 		}
-		qemu_plugin_register_vcpu_mem_cb(insn, accessed, QEMU_PLUGIN_CB_NO_REGS,
-						 QEMU_PLUGIN_MEM_RW, NULL);
+		if (!is_repeated_string(insn))
+			qemu_plugin_register_vcpu_mem_cb(insn, accessed, QEMU_PLUGIN_CB_NO_REGS,
+							 QEMU_PLUGIN_MEM_RW, NULL);
 	}
 }
 

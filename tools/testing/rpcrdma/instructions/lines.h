@@ -6,6 +6,7 @@
 #ifndef RPCRDMA_LINES_H
 #define RPCRDMA_LINES_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "qemu.h"
@@ -14,5 +15,8 @@ void lines_find_code(const char *file);
 void lines_translated(struct qemu_plugin_tb *tb);
 void lines_begin(void);
 void lines_print(FILE *file);
+
+/* In plugin.c, which has its own use for it */
+bool is_repeated_string(const struct qemu_plugin_insn *insn);
 
 #endif

@@ -110,7 +110,7 @@ static void look_for_mark(struct qemu_plugin_insn *insn)
 						       NULL);
 }
 
-static bool is_repeated_string(const struct qemu_plugin_insn *insn)
+bool is_repeated_string(const struct qemu_plugin_insn *insn)
 {
 	u8 bytes[INSN_MAX] = { 0 };
 	const u8 *byte = bytes;
