@@ -105,6 +105,42 @@ static void accessed(unsigned int cpu, qemu_plugin_meminfo_t info, u64 address, 
 		touch(number, how);
 }
 
+/* A jump, a call or a return */
+static bool is_branch(const struct qemu_plugin_insn *insn)
+{
+	u8 bytes[4] = { 0 };
+	size_t len = qemu_plugin_insn_size(insn);
+	const u8 *byte = bytes;
+
+	copy_insn(insn, bytes, len < sizeof(bytes) ? len : sizeof(bytes));
+	/* a prefix of some calls, and REX */
+	while (byte < bytes + 2 && (*byte == 0x2e || *byte >> 4 == 4))
+		byte++;
+	switch (*byte) {
+	case 0x70 ... 0x7f:	/* with a condition, short */
+	case 0xc3:		/* ret */
+	case 0xe8:		/* call */
+	case 0xe9:		/* jmp */
+	case 0xeb:
+		return true;
+	case 0x0f:		/* with a condition, long */
+		return byte[1] >> 4 == 8;
+	case 0xff:		/* call and jmp by a register or by memory */
+		return (byte[1] & 0x38) >= 0x10 && (byte[1] & 0x38) <= 0x28;
+	}
+	return false;
+}
+
+/*
+ * Whether an instruction gets a callback for its accesses. Branches have hardly any but to
+ * the stack, where others are beside them. If one had a callback, QEMU 7.2 would call it also
+ * for what helpers access after the branch, in any code.
+ */
+static bool counts(const struct qemu_plugin_insn *insn)
+{
+	return !is_repeated_string(insn) && !is_branch(insn);
+}
+
 /* The first instruction in each line of code notes the line. */
 static void watch(struct qemu_plugin_tb *tb)
 {
@@ -123,7 +159,7 @@ static void watch(struct qemu_plugin_tb *tb)
 							       (void *)number);
 			noted = number;
 		}
-		if (!is_repeated_string(insn))
+		if (counts(insn))
 			qemu_plugin_register_vcpu_mem_cb(insn, accessed, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW, NULL);
 	}
