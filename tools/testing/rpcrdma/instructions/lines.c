@@ -131,25 +131,29 @@ static bool is_branch(const struct qemu_plugin_insn *insn)
 	return false;
 }
 
-/*
- * Whether an instruction gets a callback for its accesses. Branches have hardly any but to
- * the stack, where others are beside them. If one had a callback, QEMU 7.2 would call it also
- * for what helpers access after the branch, in any code.
- */
+/* Whether the accesses of an instruction count. Branches have hardly any but to the stack. */
 static bool counts(const struct qemu_plugin_insn *insn)
 {
 	return !is_repeated_string(insn) && !is_branch(insn);
 }
 
-/* The first instruction in each line of code notes the line. */
+/*
+ * The first instruction in each line of code notes the line.
+ *
+ * What ends a block gets no callback for its accesses: branches, and the last instruction
+ * before another page. QEMU 7.2 leaves it in place when the block is left, and then calls it
+ * for what helpers access later in any code, such as a cmpxchg16b of the allocator.
+ */
 static void watch(struct qemu_plugin_tb *tb)
 {
+	u64 start = qemu_plugin_tb_vaddr(tb);
 	u64 noted = 0;
 
 	for (size_t n = 0; n < qemu_plugin_tb_n_insns(tb); n++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, n);
 		u64 address = qemu_plugin_insn_vaddr(insn);
-		u64 last = (address + qemu_plugin_insn_size(insn) - 1) >> LINE_SHIFT;
+		u64 next = address + qemu_plugin_insn_size(insn);
+		u64 last = (next - 1) >> LINE_SHIFT;
 
 		for (u64 number = address >> LINE_SHIFT; number <= last; number++) {
 			if (number == noted)
@@ -159,7 +163,7 @@ static void watch(struct qemu_plugin_tb *tb)
 							       (void *)number);
 			noted = number;
 		}
-		if (counts(insn))
+		if (counts(insn) && next / PAGE_SIZE == start / PAGE_SIZE)
 			qemu_plugin_register_vcpu_mem_cb(insn, accessed, QEMU_PLUGIN_CB_NO_REGS,
 							 QEMU_PLUGIN_MEM_RW, NULL);
 	}
