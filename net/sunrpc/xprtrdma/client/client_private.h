@@ -251,8 +251,9 @@ struct xprt_rdma_endpoint {
 	struct list_head awaiting_reply;
 	struct list_head orphaned_mrs;
 	unsigned long slot_waits;
-	struct rpcrdma_message call;
-	struct rpcrdma_message reply;
+	/* An inline message needs one cache line of them. */
+	struct rpcrdma_message call ____cacheline_aligned;
+	struct rpcrdma_message reply ____cacheline_aligned;
 };
 
 /* Bits of xprt_rdma_request.state. When one is cleared, those who wait for it wake. */

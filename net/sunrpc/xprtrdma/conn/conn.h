@@ -35,6 +35,7 @@
 #ifndef RPCRDMA_CONN_CONN_H
 #define RPCRDMA_CONN_CONN_H
 
+#include <linux/cache.h>
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -135,13 +136,13 @@ struct rpcrdma_conn_ops {
 
 /**
  * struct rpcrdma_conn_config - what a role asks of a connection
+ * @version_max: the highest version of the protocol that this end uses on the
+ *	connection. Buffers are as long as this version and all lower ones need.
  * @ops: the role's callbacks
  * @role: the role's own object, kept in conn->role
  * @params: what this end tells the other in its private data (RFC 8797)
  * @omit_private_data: send no private data; then the defaults hold for both ends,
  *	whatever @params says
- * @version_max: the highest version of the protocol that this end uses on the
- *	connection. Buffers are as long as this version and all lower ones need.
  * @credits: forward messages in flight, at most
  * @backward_credits: backward messages in flight, at most
  * @send_pages: pages of payload that one Send should be able to gather after the
@@ -163,11 +164,11 @@ struct rpcrdma_conn_ops {
  * On the stack of the role; the connection keeps a copy.
  */
 struct rpcrdma_conn_config {
+	u32 version_max;
 	const struct rpcrdma_conn_ops *ops;
 	void *role;
 	struct rpcrdma_params params;
 	bool omit_private_data;
-	u32 version_max;
 	unsigned int credits;
 	unsigned int backward_credits;
 	unsigned int send_pages;
@@ -482,24 +483,24 @@ struct rpcrdma_depths {
 
 /**
  * struct rpcrdma_keepalive - keepalive of a client's connection, see keepalive.c
+ * @heard: a message has arrived since @timer ran last
+ * @posted: @work is posted and not yet done
+ * @count: how many of the early periods have begun; KEEPALIVE_EARLY_MAX if no more
+ *	will
  * @timer: pending or running while the connection is established
  * @work: the work of the RDMA Write
  * @wr: the RDMA Write
- * @count: how many of the early periods have begun; KEEPALIVE_EARLY_MAX if no more
- *	will
- * @posted: @work is posted and not yet done
- * @heard: a message has arrived since @timer ran last
  *
  * Part of a connection. No lock: @timer and its start write @count; ->done of @work
  * clears @posted; each Receive sets @heard.
  */
 struct rpcrdma_keepalive {
+	bool heard;
+	bool posted;
+	unsigned int count;
 	struct delayed_work timer;
 	struct rpcrdma_work work;
 	struct ib_rdma_wr wr;
-	unsigned int count;
-	bool posted;
-	bool heard;
 };
 
 /**
@@ -525,21 +526,21 @@ enum rpcrdma_admission {
  * struct rpcrdma_conn - a connection
  * @ops: the role's callbacks
  * @role: the role's own object
- * @config: what the role asked for
- * @credits: forward messages in flight, at most: what the role asked for, or less
- *	on a small device. Valid from CONNECTING or ACCEPTING on.
- * @backward_credits: backward messages in flight, at most. Valid as @credits.
+ * @device: the device. Valid from CONNECTING or ACCEPTING on.
+ * @qp: the queue pair. Valid as @cm_id, but NULL if the teardown had to destroy it
+ *	early.
  * @agreement: thresholds of version 1, and remote invalidation. Valid from
  *	->established on; on a server from rpcrdma_conn_accept() on. See
  *	rpcrdma_conn_call_threshold().
- * @device: the device. Valid from CONNECTING or ACCEPTING on.
+ * @credits: forward messages in flight, at most: what the role asked for, or less
+ *	on a small device. Valid from CONNECTING or ACCEPTING on.
+ * @backward_credits: backward messages in flight, at most. Valid as @credits.
+ * @max_chain: work requests in one chain, at most
+ * @config: what the role asked for
  * @cm_id: the connection identifier. Valid until ->closed has returned; see
  *	rpcrdma_conn_enter().
- * @qp: the queue pair. Valid as @cm_id, but NULL if the teardown had to destroy it
- *	early.
  * @port: the port of @device
  * @send_sges: elements of one Send, without the header's
- * @max_chain: work requests in one chain, at most
  * @read_depth: RDMA Reads that this end may have outstanding; zero: none
  * @bounced: memory was bounced for the device, so only whole pages can be
  *	neighbours in a registration. The thread that maps registrations writes and
@@ -558,18 +559,20 @@ enum rpcrdma_admission {
  * even if the role still has its reference.
  */
 struct rpcrdma_conn {
+	/* One line, down to config.version_max: what each RPC reads and nobody changes */
 	const struct rpcrdma_conn_ops *ops;
 	void *role;
-	struct rpcrdma_conn_config config;
+	struct rpcrdma_device *device;
+	struct ib_qp *qp;
+	struct rpcrdma_agreement agreement;
 	unsigned int credits;
 	unsigned int backward_credits;
-	struct rpcrdma_agreement agreement;
-	struct rpcrdma_device *device;
+	unsigned int max_chain;
+	struct rpcrdma_conn_config config;
+
 	struct rdma_cm_id *cm_id;
-	struct ib_qp *qp;
 	u32 port;
 	unsigned int send_sges;
-	unsigned int max_chain;
 	unsigned int read_depth;
 	bool bounced;
 	struct sockaddr_storage local_addr;
@@ -578,12 +581,11 @@ struct rpcrdma_conn {
 	u32 id;
 	bool server;
 	struct net *net;
-	struct rpcrdma_counters counters;
+	struct rpcrdma_counters counters ____cacheline_aligned;
 
 	/* private: to the layer. conn.c: life; establish.c: its beginning */
 	struct kref ref;
 	struct rcu_head rcu;
-	struct percpu_ref users;	/* threads that have entered */
 	struct completion unused;	/* @users is killed and zero */
 	u64 net_cookie;			/* tells @net from later ones at the same place */
 	ktime_t state_since;		/* post_lock */
@@ -604,58 +606,65 @@ struct rpcrdma_conn {
 	struct list_head pending_list;	/* entry in listener->pending; listener->lock */
 	enum rpcrdma_admission admission;	/* admission_lock */
 
-	struct rpcrdma_keepalive keepalive;	/* keepalive.c */
 	struct delayed_work rest_work;		/* rest.c */
 
 	/* qp.c: made with @setup held, destroyed by the teardown */
-	struct ib_pd *pd;
 	struct ib_cq *cq;
-	struct rpcrdma_depths depths;
 	struct ib_cqe error_cqe;	/* of registrations and invalidations */
 
+	/*
+	 * From here on in cache lines: members that the same threads write share one, and
+	 * nothing is in between that others write. First what each RPC only reads.
+	 */
+	struct percpu_ref users ____cacheline_aligned; /* threads that have entered */
+	struct ib_pd *pd;		/* qp.c, as @cq */
+	struct rpcrdma_depths depths;	/* qp.c, as @cq */
+	enum rpcrdma_conn_state state;	/* post_lock */
+	u32 recv_size;			/* octets of a Receive; constant */
+
+	/* recv_wc() only */
+	unsigned int recvs_taken ____cacheline_aligned;	/* by roles, ever; may wrap */
+	struct rpcrdma_keepalive keepalive;		/* keepalive.c; @heard is first */
+
 	/* work.c: @post_lock protects these, @state and posting to @qp */
-	spinlock_t post_lock;
-	enum rpcrdma_conn_state state;
-	struct rpcrdma_sq sq;
-	unsigned long sq_waits;		/* works that had to wait in @waiting */
+	spinlock_t post_lock ____cacheline_aligned;
 	bool sq_wanted;			/* a role waits for space in the send queue */
+	struct rpcrdma_sq sq;
 	struct rpcrdma_works fifo;	/* posted works, in the order of posting */
 	struct rpcrdma_works waiting;	/* works to be posted first when there is space */
+	unsigned long sq_waits;		/* works that had to wait in @waiting */
 	struct work_struct writable_work;
 	struct delayed_work sq_watchdog; /* of the oldest signalled work in @fifo */
 
 	/* send.c: @send_lock protects these */
-	spinlock_t send_lock;
+	spinlock_t send_lock ____cacheline_aligned;
 	struct rpcrdma_send *sends_free; /* the first idle one, by next */
 	unsigned int num_sends_free;
 	unsigned int num_sends;		/* all */
 	u32 send_size;			/* octets; constant while there are any */
 	bool send_wanted;		/* a role waits for a Send */
 
-	unsigned int recvs_taken;	/* by roles, ever; may wrap; recv_wc() only */
-
 	/* recv.c: @recv_lock protects these */
-	spinlock_t recv_lock;
-	struct list_head recvs;		/* all, by resource.all */
+	spinlock_t recv_lock ____cacheline_aligned;
 	struct ib_recv_wr *recvs_free;	/* the first idle one; a chain that can be posted */
 	unsigned int num_recvs;
 	unsigned int num_recvs_free;
 	unsigned int recvs_returned;	/* by roles, ever; may wrap */
 	unsigned int recv_batch;	/* reposted at a time */
-	u32 recv_size;			/* octets; constant */
 	bool recv_open;			/* posting is allowed */
+	struct list_head recvs;		/* all, by resource.all */
 	unsigned int recv_credits;	/* forward messages they are for; setup */
 	unsigned int recv_backward;	/* backward messages they are for; setup */
 
 	/* mr.c: @mr_lock protects these */
-	spinlock_t mr_lock;
-	struct list_head mrs;		/* all, by resource.all */
-	struct list_head mrs_free;	/* idle, by list */
-	struct list_head mrs_isolated;	/* to be freed, by list */
+	spinlock_t mr_lock ____cacheline_aligned;
 	unsigned int num_mrs;		/* all but those in @mrs_isolated */
 	unsigned int num_mrs_free;
 	bool mr_wanted;			/* a role waits for a registration */
 	bool mrs_rest;			/* few are idle because nobody needs them */
+	struct list_head mrs_free;	/* idle, by list */
+	struct list_head mrs;		/* all, by resource.all */
+	struct list_head mrs_isolated;	/* to be freed, by list */
 	struct delayed_work mr_work;
 	struct list_head mr_conns;	/* entry in the shrinker's list; mr_conns_lock */
 

@@ -55,40 +55,42 @@ enum rpcrdma_fault {
 
 /**
  * struct rpcrdma_traffic - the messages of one direction
- * @messages: how many, by enum rpcrdma_form
  * @inline_octets: octets of RPC messages that travelled inline
  * @placed_octets: octets that RDMA Reads and Writes moved
  * @copied_octets: octets of RPC messages that the CPU copied. Roles count this only where
  *	messages are usually not copied: what a server receives.
  * @gathered_octets: inline octets that the CPU did not copy; counted everywhere else
+ * @messages: how many, by enum rpcrdma_form
  *
  * Part of struct rpcrdma_counters.
  */
 struct rpcrdma_traffic {
-	unsigned long messages[RPCRDMA_FORM_COUNT];
 	u64 inline_octets;
 	u64 placed_octets;
 	u64 copied_octets;
 	u64 gathered_octets;
+	unsigned long messages[RPCRDMA_FORM_COUNT];
 };
 
 /**
  * struct rpcrdma_counters - what has happened on a connection
  * @sent: what this end has sent
- * @received: what it has received and could decode
- * @waits: RPCs that had to wait, by enum rpcrdma_wait
  * @faults: by enum rpcrdma_fault
+ * @received: what it has received and could decode
  * @latency: how many RPCs took how long, see rpcrdma_latency_slot(). The first element
  *	is for messages that are no RPC; nobody reads it.
+ * @waits: RPCs that had to wait, by enum rpcrdma_wait
  *
- * Part of a connection.
+ * Part of a connection. On a client the task that sends writes @sent, and a kworker
+ * @received. In this order, and if the whole begins a cache line, an inline message
+ * changes one line of @sent or of @received, and these two share none.
  */
 struct rpcrdma_counters {
 	struct rpcrdma_traffic sent;
-	struct rpcrdma_traffic received;
-	unsigned long waits[RPCRDMA_WAIT_COUNT];
 	unsigned long faults[RPCRDMA_FAULT_COUNT];
+	struct rpcrdma_traffic received;
 	unsigned long latency[1 + RPCRDMA_LATENCY_BUCKETS];
+	unsigned long waits[RPCRDMA_WAIT_COUNT];
 };
 
 /**
