@@ -209,8 +209,8 @@ def bare_ratio(found: Measured, variant: Variant) -> float:
 
 def report(found: Measured) -> None:
     """Print all tables, and what is worse than what it is compared with."""
-    say((f"Medians of {found.rounds} rounds; a" if found.rounds else "A") + " ratio is ours divided "
-        "by inbox, the median of the rounds' ratios (least to most).")
+    say((f"Medians of {found.rounds} rounds; a" if found.rounds else "A") + " ratio is ours "
+        "divided by inbox, the median of the rounds' ratios (least to most).")
     say("IOPS: more is better. All other figures: less is better. They are per RPC. Switches: "
         "context switches of the whole guest, and those that the transport causes.")
     say("Instructions: " + ("of the guest's process, as perf samples them." if found.sampled else
