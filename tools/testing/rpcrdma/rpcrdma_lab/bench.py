@@ -10,9 +10,9 @@ import fnmatch
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from . import bare, chart, figures, kernels, perf, report, scenario
+from . import bare, chart, figures, kernels, parts, perf, report, scenario
 from .console import GuestFailure, NoAnswer
 from .figures import INBOX, JOBS, MEM, VARIANTS, Job, Sample, Variant, difference, variants_on
 from .guest import Guest
@@ -35,6 +35,9 @@ JOB_MS = 1000
 TRACED_IOS = {0: 300, 4: 1000, 8: 1000, 64: 1000, 1024: 250}
 # How long a job takes whose instructions perf samples
 PERF_MS = 2000
+# Whether the CPU time of jobs that run for a time is sampled. As that takes minutes,
+# instructions are then not counted by TCG.
+SAMPLE = os.environ.get("SAMPLE", "0") != "0"
 # How many I/Os of each size a job does whose instructions TCG counts. That is slow, and
 # is done only where perf cannot count.
 EMULATED_IOS = {0: 300, 4: 1000, 8: 1000, 64: 400, 1024: 100}
@@ -62,12 +65,15 @@ class Bench:
         self.make_guest: Callable[[], Guest] = make_guest if self.rounds else counting_guest
         self.guest = self.make_guest()
         self.perf_data = self.guest.directory / "perf.data"
-        self.perf = bool(self.rounds) and perf.works(self.perf_data)
+        self.perf = bool(self.rounds) and perf.works(perf.INSTRUCTIONS, self.perf_data)
+        if SAMPLE and not perf.works(perf.CPU_TIME, self.perf_data):
+            raise LabError("SAMPLE=1 needs perf, and that it may sample the host's kernel: install "
+                           "linux-perf, and be root or set kernel.perf_event_paranoid to 0 or less")
         self.nconnect = 1       # connections of the mount that there is
-        # What is done when the guest says that what counts begins or ends, and the CPU time
-        # that has counted in a step
+        # What is done when the guest says that what counts begins or ends; and the CPU time,
+        # and the time on the clock, that have counted in a step
         self.switch: Callable[[bool], None] = lambda on: None
-        self.cpu_ns = 0
+        self.cpu_ns = self.clock_ns = 0
         # See report.Measured
         self.timed: dict[tuple[Job, Variant], list[Sample]] = collections.defaultdict(list)
         self.counted: dict[tuple[Job, Variant], list[Sample]] = {}
@@ -95,7 +101,7 @@ class Bench:
             lines.append(line)
             self.mark(line)
 
-        self.cpu_ns = 0
+        self.cpu_ns = self.clock_ns = 0
         if self.guest.run(variables, "bench", function, limit, on_line):
             raise LabError("\n".join([f"{function} failed with {device}, {variant.name}:",
                                       *lines]))
@@ -106,8 +112,9 @@ class Bench:
         if line in ("# begin", "# end"):
             begun = line == "# begin"
             assert self.guest.process
-            used = cpu_ns(self.guest.process.pid)
-            self.cpu_ns += -used if begun else used
+            sign = -1 if begun else 1
+            self.cpu_ns += sign * cpu_ns(self.guest.process.pid)
+            self.clock_ns += sign * time.monotonic_ns()
             self.switch(begun)
 
     def job(self, function: str, job: Job, variant: Variant, ios: int = 0,
@@ -117,7 +124,8 @@ class Bench:
         if job.direction != "bare" and job.nconnect != self.nconnect:
             self.step("connect", job.device, variant, **variables)
             self.nconnect = job.nconnect
-        sample = self.step(function, job.device, variant, **variables) | {"cpu_ns": self.cpu_ns}
+        sample = self.step(function, job.device, variant, **variables) | {
+            "cpu_ns": self.cpu_ns, "clock_ns": self.clock_ns}
         if job.is_io:
             text = (self.guest.out / "fio.json").read_text()
             sample |= figures.parse_fio(text, job.direction)
@@ -176,20 +184,38 @@ class Bench:
             order = VARIANTS if number % 2 else VARIANTS[::-1]
             self.sessions(f"round {number} of {self.rounds}", self.time_jobs, self.rows, order)
 
-    def time_jobs(self, _device: str, variant: Variant, jobs: list[Job], _facts: Sample) -> None:
+    def time_jobs(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
         """Run each job for a time. A session that fails leaves no samples."""
-        start: dict[int, int] = {}      # CPU time of starting so many processes of fio
+        code = code_of(facts)
+
+        def run(function: str, job: Job, variant: Variant, ios: int) -> Sample:
+            return (self.sampled_job(function, job, variant, ios, code) if SAMPLE
+                    else self.job(function, job, variant, ios))
+
+        start: dict[int, Sample] = {}   # what starting so many processes of fio takes
         found = []
         for job in jobs:
             if job.is_io and job.processes not in start:
                 little = dataclasses.replace(job, kib=4, bandwidth=0)
-                start[job.processes] = self.job("job", little, variant, job.processes)["cpu_ns"]
-            sample = self.job("job", job, variant)
-            if job.is_io:
-                sample["cpu_ns"] -= start[job.processes]
-            found.append((job, sample))
+                # The first time takes more, because nothing is in caches.
+                self.job("job", little, variant, job.processes)
+                start[job.processes] = run("job", little, variant, job.processes)
+            sample = run("job", job, variant, 0)
+            found.append((job, without_start(sample, start[job.processes]) if job.is_io
+                          else sample))
         for job, sample in found:
             self.timed[job, variant].append(sample)
+
+    def sampled_job(self, function: str, job: Job, variant: Variant, ios: int,
+                    code: Mapping[str, range]) -> Sample:
+        """Run a job as job() does, and sample what its CPU does."""
+        assert self.guest.process
+        pid = self.guest.process.pid
+        with perf.sampling(perf.CPU_TIME, pid, self.perf_data) as self.switch:
+            sample = self.job(function, job, variant, ios)
+        self.switch = lambda on: None
+        return sample | parts.cpu_time(perf.samples(self.perf_data), pid,
+                                       parts.layout_of(self.guest.kernel), code)
 
     def count(self, device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
         """Record events and, with perf, instructions of each job; then measure memory."""
@@ -203,12 +229,14 @@ class Bench:
     def sample(self, job: Job, variant: Variant, facts: Sample) -> Sample:
         """The instructions of a job, without those of starting and ending fio."""
         assert self.guest.process
+        pid = self.guest.process.pid
         samples = []
         for ios in (job.processes, 0):
-            with perf.sampling(self.guest.process.pid, self.perf_data) as self.switch:
+            with perf.sampling(perf.INSTRUCTIONS, pid, self.perf_data) as self.switch:
                 sample = self.job("job", job, variant, ios, PERF_MS)
             self.switch = lambda on: None
-            samples.append(sample | perf.sampled_instructions(self.perf_data, code_of(facts)))
+            samples.append(sample | perf.instructions(perf.samples(self.perf_data),
+                                                      code_of(facts)))
         return outside(difference(*samples))
 
     def emulate(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
@@ -254,7 +282,7 @@ class Bench:
         if resting:
             self.reboot()
             self.sessions("memory", self.rest, resting)
-        if compared and not self.perf:
+        if compared and not self.perf and not SAMPLE:
             self.make_guest = counting_guest
             self.reboot()
             self.sessions("instructions", self.emulate, compared)
@@ -336,6 +364,12 @@ def instructions_text(run: Bench) -> str:
         lines += [f"{count / 100:14.1f} {name}" for name, count in
                   sorted(functions.items(), key=lambda item: -item[1]) if count > 0]
     return "".join(f"{line}\n" for line in lines)
+
+
+def without_start(sample: Sample, start: Sample) -> Sample:
+    """Subtract the times that starting and ending fio takes."""
+    return sample | {key: value - start[key] for key, value in sample.items()
+                     if key.endswith("_ns")}
 
 
 def outside(sample: Sample) -> Sample:

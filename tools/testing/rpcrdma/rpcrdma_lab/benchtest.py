@@ -6,7 +6,7 @@ import math
 import subprocess
 from pathlib import Path
 
-from . import bench, chart, figures, instructions, report
+from . import bench, chart, figures, instructions, parts, perf, report
 from .figures import INBOX, MEM, OURS, OURS_2, Job, Sample, Variant
 from .host import LAB, LabError
 from .ktap import Test
@@ -205,6 +205,96 @@ def charts(test: Test, found: report.Measured) -> None:
               "a drawing has a licence, and no version of gnuplot")
 
 
+# What nm prints of a kernel, and the parts of those functions whose object files are known.
+# There are two functions of one name.
+NM = """\
+0000000060004000 T _etext
+0000000060002000 t work
+0000000060001000 T first
+                 U outside
+0000000060002100 T schedule
+0000000060002200 t init
+0000000060003000 T rpc_run
+0000000060003100 t init
+0000000060005000 B data
+"""
+PART_OF = {"schedule": "switching", "init": "switching", "rpc_run": "sunrpc"}
+LAYOUT = [(0x60001000, "kernel"), (0x60002000, "kernel"), (0x60002100, "switching"),
+          (0x60002200, "switching"), (0x60003000, "sunrpc"), (0x60003100, "sunrpc"),
+          (0x60004000, "kernel")]
+# What perf prints. The guest's process is 7.
+SCRIPT = """\
+           linux     7           60001004
+           linux     7         602000010
+           linux     7           60002100
+           linux     7           60002fff
+           linux     7       7f0000001000
+           linux     7   ffffffff81000000
+           linux     7   ffffffff81000000
+           linux     8   ffffffff81000000
+    Web Content 1     9           60002110
+"""
+FOUND = {"kernel": 1, "transport": 1, "switching": 2, "libraries": 1, "host": 2,
+         "sampled": 7, "programs": 1, "others": 1}
+
+
+def sampled_parts(test: Test) -> None:
+    """Samples of CPU time belong to the part that has their address."""
+    layout = parts.layout(parts.symbols(NM), PART_OF)
+    test.line(f"# {layout}")
+    test.step(layout == LAYOUT, "where a kernel's parts begin, also where a name is there twice")
+    taken = perf.parse(SCRIPT)
+    test.step(taken[0] == ("linux", 7, 0x60001004) and
+              taken[-1] == ("Web Content 1", 9, 0x60002110), "samples of processes")
+    code = {"transport": range(0x602000000, 0x602001000), "nfsv3": range(0x60001000, 0x60002000)}
+    found = parts.cpu_time(taken, 7, layout, code)
+    test.line(f"# {found}")
+    test.step({key: value // perf.CPU_TIME.period for key, value in found.items() if value} ==
+              {f"{name}_ns": count for name, count in FOUND.items()},
+              "CPU time of the guest's parts, of its programs, and of others")
+    test.step(bench.without_start({"us": 9, "ops": 5, "cpu_ns": 100, "host_ns": 40},
+                                  {"us": 1, "ops": 1, "cpu_ns": 10, "host_ns": 5}) ==
+              {"us": 9, "ops": 5, "cpu_ns": 90, "host_ns": 35},
+              "what starting fio takes does not count")
+
+
+# Half a second of CPU time in each of two rounds. A tenth of it is the transport's and a fifth
+# is for switching; half of the switches are the transport's. The kernel has half of the time
+# that other processes leave it, its programs 0.3 of it.
+SPENT = {"sampled_ns": 5 * 10**8, "transport_ns": 5 * 10**7, "switching_ns": 10**8,
+         "clock_ns": 11 * 10**8, "others_ns": 10**8, "programs_ns": 3 * 10**8, "switches": 5000,
+         "transport_switches": 2500}
+IDEALS = [(0.72, 1.25 / 0.95), (0.64, 1.25 / 0.9), (0.56, 1.25 / 0.85)]
+
+
+def ideals(test: Test) -> None:
+    """What ours would reach without some of its CPU time."""
+    test.step(not report.all_bounds(measured()), "no bounds if CPU time was not sampled")
+    samples: Sampled = {
+        (job, variant): 2 * [sample_of(iops, cost, 0) | SPENT]
+        for job in (MEM_READ, MEM_READ_8)
+        for variant, iops, cost in ((INBOX, 1000, 100), (OURS, 1250, 80))}
+    found = report.Measured(2, [MEM_READ, MEM_READ_8], False, samples, samples, samples, {}, {}, {})
+    rows = report.all_bounds(found)
+    test.line(f"# {rows}")
+    test.step([*rows] == ["mem read 4k", "mem read 4k x8", "mem, geometric mean"],
+              "bounds of each job, and their means")
+    test.step(all(math.isclose(ideal.cpu_time, cpu_time) and math.isclose(ideal.iops, iops)
+                  for row in rows.values()
+                  for ideal, (cpu_time, iops) in zip(row, IDEALS, strict=True)),
+              "CPU time and IOPS without the transport, its switches, and all switching")
+    # Of 10,000 samples 1,000: the standard error is 30.
+    test.step(report.share_text(found.cpu_samples(MEM_READ, OURS), "transport") == "10.0 ± 0.3",
+              "a share of both rounds, with its error")
+    test.step([round(found.cell(MEM_READ, figure).medians[1]) for figure in
+               (*figures.CPU, figures.OTHERS)] == [50, 30, 20, 9], "what a CPU does")
+    cells = [cell.strip() for cell in report.bounds_table(found).splitlines()[2].split("|")]
+    test.step(cells[1:-1] == ["mem read 4k", "0.80", "0.72", "0.64", "0.56", "1.25", "1.32",
+                              "1.39", "1.47"], "a table of bounds")
+    text = json.dumps(report.as_json(found, "6.12"), allow_nan=False)
+    test.step('"nor its switches": {"CPU time": 0.64' in text, "bounds can be written as JSON")
+
+
 def names(test: Test) -> None:
     """Each job has a name of its own, by which it can be selected."""
     found = [job.name for job in figures.JOBS]
@@ -219,4 +309,6 @@ def run(test: Test) -> None:
     comparisons(test)
     readings(test)
     reports(test)
+    sampled_parts(test)
+    ideals(test)
     names(test)

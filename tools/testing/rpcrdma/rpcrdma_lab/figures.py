@@ -174,6 +174,39 @@ COUNTED = (CAUSED, per_rpc("of nfsd", "nfsd_switches", 2), per_rpc("of CQs", "cq
 IN_CODE = (INSTRUCTIONS, OUTSIDE, TRANSPORT)
 LINES = (per_rpc("lines of data", "data_lines", 1), per_rpc("of them written", "written_lines", 1),
          per_rpc("lines of code", "code_lines", 1))
+# Where CPU time may go, see parts.py. If it was sampled, samples of jobs that run for a time
+# have a key in ns for each.
+PARTS = {"transport": "transport", "device": "device", "ib_core": "ib_core", "sunrpc": "sunrpc",
+         "nfs": "NFS client", "nfsd": "nfsd", "switching": "switching", "copies": "copies",
+         "kernel": "rest of the kernel", "libraries": "libc", "host": "host's kernel"}
+IN_PARTS = tuple(per_rpc(f"µs in {title}", f"{part}_ns", 2, 1000)
+                 for part, title in PARTS.items())
+SWITCH_COST = Figure("µs of switching per switch", 2,
+                     lambda sample: quotient(sample, "switching_ns", "switches") / 1000)
+
+
+def of_cpu(sample: Sample, what: str) -> float:
+    """
+    What the guest's kernel ("sampled") or its programs take of the time on the clock that
+    other processes of the host left them; nan if that was not sampled.
+    """
+    if "others_ns" not in sample:
+        return math.nan
+    left = sample["clock_ns"] - sample["others_ns"]
+    used = {name: sample[f"{name}_ns"] for name in ("sampled", "programs")}
+    return (used | {"idle": left - sum(used.values())})[what] / left
+
+
+CPU = (Figure("kernel, %", 1, lambda sample: 100 * of_cpu(sample, "sampled")),
+       Figure("programs, %", 1, lambda sample: 100 * of_cpu(sample, "programs")),
+       Figure("idle, %", 1, lambda sample: 100 * of_cpu(sample, "idle")))
+OTHERS = Figure("other processes, % of the clock", 1,
+                lambda sample: 100 * quotient(sample, "others_ns", "clock_ns"))
+# IOPS as if no other process had used the guest's CPU
+IOPS_ALONE = Figure("IOPS of the CPU that others leave", 0, lambda sample: math.nan
+                    if "others_ns" not in sample else
+                    1e9 * sample["ops"] / (sample["clock_ns"] - sample["others_ns"]), True)
+SAMPLED = (*IN_PARTS, SWITCH_COST, *CPU, OTHERS, IOPS_ALONE)
 
 
 # Samples
@@ -233,6 +266,11 @@ class Comparison:
         """The median ratio of a pair, if the second of it is worse by half a percent or more."""
         ratio = round(self.ratio(pair), 2)
         return ratio if (ratio < 1 if self.figure.more_is_better else ratio > 1) else None
+
+
+def pooled(samples: Sequence[Sample]) -> Sample:
+    """The sums of what several samples have counted."""
+    return {key: sum(sample[key] for sample in samples) for key in (samples[0] if samples else ())}
 
 
 def median(numbers: Sequence[float]) -> float:

@@ -1,46 +1,82 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Instructions of a process, sampled by perf where the machine can count them."""
+"""
+What perf samples of a process: instructions, where the machine can count them, and CPU time.
+"""
 
 import contextlib
+import dataclasses
 import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from .figures import Sample
 from .host import LabError, die_with_parent
 
-# The period is a prime, so that samples do not keep step with a loop.
-EVENT = "instructions:u"
-PERIOD = 100003
 LIMIT = 60                      # seconds for perf to start or to end
 
 
-def works(scratch: Path) -> bool:
+@dataclasses.dataclass(frozen=True)
+class Event:
     """
-    Whether perf can sample the event. Where it cannot, some versions of perf report a
-    count of 0 instead of an error.
+    An event, and after how many of it a sample is taken. That is a prime, so that samples do
+    not keep step with a loop.
     """
+    name: str
+    period: int
+    everything: bool            # sample all that a CPU does, and not one process
+
+    def record(self, data: Path, *target: str) -> list[str]:
+        """The beginning of perf's command line."""
+        return ["perf", "record", "-q", "-e", self.name, "-c", str(self.period), "-o", str(data),
+                *target]
+
+
+INSTRUCTIONS = Event("instructions:u", 100003, False)
+# In ns, also in the host's kernel. It is a timer's, so no hardware counter is needed. If one
+# process were sampled, the timer would be set whenever the host switches to it, which
+# doubles the CPU time of a guest in User-Mode Linux.
+CPU_TIME = Event("cpu-clock", 99991, True)
+
+
+class Taken(NamedTuple):
+    """One sample: of which process, and the address where it was."""
+    comm: str
+    pid: int
+    address: int
+
+
+def works(event: Event, scratch: Path) -> bool:
+    """
+    Whether perf can sample an event. Where it cannot, some versions of perf report a count of
+    0 instead of an error, or leave out the host's kernel.
+    """
+    target = ["-a"] if event.everything else []
     try:
-        return not subprocess.run(["perf", "record", "-q", "-e", EVENT, "-c", str(PERIOD),
-                                   "-o", scratch, "true"], stdin=subprocess.DEVNULL, timeout=20,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  check=False).returncode
-    except (OSError, subprocess.TimeoutExpired):
+        subprocess.run([*event.record(scratch, *target), "true"], stdin=subprocess.DEVNULL,
+                       timeout=20, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       check=True)
+        done = subprocess.run(["perf", "evlist", "-i", scratch], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
         return False
+    return done.stdout.split()[:1] == [event.name]
 
 
 @contextlib.contextmanager
-def sampling(pid: int, data: Path) -> Iterator[Callable[[bool], None]]:
+def sampling(event: Event, pid: int, data: Path) -> Iterator[Callable[[bool], None]]:
     """
-    In a with statement, record one process while it is switched on. Gives the function that
-    switches.
+    In a with statement, record one process, or the CPUs that it may use, while that is
+    switched on. Gives the function that switches.
     """
+    cpus = ",".join(map(str, sorted(os.sched_getaffinity(pid))))
+    target = ["-C", cpus] if event.everything else ["-i", "-p", str(pid)]
     (control, to_perf), (from_perf, ack) = os.pipe(), os.pipe()
-    argv = ["perf", "record", "-q", "-e", EVENT, "-c", str(PERIOD), "-i", "-p", str(pid),
-            "-D", "-1", "--control", f"fd:{control},{ack}", "-o", str(data)]
+    argv = [*event.record(data, *target), "-D", "-1", "--control", f"fd:{control},{ack}"]
     # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
     perf = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL, pass_fds=(control, ack),
@@ -66,12 +102,24 @@ def sampling(pid: int, data: Path) -> Iterator[Callable[[bool], None]]:
         os.close(from_perf)
 
 
-def sampled_instructions(data: Path, code: Mapping[str, range]) -> Sample:
+def samples(data: Path) -> list[Taken]:
+    """All samples."""
+    done = subprocess.run(["perf", "script", "-i", data, "-F", "comm,pid,ip"],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, errors="replace", check=True)
+    return parse(done.stdout)
+
+
+def parse(text: str) -> list[Taken]:
+    """The samples that perf prints. A name may have spaces."""
+    found = (line.strip().rsplit(None, 2) for line in text.splitlines())
+    return [Taken(words[0], int(words[1]), int(words[2], 16)) for words in found
+            if len(words) == 3]
+
+
+def instructions(found: Collection[Taken], code: Mapping[str, range]) -> Sample:
     """All instructions, and those in some ranges of addresses."""
-    done = subprocess.run(["perf", "script", "-i", data, "-F", "ip"], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                          check=True)
-    addresses = [int(word, 16) for word in done.stdout.split()]
-    return {"instructions": PERIOD * len(addresses),
-            **{name: PERIOD * sum(address in inside for address in addresses)
+    period = INSTRUCTIONS.period
+    return {"instructions": period * len(found),
+            **{name: period * sum(taken.address in inside for taken in found)
                for name, inside in code.items()}}

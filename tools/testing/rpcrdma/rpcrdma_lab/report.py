@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from . import figures
-from .figures import (ARROWS, CAUSED, COUNTED, CPU_TIME, DEVICE, IN_CODE, INBOX, INSTRUCTIONS,
-                      IOPS, LATENCIES, LINES, MEM, NOTHING, OURS, OURS_2, OUTSIDE, SWITCHES, TIMED,
-                      TRANSPORT, VARIANTS, WIRE, Comparison, Figure, Job, Sample, Samples, Variant,
-                      geometric_mean, markdown, ratio_text, spread_text, variants_on)
+from . import figures, perf
+from .figures import (ARROWS, CAUSED, COUNTED, CPU, CPU_TIME, DEVICE, IN_CODE, IN_PARTS, INBOX,
+                      INSTRUCTIONS, IOPS, IOPS_ALONE, LATENCIES, LINES, MEM, NOTHING, OTHERS, OURS,
+                      OURS_2, OUTSIDE, SAMPLED, SWITCH_COST, SWITCHES, TIMED, TRANSPORT, VARIANTS,
+                      WIRE, Comparison, Figure, Job, Sample, Samples, Variant, geometric_mean,
+                      markdown, of_cpu, quotient, ratio_text, spread_text, variants_on)
 from .host import say
 
 # The first table: IOPS as measured, and ratios of what else is to be judged
@@ -28,8 +29,11 @@ DETAILS = {
     "Instructions per RPC": IN_CODE,
     "Cache lines of 64 octets that the transport's instructions touch per RPC, where there is one "
     "RPC at a time": LINES,
+    "CPU time per RPC in each part of the guest's kernel": IN_PARTS,
+    "What the guest's CPU does, of the time that other processes leave it":
+        (*CPU, OTHERS, SWITCH_COST, IOPS_ALONE),
 }
-FIGURES = (*TIMED, *DEVICE, *COUNTED, *IN_CODE, *LINES)
+FIGURES = (*TIMED, *DEVICE, *COUNTED, *IN_CODE, *LINES, *SAMPLED)
 
 
 @dataclasses.dataclass
@@ -68,6 +72,11 @@ class Measured:
     def mean(self, device: str, figure: Figure) -> float:
         """The geometric mean of a figure's ratios on a device."""
         return geometric_mean(self.ratio(job, figure) for job in self.compared(device))
+
+    def cpu_samples(self, job: Job, variant: Variant) -> Sample:
+        """What was sampled of the CPU time of a job, in all rounds; nothing if it was not."""
+        found = figures.pooled(self.timed.get((job, variant), ()))
+        return found if "sampled_ns" in found else {}
 
     @property
     def devices(self) -> list[str]:
@@ -152,6 +161,78 @@ def kib_text(kib: float) -> str:
     return NOTHING if math.isnan(kib) else f"{kib:,.0f}"
 
 
+# Bounds: how good ours would be without some of its CPU time
+
+WITHOUT = ("without the transport", "nor its switches", "nor any switching")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ideal:
+    """Ours divided by inbox, if some of the CPU time of ours were not needed."""
+    cpu_time: float
+    iops: float
+
+
+def bounds(found: Measured, job: Job) -> list[Ideal]:
+    """
+    The bounds of one job, for each of WITHOUT. The time on the clock becomes less by the same
+    time as CPU time does, because the guest's CPU is the only one.
+    """
+    sample = found.cpu_samples(job, OURS)
+    transport, switching = (quotient(sample, f"{part}_ns", "sampled_ns")
+                            for part in ("transport", "switching"))
+    caused = found.cell(job, CAUSED).medians[1] / SWITCHES.of(sample)
+    busy = of_cpu(sample, "sampled")
+    return [Ideal(found.ratio(job, CPU_TIME) * (1 - gone),
+                  found.ratio(job, IOPS_ALONE) / (1 - busy * gone))
+            for gone in (transport, transport + caused * switching, transport + switching)]
+
+
+def all_bounds(found: Measured) -> dict[str, list[Ideal]]:
+    """The bounds of each job whose CPU time was sampled, and geometric means of a device."""
+    rows: dict[str, list[Ideal]] = {}
+    for device in found.devices:
+        jobs = [job for job in found.compared(device) if found.cpu_samples(job, OURS)]
+        of_jobs = {job.name: bounds(found, job) for job in jobs}
+        rows |= of_jobs
+        if len(jobs) > 1:
+            rows[f"{device}, geometric mean"] = [
+                Ideal(geometric_mean(ideal.cpu_time for ideal in column),
+                      geometric_mean(ideal.iops for ideal in column))
+                for column in zip(*of_jobs.values())]
+    return rows
+
+
+def share_text(sample: Sample, part: str) -> str:
+    """A part's share of CPU time in percent, with its standard error."""
+    share = quotient(sample, f"{part}_ns", "sampled_ns")
+    error = math.sqrt(share * (1 - share) * perf.CPU_TIME.period / sample["sampled_ns"])
+    return f"{100 * share:.1f} ± {100 * error:.1f}"
+
+
+def shares_table(found: Measured) -> str:
+    """Shares of CPU time in the transport, and in switching."""
+    return markdown(
+        ["device, job", "transport", "switching"],
+        [[job.name, *(" → ".join(share_text(found.cpu_samples(job, variant), part)
+                                 for variant in variants_on(job.device))
+                      for part in ("transport", "switching"))]
+         for job in found.rows if found.cpu_samples(job, OURS) and job.compares])
+
+
+def bounds_table(found: Measured) -> str:
+    """Ours divided by inbox, and what bounds that."""
+    jobs = {job.name: [job] for job in found.rows} | {
+        f"{device}, geometric mean": found.compared(device) for device in found.devices}
+    rows = []
+    for name, row in all_bounds(found).items():
+        cpu_time, iops = (geometric_mean(found.ratio(job, figure) for job in jobs[name])
+                          for figure in (CPU_TIME, IOPS_ALONE))
+        rows.append([name, *map(ratio_text, (cpu_time, *(ideal.cpu_time for ideal in row),
+                                             iops, *(ideal.iops for ideal in row)))])
+    return markdown(["device, job", CPU_TIME.title, *WITHOUT, IOPS_ALONE.title, *WITHOUT], rows)
+
+
 # Goals
 
 @dataclasses.dataclass(frozen=True)
@@ -226,6 +307,11 @@ def report(found: Measured) -> None:
     if found.rested:
         print_table("KiB for each of many connections, after a few reads of 64 KiB and when they "
                     "have rested:", rested_table(found))
+    if all_bounds(found):
+        print_table(f"Shares of CPU time in %, {ARROWS}, with their standard errors:",
+                    shares_table(found))
+        print_table("Ours divided by inbox, as measured, and if some of the CPU time of ours were "
+                    "not needed:", bounds_table(found))
     for line in [*other_sizes(found), *worse_cells(found), *goal_lines(found)]:
         say(line)
 
@@ -289,6 +375,13 @@ def json_of_cell(cell: Comparison, variants: Sequence[Variant]) -> Json:
                        for first, second, ratios in pairs}}
 
 
+def json_of_bounds(found: Measured) -> Json:
+    """The bounds of each job, and their means."""
+    return {name: {without: {"CPU time": known(ideal.cpu_time), "IOPS": known(ideal.iops)}
+                   for without, ideal in zip(WITHOUT, row)}
+            for name, row in all_bounds(found).items()}
+
+
 def as_json(found: Measured, kernel: str) -> Json:
     """Everything that was measured, but for single samples."""
     return {
@@ -298,6 +391,7 @@ def as_json(found: Measured, kernel: str) -> Json:
                             for figure in FIGURES
                             if (cell := found.cell(job, figure)).arrows() != NOTHING}
                  for job in found.rows},
+        "bounds": json_of_bounds(found),
         "memory": {f"{device} {variant.name}": sample
                    for (device, variant), sample in found.memory.items()},
         "resting": {f"{device} {variant.name}": sample
