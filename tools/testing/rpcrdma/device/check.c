@@ -27,6 +27,7 @@ const char * const mem_rule_names[MEM_NUM_RULES] = {
 	[MEM_RULE_RECV_TOUCHED] = "recv-touched",
 	[MEM_RULE_PSN] = "psn",
 	[MEM_RULE_READS] = "reads",
+	[MEM_RULE_READ_SINK] = "read-sink",
 	[MEM_RULE_LIMIT] = "limit",
 	[MEM_RULE_LEFT] = "left",
 };
@@ -80,6 +81,7 @@ void mem_check_left(struct mem_dev *dev)
 	check_left(dev, "MRs", &dev->num_mrs);
 	check_left(dev, "SRQs", &dev->num_srqs);
 	check_left(dev, "AHs", &dev->num_ahs);
+	check_left(dev, "listeners", &dev->num_listeners);
 	if (atomic_long_read(&dev->memory))
 		mem_violation(dev, MEM_RULE_LEFT, "%ld octets of its users' objects",
 			      atomic_long_read(&dev->memory));

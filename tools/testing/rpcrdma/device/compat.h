@@ -51,4 +51,15 @@ static inline bool mem_is_bounced(struct device *dev, phys_addr_t addr)
 #define MEM_REG_USER_MR_ARGS	u64 start, u64 length, u64 virt_addr, int access
 #endif
 
+/* Later kernels resize completion queues of user space alone. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define MEM_RESIZE_CQ(function)	.resize_cq = function,
+#else
+#define MEM_RESIZE_CQ(function)
+static inline int ib_resize_cq(struct ib_cq *cq, int cqe)
+{
+	return -EOPNOTSUPP;
+}
+#endif
+
 #endif /* RDMA_MEM_COMPAT_H */

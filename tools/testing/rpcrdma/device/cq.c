@@ -99,6 +99,39 @@ int mem_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	return 0;
 }
 
+/* Give a completion queue another size, unless it has more completions than that. */
+int mem_resize_cq(struct ib_cq *ib, int cqe, struct ib_udata *udata)
+{
+	struct mem_dev *dev = to_mem_dev(ib->device);
+	struct mem_cq *cq = to_mem_cq(ib);
+	unsigned int size = roundup_pow_of_two(max(cqe, 1));
+	struct mem_cqe *new;
+	int ret = 0;
+	u32 i;
+
+	if (cqe <= 0 || cqe > dev->limits.max_cqe) {
+		mem_violation(dev, MEM_RULE_LIMIT, "CQ resized to %d entries", cqe);
+		return -EINVAL;
+	}
+	new = mem_alloc(dev, size, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	spin_lock_irq(&cq->lock);
+	if (cq->tail - cq->head > cqe) {
+		ret = -EINVAL;
+	} else {
+		for (i = cq->head; i != cq->tail; i++)
+			new[i & (size - 1)] = cq->cqe[i & (cq->size - 1)];
+		swap(cq->cqe, new);
+		swap(cq->size, size);
+		cq->capacity = cqe;
+		ib->cqe = cqe;
+	}
+	spin_unlock_irq(&cq->lock);
+	mem_free(dev, new, size, sizeof(*new));
+	return ret;
+}
+
 int mem_modify_cq(struct ib_cq *ib, u16 count, u16 usec)
 {
 	struct mem_cq *cq = to_mem_cq(ib);

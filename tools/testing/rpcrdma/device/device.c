@@ -13,6 +13,7 @@
 #include <linux/random.h>
 #include <net/addrconf.h>
 #include <rdma/ib_mad.h>
+#include <rdma/iw_cm.h>
 
 #include "mem.h"
 
@@ -77,8 +78,9 @@ static int mem_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_pkeys = 1;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;
 	attr->cq_caps.max_cq_moderation_period = U16_MAX;
-	attr->device_cap_flags = IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
-				 IB_DEVICE_RC_RNR_NAK_GEN;
+	attr->device_cap_flags = IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID;
+	if (!dev->limits.iwarp)
+		attr->device_cap_flags |= IB_DEVICE_RC_RNR_NAK_GEN;
 	if (dev->fast_reg)
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 	attr->sys_image_guid = ib->node_guid;
@@ -92,11 +94,12 @@ static int mem_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 static int mem_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	bool up = READ_ONCE(to_mem_dev(ib)->port_up);
+	bool iwarp = to_mem_dev(ib)->limits.iwarp;
 
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = IB_MTU_4096;
-	attr->gid_tbl_len = 64;
-	attr->pkey_tbl_len = 1;
+	attr->gid_tbl_len = iwarp ? 1 : 64;
+	attr->pkey_tbl_len = iwarp ? 0 : 1;
 	attr->max_msg_sz = 1U << 31;
 	attr->max_vl_num = 1;
 	attr->active_width = IB_WIDTH_4X;
@@ -110,15 +113,17 @@ static int mem_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *a
 static int mem_port_immutable(struct ib_device *ib, u32 port,
 			      struct ib_port_immutable *immutable)
 {
-	struct ib_port_attr attr;
-	int ret = ib_query_port(ib, port, &attr);
+	bool iwarp = to_mem_dev(ib)->limits.iwarp;
+	struct ib_port_attr attr = {};
+	int ret = mem_query_port(ib, port, &attr);
 
 	if (ret)
 		return ret;
-	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	immutable->core_cap_flags = iwarp ? RDMA_CORE_PORT_IWARP :
+					    RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
 	immutable->pkey_tbl_len = attr.pkey_tbl_len;
 	immutable->gid_tbl_len = attr.gid_tbl_len;
-	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	immutable->max_mad_size = iwarp ? 0 : IB_MGMT_MAD_SIZE;
 	return 0;
 }
 
@@ -245,6 +250,7 @@ static const struct ib_device_ops mem_ops = {
 	.query_qp = mem_query_qp,
 	.reg_user_mr = mem_reg_user_mr,
 	.req_notify_cq = mem_req_notify_cq,
+	MEM_RESIZE_CQ(mem_resize_cq)
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, mem_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, mem_cq, ib),
@@ -260,6 +266,18 @@ static const struct ib_device_ops mem_srq_ops = {
 	.query_srq = mem_query_srq,
 
 	INIT_RDMA_OBJ_SIZE(ib_srq, mem_srq, ib),
+};
+
+static const struct ib_device_ops mem_iw_ops = {
+	.iw_accept = mem_iw_accept,
+	.iw_add_ref = mem_iw_add_ref,
+	.iw_connect = mem_iw_connect,
+	.iw_create_listen = mem_iw_create_listen,
+	.iw_destroy_listen = mem_iw_destroy_listen,
+	.iw_get_qp = mem_iw_get_qp,
+	.iw_reject = mem_iw_reject,
+	.iw_rem_ref = mem_iw_rem_ref,
+	.query_gid = mem_iw_query_gid,
 };
 
 static int mem_parent_add(struct mem_dev *dev)
@@ -320,7 +338,7 @@ static int mem_device_init(struct mem_dev *dev, struct net_device *ndev)
 	if (ret)
 		return ret;
 
-	ib->node_type = RDMA_NODE_IB_CA;
+	ib->node_type = dev->limits.iwarp ? RDMA_NODE_RNIC : RDMA_NODE_IB_CA;
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_possible_cpus();
 	/* No registration has it: their indices start at 1. */
@@ -330,6 +348,12 @@ static int mem_device_init(struct mem_dev *dev, struct net_device *ndev)
 	ib_set_device_ops(ib, &mem_ops);
 	if (dev->limits.max_srq)
 		ib_set_device_ops(ib, &mem_srq_ops);
+	if (dev->limits.iwarp) {
+		ib_set_device_ops(ib, &mem_iw_ops);
+		/* the addresses are those of the interface; there are no ports to translate */
+		strscpy(ib->iw_ifname, ndev->name, sizeof(ib->iw_ifname));
+		ib->iw_driver_flags = IW_F_NO_PORT_MAP;
+	}
 	return ib_device_set_netdev(ib, ndev, 1);
 }
 

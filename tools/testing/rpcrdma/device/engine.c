@@ -223,6 +223,17 @@ static u64 engine_timeout(struct mem_qp *qp)
 	return min_t(u64, timeout, ENGINE_MAX_TIMEOUT);
 }
 
+/* RoCE tries as often as was agreed; TCP until it is told that the connection is over. */
+static void engine_no_peer(struct mem_qp *qp, struct mem_outcome *out)
+{
+	if (qp->dev->limits.iwarp && !READ_ONCE(qp->iw)) {
+		out->status = IB_WC_WR_FLUSH_ERR;
+		return;
+	}
+	out->retry = true;
+	out->delay = engine_timeout(qp);
+}
+
 static void engine_execute(struct mem_qp *qp, struct mem_swqe *wqe, struct mem_outcome *out)
 {
 	struct mem_qp *peer;
@@ -247,8 +258,7 @@ static void engine_execute(struct mem_qp *qp, struct mem_swqe *wqe, struct mem_o
 	}
 	peer = engine_peer(qp);
 	if (!peer) {
-		out->retry = true;
-		out->delay = engine_timeout(qp);
+		engine_no_peer(qp, out);
 		return;
 	}
 	mem_wire_execute(qp, peer, wqe, out);
@@ -266,7 +276,7 @@ static bool engine_retry(struct mem_qp *qp, struct mem_outcome *out)
 		return false;
 	}
 	mem_count(qp->dev, MEM_STAT_RETRIES);
-	if (qp->retries++ < qp->attr.retry_cnt)
+	if (qp->dev->limits.iwarp || qp->retries++ < qp->attr.retry_cnt)
 		return true;
 	out->status = IB_WC_RETRY_EXC_ERR;
 	return false;

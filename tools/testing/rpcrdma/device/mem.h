@@ -7,6 +7,7 @@
  *   mem_devs_lock	the list of devices; a mutex
  *   mem_dev.qps_lock	the list of a device's queue pairs
  *   mem_gsi_lock	the list of devices that take datagrams
+ *   mem_iw_lock	iWARP's listeners and connections; iw_cm's own locks come next
  *   mem_qps' xa_lock	which queue pairs can be found by their number
  *   mem_qp.lock	a queue pair's state and its send queue
  *   mem_qp.held_lock	completions that a fault holds back
@@ -91,6 +92,7 @@ enum mem_rule {
 	MEM_RULE_RECV_TOUCHED,	/* a Receive buffer changed while it was posted */
 	MEM_RULE_PSN,		/* both ends do not agree about the first PSN */
 	MEM_RULE_READS,		/* an RDMA Read where none, or fewer, were agreed */
+	MEM_RULE_READ_SINK,	/* iWARP: the sink of a Read is no registration for the peer */
 	MEM_RULE_LIMIT,		/* an object larger than the device can have */
 	MEM_RULE_LEFT,		/* an object left when the device is closed */
 	MEM_NUM_RULES
@@ -106,6 +108,7 @@ struct mem_limits {
 	long max_mr, max_qp, max_srq;	/* max_srq 0: there are none */
 	long max_mr_size;		/* octets */
 	long max_inline;		/* octets */
+	long iwarp;			/* its port is iWARP's, not RoCE's: 0 or 1 */
 };
 
 /*
@@ -115,7 +118,7 @@ struct mem_limits {
 struct mem_dev {
 	struct ib_device ib;
 	struct list_head entry;		/* in mem_devs; mem_devs_lock protects it */
-	struct net_device *ndev;	/* for comparison only */
+	struct net_device *ndev;	/* ib_core has a reference while there are users */
 	struct platform_device *parent;	/* whose DMA addresses it uses, or NULL */
 	struct mem_limits limits;
 	bool own_lkeys;			/* each protection domain has an lkey of its own */
@@ -132,7 +135,7 @@ struct mem_dev {
 	struct xarray mrs;		/* registrations by key >> 8 */
 	u32 mr_next;			/* where the next key is searched */
 	atomic_long_t memory;		/* octets of its objects, see mem_account() */
-	atomic_t num_pds, num_cqs, num_qps, num_mrs, num_srqs, num_ahs;
+	atomic_t num_pds, num_cqs, num_qps, num_mrs, num_srqs, num_ahs, num_listeners;
 	atomic_t violations[MEM_NUM_RULES];
 	atomic_t lines;			/* violations that may still be printed */
 	struct mem_qp *gsi;		/* QP 1; mem_gsi_lock protects it */
@@ -357,6 +360,7 @@ struct mem_qp {
 	struct ib_qp_cap cap;
 	union ib_gid dgid;
 	bool path_checked;	/* dgid is the peer's */
+	struct mem_iw *iw;	/* iWARP: its connection, or NULL; mem_iw_lock protects it */
 	struct mem_cq *send_cq, *recv_cq;
 	/* send queue */
 	struct mem_swqe *sq;
@@ -427,6 +431,7 @@ void mem_netdev_changed(struct net_device *ndev);
 void mem_netdev_gone(struct net_device *ndev);
 
 /* preset.c */
+extern long mem_param_iwarp;
 int mem_limits_get(struct mem_limits *limits);
 void mem_limits_apply(struct mem_dev *dev, struct ib_device_attr *attr);
 
@@ -474,6 +479,7 @@ int mem_destroy_cq(struct ib_cq *cq, struct ib_udata *udata);
 int mem_poll_cq(struct ib_cq *cq, int num, struct ib_wc *wc);
 int mem_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags);
 int mem_modify_cq(struct ib_cq *cq, u16 count, u16 usec);
+int mem_resize_cq(struct ib_cq *cq, int cqe, struct ib_udata *udata);
 void mem_cq_add(struct mem_cq *cq, const struct mem_cqe *cqe, bool solicited);
 void mem_cq_forget(struct mem_cq *cq, struct mem_qp *qp);
 
@@ -545,6 +551,21 @@ void mem_gsi_add(struct mem_qp *qp);
 void mem_gsi_remove(struct mem_qp *qp);
 enum ib_wc_status mem_gsi_send(struct mem_qp *qp, struct mem_swqe *wqe);
 bool mem_has_gid(struct mem_dev *dev, const union ib_gid *gid);
+
+/* iw.c */
+struct iw_cm_id;
+struct iw_cm_conn_param;
+int mem_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int mem_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int mem_iw_reject(struct iw_cm_id *id, const void *data, u8 len);
+int mem_iw_create_listen(struct iw_cm_id *id, int backlog);
+int mem_iw_destroy_listen(struct iw_cm_id *id);
+void mem_iw_add_ref(struct ib_qp *qp);
+void mem_iw_rem_ref(struct ib_qp *qp);
+struct ib_qp *mem_iw_get_qp(struct ib_device *ib, int number);
+int mem_iw_query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid);
+bool mem_iw_modify_ok(enum ib_qp_state from, enum ib_qp_state to, int mask);
+void mem_iw_close(struct mem_qp *qp);
 
 /* check.c */
 extern atomic_t mem_violations;

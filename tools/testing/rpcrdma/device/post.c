@@ -30,12 +30,24 @@ static enum mem_stat post_stat(enum ib_wr_opcode opcode)
 	}
 }
 
+static bool post_is_read(enum ib_wr_opcode opcode)
+{
+	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
+}
+
+/* RFC 5040 has no immediate data. */
+static bool post_is_immediate(enum ib_wr_opcode opcode)
+{
+	return opcode == IB_WR_SEND_WITH_IMM || opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+}
+
 static bool post_opcode_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 {
-	bool read = wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV;
 	enum mem_stat stat = post_stat(wr->opcode);
 
-	if (stat == MEM_NUM_STATS || (read && wr->send_flags & IB_SEND_INLINE) ||
+	if (stat == MEM_NUM_STATS ||
+	    (post_is_read(wr->opcode) && wr->send_flags & IB_SEND_INLINE) ||
+	    (qp->dev->limits.iwarp && post_is_immediate(wr->opcode)) ||
 	    (qp->ib.qp_type == IB_QPT_GSI && wr->opcode != IB_WR_SEND)) {
 		mem_violation(qp->dev, MEM_RULE_OPCODE, "QP %u: opcode %d", qp->number,
 			      wr->opcode);
@@ -44,20 +56,30 @@ static bool post_opcode_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 	return true;
 }
 
+/* iWARP's Read has one sink, not more and not fewer (RFC 5040, 4.4). */
+static bool post_sge_count_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
+{
+	int least = 0, most = qp->cap.max_send_sge;
+
+	if (post_is_read(wr->opcode)) {
+		least = qp->dev->limits.iwarp;
+		most = min_t(long, most, qp->dev->limits.max_sge_rd);
+	}
+	if (wr->num_sge >= least && wr->num_sge <= most)
+		return true;
+	mem_violation(qp->dev, MEM_RULE_SGE_COUNT,
+		      "QP %u: opcode %d with %d SGEs, %d to %d allowed", qp->number,
+		      wr->opcode, wr->num_sge, least, most);
+	return false;
+}
+
 /* Copy the SGEs, or the data if it is inline. */
 static int post_data(struct mem_qp *qp, struct mem_swqe *wqe, const struct ib_send_wr *wr)
 {
-	unsigned int limit = qp->cap.max_send_sge;
 	int i;
 
-	if (wr->opcode == IB_WR_RDMA_READ || wr->opcode == IB_WR_RDMA_READ_WITH_INV)
-		limit = min_t(unsigned int, limit, qp->dev->limits.max_sge_rd);
-	if (wr->num_sge < 0 || wr->num_sge > limit) {
-		mem_violation(qp->dev, MEM_RULE_SGE_COUNT,
-			      "QP %u: opcode %d with %d SGEs, %u allowed", qp->number,
-			      wr->opcode, wr->num_sge, limit);
+	if (!post_sge_count_ok(qp, wr))
 		return -EINVAL;
-	}
 	wqe->num_sge = wr->num_sge;
 	wqe->length = 0;
 	for (i = 0; i < wr->num_sge; i++) {

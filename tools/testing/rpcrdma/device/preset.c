@@ -6,8 +6,7 @@
  * Numbers of a preset come from the mainline driver (Linux 6.12) in drivers/infiniband
  * that is named beside them. Where the driver asks the firmware, the number is what cards
  * of the usual kind have, marked "fw". Limits that a driver has and this device does not
- * are left out; so are drivers of iWARP devices: rdma_cm would need iWARP's connection
- * management for these, and this device has that of InfiniBand.
+ * are left out.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -79,7 +78,19 @@ static const struct mem_preset presets[] = {
 		.max_fast_reg_page_list_len = 512,	/* HNS_ROCE_FRMR_MAX_PA */
 		.max_qp_wr = 32768,			/* fw */
 		.max_qp_rd_atom = 128, .max_qp_init_rd_atom = 128 } },	/* fw */
-	{ "siw", { USUAL,	/* sw/siw, its limits without iWARP's rules */
+	{ "cxgb4", { USUAL,	/* hw/cxgb4 for T6 */
+		.iwarp = 1,				/* c4iw_port_immutable(), provider.c */
+		.max_send_sge = 17,			/* T4_MAX_SEND_SGE: (320 - 40) / 16 */
+		.max_recv_sge = 4,			/* T4_MAX_RECV_SGE */
+		.max_sge_rd = 1,			/* provider.c */
+		.max_fast_reg_page_list_len = 128,	/* T4_MAX_FR_DSGL_DEPTH */
+		.max_qp_wr = 8190,			/* t4_max_rq_size, device.c */
+		.max_cqe = 65518,			/* t4_max_cq_depth, device.c */
+		.max_qp_rd_atom = 32,			/* c4iw_max_read_depth, cm.c */
+		.max_qp_init_rd_atom = 32,
+		.max_inline = 280 } },			/* T4_MAX_SEND_INLINE: 320 - 40 */
+	{ "siw", { USUAL,	/* sw/siw */
+		.iwarp = 1,
 		.max_send_sge = 6, .max_recv_sge = 6,	/* SIW_MAX_SGE */
 		.max_sge_rd = 1,			/* SIW_MAX_SGE_RD */
 		.max_fast_reg_page_list_len = 256,	/* SIW_MAX_SGE_PBL */
@@ -192,6 +203,11 @@ MODULE_PARM_DESC(max_mr_size, "octets of a registration");
 MEM_LIMIT_PARAM(max_inline);
 MODULE_PARM_DESC(max_inline, "octets of inline data");
 
+/* The same; the unit tests set it. */
+long mem_param_iwarp = -1;
+module_param_named(iwarp, mem_param_iwarp, long, 0644);
+MODULE_PARM_DESC(iwarp, "devices are iWARP's, with its rules, 0 or 1");
+
 static void override(long *limit, long param)
 {
 	if (param >= 0)
@@ -214,6 +230,7 @@ static void override_all(struct mem_limits *limits)
 	override(&limits->max_srq, param_max_srq);
 	override(&limits->max_mr_size, param_max_mr_size);
 	override(&limits->max_inline, param_max_inline);
+	override(&limits->iwarp, mem_param_iwarp);
 }
 
 /**
@@ -230,6 +247,10 @@ int mem_limits_get(struct mem_limits *limits)
 	*limits = preset->limits;
 	mutex_unlock(&preset_lock);
 	override_all(limits);
+	limits->iwarp = !!limits->iwarp;
+	/* A Read Request of iWARP names one sink. */
+	if (limits->iwarp)
+		limits->max_sge_rd = min(limits->max_sge_rd, 1L);
 	if (limits->max_send_sge > MEM_MAX_SGE || limits->max_recv_sge > MEM_MAX_SGE ||
 	    limits->max_sge_rd > MEM_MAX_SGE || limits->max_inline > MEM_MAX_INLINE ||
 	    limits->max_qp_rd_atom > 255 || limits->max_qp_init_rd_atom > 255 ||

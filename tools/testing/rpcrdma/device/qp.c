@@ -235,6 +235,7 @@ int mem_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 		mem_gsi_remove(qp);
 	else
 		xa_erase_irq(&mem_qps, qp->number);
+	mem_iw_close(qp);
 	mem_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	qp_stop(qp);
@@ -315,34 +316,53 @@ static void qp_reset(struct mem_qp *qp)
 	spin_unlock_irq(&qp->lock);
 }
 
+/* May the user change this? What a fault or the peer has ended is not the user's fault. */
+static int qp_modify_check(struct mem_qp *qp, enum ib_qp_state to, int mask)
+{
+	enum ib_qp_state from = qp->state;
+	bool ok;
+
+	if (from == IB_QPS_ERR && to != IB_QPS_ERR && to != IB_QPS_RESET)
+		return -EINVAL;
+	if (qp->dev->limits.iwarp)
+		ok = mem_iw_modify_ok(from, to, mask);
+	else
+		ok = ib_modify_qp_is_ok(from, to, qp->ib.qp_type, mask);
+	if (ok)
+		return 0;
+	mem_violation(qp->dev, MEM_RULE_STATE, "QP %u from state %d to %d, mask %#x",
+		      qp->number, from, to, mask);
+	return -EINVAL;
+}
+
 int mem_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct mem_qp *qp = to_mem_qp(ib);
-	enum ib_qp_state from, to;
+	enum ib_qp_state to;
 	unsigned long flags;
-	int ret = -EINVAL;
+	int ret;
 
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&qp->lock, flags);
-	from = qp->state;
-	to = mask & IB_QP_STATE ? attr->qp_state : from;
-	if (from == IB_QPS_ERR && to != IB_QPS_ERR && to != IB_QPS_RESET) {
-		/* What the CM does with a connection that has just ended */
+	to = mask & IB_QP_STATE ? attr->qp_state : qp->state;
+	/* Closing, as iw_cm calls it, ends in the error state as soon as TCP is closed. */
+	if (qp->dev->limits.iwarp && to == IB_QPS_SQD)
+		to = IB_QPS_ERR;
+	ret = qp_modify_check(qp, to, mask);
+	if (!ret && !qp_reads_ok(qp, attr, mask))
 		ret = -EINVAL;
-	} else if (!ib_modify_qp_is_ok(from, to, ib->qp_type, mask)) {
-		mem_violation(qp->dev, MEM_RULE_STATE, "QP %u from state %d to %d, mask %#x",
-			      qp->number, from, to, mask);
-	} else if (qp_reads_ok(qp, attr, mask)) {
+	if (!ret) {
 		qp_set_attr(qp, attr, mask);
 		/* The peer's engine reads the attributes when it has seen the state. */
 		if (to != IB_QPS_RESET)
 			smp_store_release(&qp->state, to);	/* see engine_peer() */
-		ret = 0;
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);
 	if (ret)
 		return ret;
+	if (to == IB_QPS_ERR || to == IB_QPS_RESET)
+		mem_iw_close(qp);
 	if (to == IB_QPS_RESET)
 		qp_reset(qp);
 	else if (to == IB_QPS_RTS || to == IB_QPS_ERR)
@@ -413,5 +433,6 @@ void mem_qp_error(struct mem_qp *qp, enum ib_event_type type)
 		return;
 	if (type)
 		mem_qp_event(qp, type);
+	mem_iw_close(qp);
 	mem_engine_ring(qp);
 }

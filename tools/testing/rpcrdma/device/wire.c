@@ -5,7 +5,8 @@
  *
  * An error that the responder finds ends both queue pairs: the requester learns it from
  * the status of its work request, the responder from an event or from a Receive. It is
- * counted, but it is not a violation of the responder's user.
+ * counted, but it is not a violation of the responder's user. On iWARP the requester of a
+ * Send or Write learns only that the connection is over.
  */
 #include "mem.h"
 
@@ -310,6 +311,27 @@ static bool read_allowed(struct mem_qp *qp, struct mem_qp *peer, struct mem_outc
 	return false;
 }
 
+/*
+ * iWARP: the peer writes to the sink, by a key that it is told. So this has to be that of a
+ * registration with remote write access, and not the local DMA lkey. A Read that invalidates
+ * a key invalidates this one.
+ */
+static bool sink_ok(struct mem_qp *qp, const struct mem_swqe *wqe, const struct mem_list *to)
+{
+	const struct mem_mr *mr = to->num_sge ? to->mr[0] : NULL;
+
+	if (!qp->dev->limits.iwarp || !wqe->length)
+		return true;
+	if (mr && mr->access & IB_ACCESS_REMOTE_WRITE &&
+	    (wqe->opcode != IB_WR_RDMA_READ_WITH_INV ||
+	     wqe->ex.invalidate_rkey == wqe->sge->lkey))
+		return true;
+	mem_violation(qp->dev, MEM_RULE_READ_SINK,
+		      "QP %u: the sink of a Read has key %#x, access %#x", qp->number,
+		      wqe->sge->lkey, mr ? mr->access : 0);
+	return false;
+}
+
 static void wire_read(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
 		      struct mem_outcome *out)
 {
@@ -323,7 +345,10 @@ static void wire_read(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *w
 	out->status = mem_list_open(&to, qp->dev, qp->ib.pd, wqe->sge, wqe->num_sge,
 				    IB_ACCESS_LOCAL_WRITE);
 	if (!out->status) {
-		rdma_copy(qp, &to, &from, wqe, out);
+		if (sink_ok(qp, wqe, &to))
+			rdma_copy(qp, &to, &from, wqe, out);
+		else
+			out->status = IB_WC_LOC_PROT_ERR;
 		mem_list_close(&to);
 	}
 	mem_list_close(&from);
@@ -333,6 +358,24 @@ static void wire_read(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *w
 	if (out->status)
 		mem_violation(qp->dev, MEM_RULE_INVALIDATE, "QP %u: a Read invalidates %#x",
 			      qp->number, wqe->ex.invalidate_rkey);
+}
+
+/*
+ * What iWARP does in place of an RNR NAK or of a status that the peer gives: a Send or a
+ * Write is done when TCP has it, and what the peer cannot do ends the connection.
+ */
+static void wire_terminate(struct mem_qp *peer, struct mem_outcome *out)
+{
+	if (out->rnr) {
+		out->rnr = false;
+		pr_info("rdma_mem: %s: QP %u: a Send without a Receive for it\n",
+			dev_name(&peer->dev->ib.dev), peer->number);
+		mem_count(peer->dev, MEM_STAT_REMOTE_ERRORS);
+		mem_qp_error(peer, IB_EVENT_QP_FATAL);
+	} else if (out->status == IB_WC_REM_ACCESS_ERR || out->status == IB_WC_REM_OP_ERR ||
+		   out->status == IB_WC_REM_INV_REQ_ERR) {
+		out->status = IB_WC_SUCCESS;
+	}
 }
 
 /**
@@ -360,4 +403,7 @@ void mem_wire_execute(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *w
 		wire_send(qp, peer, wqe, out);
 		break;
 	}
+	if (qp->dev->limits.iwarp && wqe->opcode != IB_WR_RDMA_READ &&
+	    wqe->opcode != IB_WR_RDMA_READ_WITH_INV)
+		wire_terminate(peer, out);
 }

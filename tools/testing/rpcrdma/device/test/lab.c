@@ -42,11 +42,16 @@ static void lab_make_netdev(struct lab *lab)
 	lab->ndev = ndev;
 }
 
-static void lab_make_device(struct lab *lab)
+static void lab_make_device(struct lab *lab, bool iwarp)
 {
+	long param = mem_param_iwarp;
 	struct ib_device *ib;
+	int ret;
 
-	KUNIT_ASSERT_EQ(lab->test, mem_device_add(LAB_NAME, lab->ndev), 0);
+	mem_param_iwarp = iwarp;
+	ret = mem_device_add(LAB_NAME, lab->ndev);
+	mem_param_iwarp = param;
+	KUNIT_ASSERT_EQ(lab->test, ret, 0);
 	ib = ib_device_get_by_netdev(lab->ndev, RDMA_DRIVER_UNKNOWN);
 	KUNIT_ASSERT_NOT_NULL(lab->test, ib);
 	lab->dev = to_mem_dev(ib);
@@ -104,7 +109,7 @@ static void lab_make_side(struct lab *lab, struct lab_side *side, bool srq)
 /**
  * lab_make - make two queue pairs that are connected
  * @test: the test
- * @options: LAB_SRQ or 0
+ * @options: LAB_SRQ, LAB_IWARP
  *
  * Context: process context.
  * Return: the lab, for lab_end().
@@ -119,7 +124,7 @@ struct lab *lab_make(struct kunit *test, unsigned int options)
 	KUNIT_ASSERT_NOT_NULL(test, lab);
 	lab->test = test;
 	lab_make_netdev(lab);
-	lab_make_device(lab);
+	lab_make_device(lab, options & LAB_IWARP);
 	lab->pd = ib_alloc_pd(&lab->dev->ib, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(lab->pd));
 	if (options & LAB_SRQ) {
@@ -128,7 +133,8 @@ struct lab *lab_make(struct kunit *test, unsigned int options)
 	}
 	lab_make_side(lab, &lab->side[0], false);
 	lab_make_side(lab, &lab->side[1], options & LAB_SRQ);
-	lab_connect(lab);
+	if (!(options & LAB_IWARP))
+		lab_connect(lab);
 	return lab;
 }
 

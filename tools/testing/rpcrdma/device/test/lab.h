@@ -50,6 +50,7 @@ struct lab {
 
 /* Options of lab_make() */
 #define LAB_SRQ		1	/* side 1 has an SRQ */
+#define LAB_IWARP	2	/* the device is iWARP's; iwarp_test.c connects both sides */
 
 struct lab *lab_make(struct kunit *test, unsigned int options);
 void lab_end(struct lab *lab);
