@@ -313,8 +313,7 @@ static bool read_allowed(struct mem_qp *qp, struct mem_qp *peer, struct mem_outc
 
 /*
  * iWARP: the peer writes to the sink, by a key that it is told. So this has to be that of a
- * registration with remote write access, and not the local DMA lkey. A Read that invalidates
- * a key invalidates this one.
+ * registration with remote write access, and not the local DMA lkey.
  */
 static bool sink_ok(struct mem_qp *qp, const struct mem_swqe *wqe, const struct mem_list *to)
 {
@@ -322,14 +321,27 @@ static bool sink_ok(struct mem_qp *qp, const struct mem_swqe *wqe, const struct 
 
 	if (!qp->dev->limits.iwarp || !wqe->length)
 		return true;
-	if (mr && mr->access & IB_ACCESS_REMOTE_WRITE &&
-	    (wqe->opcode != IB_WR_RDMA_READ_WITH_INV ||
-	     wqe->ex.invalidate_rkey == wqe->sge->lkey))
+	if (mr && mr->access & IB_ACCESS_REMOTE_WRITE)
 		return true;
 	mem_violation(qp->dev, MEM_RULE_READ_SINK,
 		      "QP %u: the sink of a Read has key %#x, access %#x", qp->number,
 		      wqe->sge->lkey, mr ? mr->access : 0);
 	return false;
+}
+
+/*
+ * The end of a Read that invalidates a key. On iWARP it is the sink's, whatever the work
+ * request says: rdma_rw, the user in the core, names the key that the sink had before.
+ */
+static void read_invalidate(struct mem_qp *qp, const struct mem_swqe *wqe,
+			    struct mem_outcome *out)
+{
+	u32 key = qp->dev->limits.iwarp ? wqe->sge->lkey : wqe->ex.invalidate_rkey;
+
+	out->status = mem_mr_invalidate(qp->dev, qp->ib.pd, key, false);
+	if (out->status)
+		mem_violation(qp->dev, MEM_RULE_INVALIDATE, "QP %u: a Read invalidates %#x",
+			      qp->number, key);
 }
 
 static void wire_read(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
@@ -352,12 +364,8 @@ static void wire_read(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *w
 		mem_list_close(&to);
 	}
 	mem_list_close(&from);
-	if (out->status || out->more || wqe->opcode != IB_WR_RDMA_READ_WITH_INV)
-		return;
-	out->status = mem_mr_invalidate(qp->dev, qp->ib.pd, wqe->ex.invalidate_rkey, false);
-	if (out->status)
-		mem_violation(qp->dev, MEM_RULE_INVALIDATE, "QP %u: a Read invalidates %#x",
-			      qp->number, wqe->ex.invalidate_rkey);
+	if (!out->status && !out->more && wqe->opcode == IB_WR_RDMA_READ_WITH_INV)
+		read_invalidate(qp, wqe, out);
 }
 
 /*

@@ -139,7 +139,13 @@ rdma_up() {
 }
 
 gid_ready() {
-	[ "$DEVICE" = siw ] || grep -q fd17 "/sys/class/infiniband/${DEVICE}0/ports/1/gids/"*
+	has_gid "${DEVICE}0"
+}
+
+# The GID of an iWARP port is no address.
+has_gid() {
+	grep -q RNIC "/sys/class/infiniband/$1/node_type" ||
+		grep -q fd17 "/sys/class/infiniband/$1/ports/1/gids/"*
 }
 
 # At its end the test device says what is left of it, as a violation.

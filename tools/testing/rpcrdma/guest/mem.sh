@@ -75,10 +75,6 @@ in_client() {
 	nsenter --net=/run/netns/client "$@"
 }
 
-has_gid() {
-	grep -q fd17 "/sys/class/infiniband/$1/ports/1/gids/"*
-}
-
 # The devices that there are
 mem_devices() {
 	(cd /sys/class/infiniband && compgen -G 'mem*')

@@ -8,8 +8,8 @@
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
-# The most different ones. All of them if there are none here.
-PRESETS="mlx5 one-sge"
+# The most different ones, of RoCE at both ends of the list. All of them if there are none here.
+PRESETS="mlx5 cxgb4 one-sge"
 
 zoo() {
 	local preset
@@ -20,7 +20,8 @@ zoo() {
 		try_preset "$preset"
 	done
 	need "remove the network" ip link delete lab0
-	try_pair
+	try_pair "${PRESETS%% *}" "${PRESETS##* }"
+	try_pair siw cxgb4
 	check "stop the NFS server" server_down
 }
 
@@ -35,11 +36,11 @@ try_preset() {
 	check "$1: delete the device" rdma link delete mem0
 }
 
-# Each end has a device, with limits of its own.
+# try_pair SERVER CLIENT: each end has a device, with limits of its own.
 try_pair() {
-	need "the server's limits" use_preset "${PRESETS%% *}"
-	pair use_preset "${PRESETS##* }"
-	try_devices "two devices" with_reads
+	need "the server's limits" use_preset "$1"
+	pair use_preset "$2"
+	try_devices "$1 and $2" with_reads
 	pair_no_more
 }
 
