@@ -38,6 +38,7 @@ try_preset() {
 
 # try_pair SERVER CLIENT: each end has a device, with limits of its own.
 try_pair() {
+	need "load the test device" modprobe rdma_mem
 	need "the server's limits" use_preset "$1"
 	pair use_preset "$2"
 	try_devices "$1 and $2" with_reads

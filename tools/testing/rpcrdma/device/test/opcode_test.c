@@ -328,6 +328,40 @@ static void test_flush(struct kunit *test)
 	lab_end(lab);
 }
 
+/* With completions in it, a queue gets larger, and smaller again, but not too small. */
+static void test_cq_resize(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct ib_cq *cq = lab->side[0].cq;
+	struct ib_wc wc;
+	int i;
+
+	/* where the queue begins is not where its memory does */
+	for (i = 0; i < 3; i++)
+		send(lab, IB_WR_SEND, 100, 0, &wc);
+	for (i = 0; i < LAB_WRS; i++) {
+		KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, i & 1, 100), 0);
+		KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, i & 1, 100,
+					       IB_SEND_SIGNALED), 0);
+		KUNIT_ASSERT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_SUCCESS);
+	}
+	if (ib_resize_cq(cq, LAB_WRS) == -EOPNOTSUPP) {
+		lab_end(lab);
+		kunit_skip(test, "the kernel does not resize its completion queues");
+	}
+	KUNIT_EXPECT_EQ(test, cq->cqe, LAB_WRS);
+	KUNIT_EXPECT_EQ(test, ib_resize_cq(cq, LAB_WRS - 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cq->cqe, LAB_WRS);
+	KUNIT_EXPECT_EQ(test, ib_resize_cq(cq, 4 * LAB_CQES), 0);
+	for (i = 0; i < LAB_WRS; i++) {
+		KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, &wc), IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, wc.wr_id, 200 + (i & 1));
+	}
+	send(lab, IB_WR_SEND, 100, 0, &wc);
+	expect_no_violation(lab);
+	lab_end(lab);
+}
+
 static void test_srq(struct kunit *test)
 {
 	struct ib_srq_attr attr = { .srq_limit = 2 };
@@ -544,6 +578,7 @@ static struct kunit_case opcode_cases[] = {
 	KUNIT_CASE(test_rnr),
 	KUNIT_CASE(test_retries),
 	KUNIT_CASE(test_flush),
+	KUNIT_CASE(test_cq_resize),
 	KUNIT_CASE(test_srq),
 	KUNIT_CASE(test_srq_resize),
 	KUNIT_CASE(test_interrupt),

@@ -390,6 +390,12 @@ static void test_limit(struct kunit *test)
 			 lab->dev->limits.max_fast_reg_page_list_len + 1);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(mr));
 	expect_one(lab, MEM_RULE_LIMIT);
+
+	lab = lab_make(test, 0);
+	if (ib_resize_cq(lab->side[0].cq, lab->dev->limits.max_cqe + 1) == -EOPNOTSUPP)
+		lab_end(lab);
+	else
+		expect_one(lab, MEM_RULE_LIMIT);
 }
 
 static void test_left(struct kunit *test)
