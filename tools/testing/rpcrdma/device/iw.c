@@ -17,8 +17,9 @@
 
 #include "mem.h"
 
-/* How long a client waits for an answer */
-#define IW_TIMEOUT	(10 * HZ)
+/* How many jiffies a client waits for an answer. The unit tests change it. */
+unsigned long mem_iw_patience = 10 * HZ;
+
 /* TCP's time until it sends again, in the unit of QPs: 4096 ns << 12 is 17 ms */
 #define IW_REPEAT	12
 
@@ -248,7 +249,7 @@ static int iw_request(struct mem_iw *iw, const struct iw_cm_conn_param *param)
 		return -ECONNRESET;
 	list_add_tail(&iw->entry, &requests);
 	kref_get(&iw->ref);
-	queue_delayed_work(mem_wq, &iw->timeout, IW_TIMEOUT);
+	queue_delayed_work(mem_wq, &iw->timeout, mem_iw_patience);
 	return 0;
 }
 

@@ -144,8 +144,11 @@ gid_ready() {
 
 # The GID of an iWARP port is no address.
 has_gid() {
-	grep -q RNIC "/sys/class/infiniband/$1/node_type" ||
-		grep -q fd17 "/sys/class/infiniband/$1/ports/1/gids/"*
+	has_iwarp "$1" || grep -q fd17 "/sys/class/infiniband/$1/ports/1/gids/"*
+}
+
+has_iwarp() {
+	grep -q RNIC "/sys/class/infiniband/$1/node_type"
 }
 
 # At its end the test device says what is left of it, as a violation.

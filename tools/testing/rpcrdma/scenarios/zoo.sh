@@ -64,6 +64,11 @@ with_reads() {
 	need "$1: mount v3" nfs_mount 3 rdma /mnt
 	every_form "$1" 3
 	reconnects "$1: a queue pair goes to error by itself" queue_pair_fatal
+	# RoCE's other ends of a connection are in the scenario mem.
+	if has_iwarp mem0; then
+		reconnects "$1: the client closes the connection" disconnect
+		reconnects "$1: the server's device is deleted and added again" device_bounce
+	fi
 }
 
 # The server cannot read what is not inline. Such a Call has to fail, and not to hang.

@@ -3,6 +3,7 @@
  * KUnit suite of the device as one of iWARP: how connections begin and end, as iw_cm sees
  * it, and each rule that RoCE does not have, broken once.
  */
+#include <linux/delay.h>
 #include <linux/in.h>
 #include <rdma/iw_cm.h>
 
@@ -300,6 +301,26 @@ static void test_request_ends(struct kunit *test)
 	expect_no_violation(iw);
 }
 
+/* Nobody answers, as if iw_cm had dropped the request. */
+static void test_no_answer(struct kunit *test)
+{
+	unsigned long patience = mem_iw_patience;
+	struct iw_lab *iw = iw_make(test);
+	int tries;
+
+	listen(iw);
+	mem_iw_patience = 1;
+	KUNIT_EXPECT_EQ(test, connect(iw), 0);
+	mem_iw_patience = patience;
+	for (tries = 0; tries < 1000 && !READ_ONCE(iw->ids[CLIENT].events); tries++)
+		usleep_range(1000, 2000);
+	flush_workqueue(mem_wq);
+	expect_told(iw, CLIENT, IW_CM_EVENT_CONNECT_REPLY, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, accept(iw), -ECONNRESET);
+	listen_no_more(iw);
+	expect_no_violation(iw);
+}
+
 /* The reply cannot be told: neither end has a connection. */
 static void test_reply_fails(struct kunit *test)
 {
@@ -536,6 +557,7 @@ static struct kunit_case iwarp_cases[] = {
 	KUNIT_CASE(test_nobody_listens),
 	KUNIT_CASE(test_reject),
 	KUNIT_CASE(test_request_ends),
+	KUNIT_CASE(test_no_answer),
 	KUNIT_CASE(test_reply_fails),
 	KUNIT_CASE(test_close),
 	KUNIT_CASE(test_no_receive),
