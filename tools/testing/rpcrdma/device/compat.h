@@ -53,9 +53,19 @@ static inline bool mem_is_bounced(struct device *dev, phys_addr_t addr)
 
 /* Later kernels resize completion queues of user space alone. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-#define MEM_RESIZE_CQ(function)	.resize_cq = function,
+static inline void
+mem_set_resize_cq(struct ib_device *ib, int (*resize)(struct ib_cq *cq, int cqe,
+						      struct ib_udata *udata))
+{
+	ib->ops.resize_cq = resize;
+}
 #else
-#define MEM_RESIZE_CQ(function)
+static inline void
+mem_set_resize_cq(struct ib_device *ib, int (*resize)(struct ib_cq *cq, int cqe,
+						      struct ib_udata *udata))
+{
+}
+
 static inline int ib_resize_cq(struct ib_cq *cq, int cqe)
 {
 	return -EOPNOTSUPP;

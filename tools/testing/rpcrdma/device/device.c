@@ -250,7 +250,6 @@ static const struct ib_device_ops mem_ops = {
 	.query_qp = mem_query_qp,
 	.reg_user_mr = mem_reg_user_mr,
 	.req_notify_cq = mem_req_notify_cq,
-	MEM_RESIZE_CQ(mem_resize_cq)
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, mem_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, mem_cq, ib),
@@ -346,6 +345,7 @@ static int mem_device_init(struct mem_dev *dev, struct net_device *ndev)
 	strscpy(ib->node_desc, "rdma_mem", sizeof(ib->node_desc));
 	addrconf_addr_eui48((u8 *)&ib->node_guid, ndev->dev_addr);
 	ib_set_device_ops(ib, &mem_ops);
+	mem_set_resize_cq(ib, mem_resize_cq);
 	if (dev->limits.max_srq)
 		ib_set_device_ops(ib, &mem_srq_ops);
 	if (dev->limits.iwarp) {

@@ -56,7 +56,7 @@ static bool post_opcode_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 	return true;
 }
 
-/* iWARP's Read has one sink, not more and not fewer (RFC 5040, 4.4). */
+/* iWARP's Read has one sink, not more and not fewer: its request names one (RFC 5040). */
 static bool post_sge_count_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 {
 	int least = 0, most = qp->cap.max_send_sge;
