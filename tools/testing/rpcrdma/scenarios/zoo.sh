@@ -3,7 +3,7 @@
 # guests:  um
 # also:    um-debug smp-debug
 # devices: mem
-# limit:   120
+# limit:   180
 # steps:   zoo
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
