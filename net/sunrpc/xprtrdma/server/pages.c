@@ -161,6 +161,27 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 	}
 }
 
+/**
+ * svcrdma_pages_restore - give the thread back the pages that nfsd has replaced
+ * @request: a Call that holds pages; it gets what was in their places
+ * @rqstp: the svc_rqst of the thread that executed the Call
+ *
+ * After an error, nfsd may have replaced pages from rq_next_page on. Nobody else would take
+ * them out of the thread's pages.
+ *
+ * Context: a thread of the RPC server, in ->xpo_sendto, when the Reply is copied.
+ */
+void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp)
+{
+	struct page **held = svcrdma_pages_others(request);
+	struct page **page = rqstp->rq_respages + 1;
+	unsigned int i;
+
+	for (i = 0; i < request->num_pages; i++)
+		swap(page[i], held[i]);
+	rpcrdma_compat_keep_reply_pages(rqstp, 1 + request->num_pages);
+}
+
 /* How many of the pages that a request holds are places of its Reply, which ends at @end */
 static unsigned int svcrdma_pages_held(const struct svcrdma_request *request,
 				       const struct svc_rqst *rqstp, struct page **end)
@@ -168,24 +189,6 @@ static unsigned int svcrdma_pages_held(const struct svcrdma_request *request,
 	struct page **data = rqstp->rq_respages + 1;
 
 	return end > data ? min_t(unsigned int, request->num_pages, end - data) : 0;
-}
-
-/**
- * svcrdma_pages_restore - give the thread back the pages that nfsd has replaced
- * @request: a Call that holds pages; it gets what was in their places
- * @rqstp: the svc_rqst of the thread that executed the Call
- *
- * Context: a thread of the RPC server, in ->xpo_sendto, when the Reply is copied.
- */
-void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp)
-{
-	unsigned int i, n = svcrdma_pages_held(request, rqstp, rqstp->rq_next_page);
-	struct page **held = svcrdma_pages_others(request);
-	struct page **page = rqstp->rq_respages + 1;
-
-	for (i = 0; i < n; i++)
-		swap(page[i], held[i]);
-	rpcrdma_compat_keep_reply_pages(rqstp, 1 + n);
 }
 
 /*
@@ -220,6 +223,7 @@ static noinline void svcrdma_pages_keep_others(struct svcrdma_request *request,
 	unsigned int n = svcrdma_pages_held(request, rqstp, end);
 	struct page **page = rqstp->rq_respages;
 	struct page **kept, **empty;
+	unsigned int i;
 
 	/* One for the head, which may be all that there is */
 	if (request->num_spares + request->num_pages + (end - page) - n + 1 >
@@ -227,6 +231,9 @@ static noinline void svcrdma_pages_keep_others(struct svcrdma_request *request,
 		svcrdma_pages_put_spares(request);
 	kept = svcrdma_pages_others(request);
 	empty = svcrdma_pages_exchange(kept + done, page + 1 + done, n - done);
+	/* What nfsd has replaced before an error */
+	for (i = n; i < request->num_pages; i++)
+		swap(page[1 + i], kept[i]);
 	kept += request->num_pages;
 	if (head && page < end) {
 		*kept++ = *page;
