@@ -104,12 +104,15 @@ static void svcrdma_pages_take_more(struct svcrdma_request *request, struct svc_
  * @num_pages: how many the Call needs
  *
  * Context: a thread of the RPC server, in ->xpo_recvfrom.
+ * Return: true if it has taken some.
  */
-void svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
+bool svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			unsigned int num_pages)
 {
-	if (request->num_spares < num_pages)
-		svcrdma_pages_take_more(request, rqstp, num_pages);
+	if (request->num_spares >= num_pages)
+		return false;
+	svcrdma_pages_take_more(request, rqstp, num_pages);
+	return true;
 }
 
 /**

@@ -181,7 +181,8 @@ static int svcrdma_pull_start_reads(struct svcrdma_request *request, struct svc_
 	mutex_lock(&admission->start);
 	if (svcrdma_read_may_start(admission)) {
 		/* A request that waits takes no pages, because many may wait. */
-		svcrdma_pages_take(request, rqstp, svcrdma_pull_pages(request));
+		if (svcrdma_pages_take(request, rqstp, svcrdma_pull_pages(request)))
+			rpcrdma_rest_later(request->service->conn);
 		ret = svcrdma_pull_map_reads(request);
 	}
 	mutex_unlock(&admission->start);

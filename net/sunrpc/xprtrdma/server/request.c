@@ -9,9 +9,6 @@
 #include "server_private.h"
 #include "../trace.h"
 
-/* Idle ones that a connection keeps when it rests, so that it goes on when memory is short */
-#define SVCRDMA_REQUESTS_REST	1U
-
 static struct kmem_cache *svcrdma_request_cache;
 
 /**
@@ -210,7 +207,7 @@ static struct svcrdma_request *svcrdma_request_isolate_locked(struct svcrdma_ser
 	unsigned int kept;
 
 	lockdep_assert_held(&service->lock);
-	for (kept = 0; *link && (!(*link)->rested || kept < SVCRDMA_REQUESTS_REST); kept++) {
+	for (kept = 0; *link && !(*link)->rested; kept++) {
 		(*link)->rested = true;
 		link = &(*link)->next_idle;
 	}
@@ -220,14 +217,40 @@ static struct svcrdma_request *svcrdma_request_isolate_locked(struct svcrdma_ser
 	return isolated;
 }
 
+/*
+ * Keep one of the requests that rested, without spare pages, if no other is idle.
+ *
+ * Return: those to free.
+ */
+static struct svcrdma_request *svcrdma_request_keep_one(struct svcrdma_service *service,
+							struct svcrdma_request *isolated)
+{
+	struct svcrdma_request *next = isolated->next_idle;
+	bool keep;
+
+	svcrdma_pages_put_spares(isolated);
+	spin_lock_bh(&service->lock);
+	keep = !service->idle && service->max_idle;
+	if (keep) {
+		isolated->next_idle = NULL;
+		service->idle = isolated;
+		service->num_idle = 1;
+	}
+	spin_unlock_bh(&service->lock);
+	return keep ? next : isolated;
+}
+
 /**
  * svcrdma_request_rest - free the requests that were idle since this was called last
  * @conn: the connection
  *
+ * One stays, so that the connection goes on when memory is short. The spare pages of
+ * connections that rest would count against those of busy ones, so none stays.
+ *
  * The connection's ->rest.
  *
  * Context: process.
- * Return: true if there are more than a connection keeps.
+ * Return: true if there is more than a connection keeps.
  */
 bool svcrdma_request_rest(struct rpcrdma_conn *conn)
 {
@@ -237,8 +260,9 @@ bool svcrdma_request_rest(struct rpcrdma_conn *conn)
 	spin_lock_bh(&service->lock);
 	isolated = svcrdma_request_isolate_locked(service);
 	spin_unlock_bh(&service->lock);
-	svcrdma_request_free_all(isolated);
-	return atomic_read(&service->num_requests) > SVCRDMA_REQUESTS_REST;
+	if (isolated)
+		svcrdma_request_free_all(svcrdma_request_keep_one(service, isolated));
+	return atomic_read(&service->num_requests) > 1 || atomic_read(&service->num_spares);
 }
 
 /* Return: false if the service is detached, and @entry remains the caller's. */

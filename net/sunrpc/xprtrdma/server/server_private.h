@@ -381,7 +381,7 @@ void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp
 void svcrdma_pages_put(struct svcrdma_request *request);
 void svcrdma_pages_put_spares(struct svcrdma_request *request);
 bool svcrdma_pages_enough_spares(const struct svcrdma_service *service);
-void svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
+bool svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			unsigned int num_pages);
 void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			unsigned int num_pages);
