@@ -64,6 +64,13 @@ static inline void rpcrdma_compat_took_reply_pages(struct svc_rqst *rqstp,
 	rqstp->rq_next_page = rqstp->rq_respages;
 }
 
+static inline void rpcrdma_compat_set_pages(struct svc_rqst *rqstp, struct page **entries,
+					    unsigned int num_pages)
+{
+	rqstp->rq_respages = rqstp->rq_pages;
+	rqstp->rq_page_end = &rqstp->rq_pages[num_pages];
+}
+
 #else
 
 /*
@@ -143,6 +150,23 @@ static inline void rpcrdma_compat_took_reply_pages(struct svc_rqst *rqstp,
 						   struct page **end)
 {
 	rqstp->rq_next_page = end;
+}
+
+/**
+ * rpcrdma_compat_set_pages - say where the pages of an svc_rqst are that a test makes
+ * @rqstp: the svc_rqst, all zero
+ * @entries: twice @num_pages entries, for two arrays
+ * @num_pages: entries of one array
+ *
+ * Context: a test.
+ */
+static inline void rpcrdma_compat_set_pages(struct svc_rqst *rqstp, struct page **entries,
+					    unsigned int num_pages)
+{
+	rqstp->rq_maxpages = num_pages;
+	rqstp->rq_pages = entries;
+	rqstp->rq_respages = entries + num_pages;
+	rqstp->rq_page_end = rqstp->rq_respages + num_pages;
 }
 
 #endif
