@@ -11,12 +11,22 @@
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 
+/* Without a virtual map of all struct pages, those of neighbours may be anywhere. */
+static inline bool rpcrdma_compat_page_follows(const struct page *page,
+					       const struct page *first, size_t n)
+{
+	if (IS_ENABLED(CONFIG_SPARSEMEM) && !IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP))
+		return page_to_pfn(page) == page_to_pfn(first) + n;
+	return page == first + n;
+}
+
 static inline size_t num_pages_contiguous(struct page **pages, size_t nr_pages)
 {
 	size_t n;
 
-	for (n = 1; n < nr_pages && pages[n] == nth_page(pages[0], n); n++)
-		;
+	for (n = 1; n < nr_pages; n++)
+		if (!rpcrdma_compat_page_follows(pages[n], pages[0], n))
+			break;
 	return n;
 }
 

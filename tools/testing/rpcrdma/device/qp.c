@@ -313,6 +313,7 @@ static void qp_reset(struct mem_qp *qp)
 	qp->rnr_retries = 0;
 	spin_lock_irq(&qp->lock);
 	qp->dying = false;
+	qp->sq_due = 0;
 	spin_unlock_irq(&qp->lock);
 }
 
