@@ -276,7 +276,7 @@ static bool engine_retry(struct mem_qp *qp, struct mem_outcome *out)
 		return false;
 	}
 	mem_count(qp->dev, MEM_STAT_RETRIES);
-	if (qp->dev->limits.iwarp || qp->retries++ < qp->attr.retry_cnt)
+	if (qp->retries++ < qp->attr.retry_cnt || qp->dev->limits.iwarp)
 		return true;
 	out->status = IB_WC_RETRY_EXC_ERR;
 	return false;

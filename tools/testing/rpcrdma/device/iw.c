@@ -345,7 +345,8 @@ static int iw_establish(struct mem_iw *iw, struct mem_iw_end *server,
 
 	if (!iw_join(server->qp, client->qp, param->ord, param->ird))
 		return -ECONNRESET;
-	if (!iw_join(client->qp, server->qp, iw->ord, iw->ird) ||
+	/* The client learns only now how many Reads the server takes. */
+	if (!iw_join(client->qp, server->qp, min(iw->ord, param->ird), iw->ird) ||
 	    iw_send_reply(client->id, &event)) {
 		iw_break(server->qp);
 		iw_break(client->qp);
