@@ -22,10 +22,12 @@
 #include "server_private.h"
 
 /*
- * All spare pages, of all connections, are at most this fraction of the memory. A
- * connection has at most about as many as the longest Call needs.
+ * A request that is done keeps its spare pages while all connections together have at
+ * most this fraction of the memory, and its own connection has at most what so many of
+ * the longest Calls need.
  */
 #define SVCRDMA_SPARES_SHIFT	8
+#define SVCRDMA_SPARE_CALLS	4
 
 static atomic_long_t svcrdma_num_spares;
 
@@ -71,15 +73,15 @@ void svcrdma_pages_put_spares(struct svcrdma_request *request)
 }
 
 /**
- * svcrdma_pages_enough_spares - whether there are more spare pages than should be kept
+ * svcrdma_pages_too_many_spares - whether there are more spare pages than should be kept
  * @service: the connection that has some
  *
  * Context: any.
  * Return: true if a request that is done should release its own.
  */
-bool svcrdma_pages_enough_spares(const struct svcrdma_service *service)
+bool svcrdma_pages_too_many_spares(const struct svcrdma_service *service)
 {
-	return atomic_read(&service->num_spares) > service->max_pages ||
+	return atomic_read(&service->num_spares) > SVCRDMA_SPARE_CALLS * service->max_pages ||
 	       atomic_long_read(&svcrdma_num_spares) > totalram_pages() >> SVCRDMA_SPARES_SHIFT;
 }
 
@@ -99,8 +101,8 @@ static void svcrdma_pages_take_more(struct svcrdma_request *request, struct svc_
 /**
  * svcrdma_pages_take - have enough spare pages for RDMA Reads
  * @request: a Call with Read chunks, and without other pages
- * @rqstp: the svc_rqst of the thread, whose pages it takes if it has too few; the thread
- *	gets no Call now
+ * @rqstp: the svc_rqst of the thread, whose pages the request takes if it has too few; the
+ *	thread gets no Call now
  * @num_pages: how many the Call needs
  *
  * Context: a thread of the RPC server, in ->xpo_recvfrom.
@@ -145,7 +147,10 @@ void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
  */
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	/* nfsd places the data after the page of the head. */
+	/*
+	 * nfsd places the data after the page of the head. Those of a READ go to the first
+	 * chunk. A page that they fill in part is not worth a reference.
+	 */
 	struct page **page = rqstp->rq_respages + 1, **held;
 	unsigned int most = request->service->max_pages - 1;
 	unsigned int i, n;
@@ -186,7 +191,7 @@ void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqs
 }
 
 /* How many of the pages that a request holds are places of its Reply, which ends at @end */
-static unsigned int svcrdma_pages_held(const struct svcrdma_request *request,
+static unsigned int svcrdma_pages_num_held(const struct svcrdma_request *request,
 				       const struct svc_rqst *rqstp, struct page **end)
 {
 	struct page **data = rqstp->rq_respages + 1;
@@ -223,7 +228,7 @@ static noinline void svcrdma_pages_keep_others(struct svcrdma_request *request,
 					       struct svc_rqst *rqstp, struct page **end,
 					       bool head, unsigned int done)
 {
-	unsigned int n = svcrdma_pages_held(request, rqstp, end);
+	unsigned int n = svcrdma_pages_num_held(request, rqstp, end);
 	struct page **page = rqstp->rq_respages;
 	struct page **kept, **empty;
 	unsigned int i;

@@ -150,7 +150,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 	svcrdma_request_put_recv(request);
 	if (request->num_pages)
 		svcrdma_pages_put(request);
-	if (request->num_spares && svcrdma_pages_enough_spares(service))
+	if (request->num_spares && svcrdma_pages_too_many_spares(service))
 		svcrdma_pages_put_spares(request);
 
 	spin_lock_bh(&service->lock);

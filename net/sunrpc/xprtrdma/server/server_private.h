@@ -254,8 +254,9 @@ struct svcrdma_tally {
  * @pull_time: how long earlier RDMA Reads took in all, in jiffies
  * @rested: idle since svcrdma_request_rest() was called last
  * @num_spares: spare pages, see pages.c: RDMA Reads fill them
- * @num_pages: pages that it holds, and pages of the Reply that the device reads
- * @pages: these pages, the spare ones first. A reference to each.
+ * @num_pages: pages that it holds; once the Reply is sent, those that the device reads
+ * @pages: these pages, the spare ones first; service->max_pages elements. A reference to
+ *	each.
  * @rw_chain: RDMA Reads for the Read chunks, later RDMA Writes for the Write
  *	chunks and the Reply chunk
  * @carried: the request whose Reply @rw_chain has a part of: this request, or
@@ -380,7 +381,7 @@ void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp
 /* pages.c */
 void svcrdma_pages_put(struct svcrdma_request *request);
 void svcrdma_pages_put_spares(struct svcrdma_request *request);
-bool svcrdma_pages_enough_spares(const struct svcrdma_service *service);
+bool svcrdma_pages_too_many_spares(const struct svcrdma_service *service);
 bool svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			unsigned int num_pages);
 void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,

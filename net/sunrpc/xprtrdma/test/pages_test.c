@@ -469,17 +469,17 @@ static void test_put_some(struct kunit *test)
 }
 
 /* A connection keeps about as many spare pages as one Call needs. */
-static void test_enough_spares(struct kunit *test)
+static void test_too_many_spares(struct kunit *test)
 {
 	struct pages *p = test->priv;
 
 	pages_begin(test);
-	p->service.max_pages = 4;
+	p->service.max_pages = 1;
 	svcrdma_pages_take(&p->request, &p->rqst, 4);
-	KUNIT_EXPECT_FALSE(test, svcrdma_pages_enough_spares(&p->service));
+	KUNIT_EXPECT_FALSE(test, svcrdma_pages_too_many_spares(&p->service));
 	fill(test, p->rqst.rq_pages);
 	svcrdma_pages_take(&p->request, &p->rqst, 5);
-	KUNIT_EXPECT_TRUE(test, svcrdma_pages_enough_spares(&p->service));
+	KUNIT_EXPECT_TRUE(test, svcrdma_pages_too_many_spares(&p->service));
 	p->service.max_pages = MAX_PAGES;
 	pages_end(test);
 }
@@ -590,7 +590,7 @@ static struct kunit_case pages_cases[] = {
 	KUNIT_CASE(test_hold_most),
 	KUNIT_CASE(test_spares),
 	KUNIT_CASE(test_put_some),
-	KUNIT_CASE(test_enough_spares),
+	KUNIT_CASE(test_too_many_spares),
 	KUNIT_CASE(test_bounds),
 	KUNIT_CASE(test_rest),
 	{}
