@@ -59,11 +59,12 @@ need() {
 # attempt COMMAND...: steps that the scenario can do without. A need that fails ends the attempt
 # alone; the scenario goes on, and fails at its end. Variables that the steps set are lost.
 attempt() {
+	rm -f /tmp/attempt
 	(
 		trap 'echo $STEPS $FAILED >/tmp/attempt' EXIT
 		"$@"
 	)
-	read -r STEPS FAILED </tmp/attempt
+	read -r STEPS FAILED </tmp/attempt || check "an attempt ends by itself" false
 }
 
 # skip DESCRIPTION REASON: a step that is not done.

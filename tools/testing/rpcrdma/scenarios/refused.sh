@@ -43,9 +43,7 @@ client() {
 
 no_queue_pair() {
 	check "a mount fails" not nfs_mount 3 rdma /mnt retry=0
-	check "the server tells that it has refused, and why" wait_for 10 told \
-		'.role == "server" and .refusal == "setup" and .local == "'$SERVER4:$PORT'" and
-		 (.peer | startswith("'$SERVER4':"))'
+	check "the server tells that it has refused, and why" wait_for 10 server_told setup
 	check "the cause is what the device said: ENOMEM" causes setup 12
 	check "the client tells that its peer has refused" wait_for 10 told \
 		'.role == "client" and .refusal == "peer" and .peer == "'$SERVER4:$PORT'"'
@@ -73,9 +71,7 @@ server_ends() {
 	check "a request waits for a thread of the server" wait_for 10 waiting 1
 	check "nothing is refused yet" is 0 "$(refusals service)"
 	check "the server ends" rpc.nfsd 0
-	check "it tells that it has refused the request, and why" wait_for 10 told \
-		'.role == "server" and .refusal == "service" and .local == "'$SERVER4:$PORT'" and
-		 (.peer | startswith("'$SERVER4':"))'
+	check "it tells that it has refused the request, and why" wait_for 10 server_told service
 	check "the cause is ESHUTDOWN" causes service 108
 	check "it was one request" is 1 "$(refusals service)"
 	wait $mount
@@ -90,9 +86,7 @@ too_many() {
 	check "$WAITING_MAX requests of a host wait" wait_for 30 waiting $WAITING_MAX
 	check "none is refused" is 0 "$(refusals backlog)"
 	check "a mount fails" not nfs_mount 3 rdma /mnt retry=0
-	check "the server tells that it has refused, and why" wait_for 10 told \
-		'.role == "server" and .refusal == "backlog" and .local == "'$SERVER4:$PORT'" and
-		 (.peer | startswith("'$SERVER4':"))'
+	check "the server tells that it has refused, and why" wait_for 10 server_told backlog
 	check "the cause is ECONNREFUSED" causes backlog 111
 	check "a line in the log says so" \
 		grep -q "rpcrdma: $SERVER4: refused: too many connection requests wait\$" <(dmesg)
@@ -108,7 +102,7 @@ too_many() {
 	check "umount" umount /mnt
 }
 
-# Have the peer request so many connections until it is told to stop.
+# Have the peer request so many connections until it is told to stop. Sets the caller's $peer.
 crowd() {
 	printf '%s\n' "crowd $SERVER4 $PORT $WAITING_MAX" "sleep 600" >/tmp/peer.script
 	/tmp/peer </tmp/peer.script >/tmp/peer.log 2>&1 &
@@ -133,6 +127,12 @@ in_a_group() {
 # told FILTER: whether a refusal is like that.
 told() {
 	jq -se 'any(.[] | select(.event == "refused"); '"$1"')' /tmp/events || { cat /tmp/events; return 1; }
+}
+
+# server_told WHY: whether the server says that it has refused a request of this client
+server_told() {
+	told '.role == "server" and .refusal == "'"$1"'" and .local == "'$SERVER4:$PORT'" and
+		(.peer | startswith("'$SERVER4':"))'
 }
 
 # For jq: the events of a server that has refused for the reason $why
