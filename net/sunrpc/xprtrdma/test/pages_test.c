@@ -10,8 +10,8 @@
 #include "../conn/conn_private.h"
 #include "../server/server_private.h"
 
-#define SLOTS		12	/* pages of a thread for a Reply, with that of the head */
-#define MAX_PAGES	(SLOTS + 1)
+#define THREAD_PAGES	12	/* pages of a thread for a Reply, with that of the head */
+#define MAX_PAGES	(THREAD_PAGES + 1)
 #define GUARDS		4	/* entries after the last that a request may use */
 #define TRACKED		64
 #define REQUESTS	4
@@ -25,10 +25,10 @@ struct pages {
 	struct svcrdma_request request;
 	struct svc_rqst rqst;
 	struct page *in_request[MAX_PAGES + GUARDS];
-	struct page *entries[2 * SLOTS];
-	struct page *own[SLOTS];	/* what was in rq_respages at first */
-	struct page *call[SLOTS];	/* what was in rq_pages at first */
-	struct page *put[SLOTS];	/* what nfsd put into rq_respages, or NULL */
+	struct page *entries[2 * THREAD_PAGES];
+	struct page *own[THREAD_PAGES];	/* what was in rq_respages at first */
+	struct page *call[THREAD_PAGES];	/* what was in rq_pages at first */
+	struct page *put[THREAD_PAGES];	/* what nfsd put into rq_respages, or NULL */
 	struct page *tracked[TRACKED];
 	unsigned int num_tracked;
 };
@@ -66,7 +66,7 @@ static void fill(struct kunit *test, struct page **entry)
 {
 	unsigned int i;
 
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < THREAD_PAGES; i++)
 		if (!entry[i])
 			entry[i] = new_page(test);
 }
@@ -91,7 +91,7 @@ static void empty(struct page **entry)
 {
 	unsigned int i;
 
-	for (i = 0; i < SLOTS; i++) {
+	for (i = 0; i < THREAD_PAGES; i++) {
 		if (entry[i])
 			put_page(entry[i]);
 		entry[i] = NULL;
@@ -107,7 +107,7 @@ static void pages_begin(struct kunit *test)
 	p->service.max_pages = MAX_PAGES;
 	p->request.service = &p->service;
 	p->request.pages = p->in_request;
-	rpcrdma_compat_set_pages(rqstp, p->entries, SLOTS);
+	rpcrdma_compat_set_pages(rqstp, p->entries, THREAD_PAGES);
 	fill(test, rqstp->rq_pages);
 	fill(test, rqstp->rq_respages);
 	rpcrdma_compat_use_call_pages(rqstp, 0);
@@ -139,7 +139,7 @@ static void pages_end(struct kunit *test)
 	release(&p->rqst);
 	empty(p->rqst.rq_pages);
 	if (!ONE_ARRAY)
-		empty(p->rqst.rq_page_end - SLOTS);
+		empty(p->rqst.rq_page_end - THREAD_PAGES);
 	for (i = 0; i < p->num_tracked; i++) {
 		KUNIT_EXPECT_EQ(test, owners(p->tracked[i]), 0);
 		put_page(p->tracked[i]);
@@ -197,13 +197,13 @@ static const struct read_row read_rows[] = {
 	{ "fewer, and the head", 4, "co", true },
 	{ "more, and the head", 2, "ccoc", true },
 	{ "only the head", 4, "", true },
-	{ "the whole thread", SLOTS - 1, "ccccccccccc", true },
-	{ "the whole thread, own", SLOTS - 1, "ooooooooooo", true },
+	{ "the whole thread", THREAD_PAGES - 1, "ccccccccccc", true },
+	{ "the whole thread, own", THREAD_PAGES - 1, "ooooooooooo", true },
 	{ "an error after the first", 4, "crrr" },
 	{ "an error at the first", 4, "rrrr" },
 	{ "an error, and the head", 4, "crr", true },
 	{ "spare pages", 4, "cocc", false, 3 },
-	{ "spare pages and the whole thread", SLOTS - 1, "ccccccccccc", true, 8 },
+	{ "spare pages and the whole thread", THREAD_PAGES - 1, "ccccccccccc", true, 8 },
 	{ "spare pages and more than held", 4, "oooooooo", false, 8 },
 };
 
@@ -241,7 +241,7 @@ static unsigned int make_read(struct kunit *test, const struct read_row *row)
 	svcrdma_pages_hold(&p->request, rqstp);
 	KUNIT_ASSERT_EQ(test, p->request.num_pages, row->held);
 	expect_bounds(test);
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < THREAD_PAGES; i++)
 		KUNIT_ASSERT_EQ(test, owners(p->own[i]), i && i <= row->held ? 2 : 1);
 
 	for (i = 1; i <= strlen(row->used); i++) {
@@ -283,7 +283,7 @@ static void expect_kept(struct kunit *test, const struct read_row *row, unsigned
 	struct pages *p = test->priv;
 	unsigned int i, empty = 0;
 
-	for (i = 0; i < SLOTS; i++) {
+	for (i = 0; i < THREAD_PAGES; i++) {
 		bool cache = i && i <= strlen(row->used) && is_cache(row, i);
 		bool restored = i ? i >= end || (cache && i <= row->held) : !row->head;
 
@@ -312,7 +312,7 @@ static void test_keep(struct kunit *test)
 	expect_bounds(test);
 	expect_kept(test, row, end);
 	svcrdma_pages_put(&p->request);
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < THREAD_PAGES; i++)
 		if (p->put[i])
 			KUNIT_EXPECT_EQ(test, owners(p->put[i]), 0);
 	pages_end(test);
@@ -360,7 +360,7 @@ static void test_deferred(struct kunit *test)
 	make_read(test, &row);
 	svcrdma_pages_put(&p->request);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 0);
-	for (i = 0; i < SLOTS; i++) {
+	for (i = 0; i < THREAD_PAGES; i++) {
 		KUNIT_EXPECT_PTR_EQ(test, p->rqst.rq_respages[i], p->own[i]);
 		KUNIT_EXPECT_EQ(test, owners(p->own[i]), 1);
 	}
@@ -376,7 +376,7 @@ static void test_hold_most(struct kunit *test)
 	p->request.msg.num_writes = 1;
 	p->request.msg.write[0].length = U32_MAX;
 	svcrdma_pages_hold(&p->request, &p->rqst);
-	KUNIT_EXPECT_EQ(test, p->request.num_pages, SLOTS - 1);
+	KUNIT_EXPECT_EQ(test, p->request.num_pages, THREAD_PAGES - 1);
 	expect_bounds(test);
 	svcrdma_pages_put(&p->request);
 
@@ -391,7 +391,7 @@ static unsigned int missing(const struct svc_rqst *rqstp)
 {
 	unsigned int i, num = 0;
 
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < THREAD_PAGES; i++)
 		num += !rqstp->rq_pages[i];
 	return num;
 }
@@ -416,13 +416,13 @@ static void test_spares(struct kunit *test)
 	/* The thread gets what was read, and the request the thread's new pages. */
 	fill(test, rqstp->rq_pages);
 	svcrdma_pages_swap(request, rqstp, 5);
-	for (i = 0; i < SLOTS; i++)
+	for (i = 0; i < THREAD_PAGES; i++)
 		KUNIT_EXPECT_PTR_EQ(test, rqstp->rq_pages[i], p->call[i]);
 	KUNIT_EXPECT_EQ(test, request->num_spares, 5);
 	KUNIT_EXPECT_EQ(test, missing(rqstp), 0);
 
 	/* nfsd puts the head of the Reply after them. */
-	KUNIT_EXPECT_EQ(test, rqstp->rq_respages - rqstp->rq_pages, ONE_ARRAY ? 5 : SLOTS);
+	KUNIT_EXPECT_EQ(test, rqstp->rq_respages - rqstp->rq_pages, ONE_ARRAY ? 5 : THREAD_PAGES);
 	KUNIT_EXPECT_EQ(test, release(rqstp), 0);
 	rpcrdma_compat_use_call_pages(rqstp, 0);
 
@@ -492,10 +492,10 @@ static void test_bounds(struct kunit *test)
 	struct pages *p = test->priv;
 	unsigned int i, end;
 
-	for (i = 0; i < SLOTS * SLOTS * 4; i++) {
-		row.held = i % SLOTS;
-		row.used = &used[i / SLOTS % SLOTS];
-		row.spares = i & 1 ? SLOTS - 2 : 2;
+	for (i = 0; i < THREAD_PAGES * THREAD_PAGES * 4; i++) {
+		row.held = i % THREAD_PAGES;
+		row.used = &used[i / THREAD_PAGES % THREAD_PAGES];
+		row.spares = i & 1 ? THREAD_PAGES - 2 : 2;
 		row.head = i & 2;
 		pages_begin(test);
 		end = make_read(test, &row);

@@ -115,6 +115,7 @@ static int mem_port_immutable(struct ib_device *ib, u32 port,
 {
 	bool iwarp = to_mem_dev(ib)->limits.iwarp;
 	struct ib_port_attr attr = {};
+	/* Not ib_query_port(): it asks for the port's protocol, which is only told here. */
 	int ret = mem_query_port(ib, port, &attr);
 
 	if (ret)

@@ -314,8 +314,8 @@ void mem_engine_fault(struct mem_qp *qp, bool recv, const struct mem_verdict *ve
 
 /*
  * Does the next part wait until the work request has passed the wire, or until it may be tried
- * again? What a Read or Write copies is nobody's business before a completion, or a later
- * message, tells that it is there. So all of it but the last packet is copied at once: then
+ * again? Nobody may look at what a Read or Write copies before a completion or a later
+ * message says that it is there. So all of it but the last packet is copied at once: then
  * neither the copy nor the timer takes longer if a user's work requests are long ones, or many.
  */
 static bool engine_waits(const struct mem_qp *qp, const struct mem_swqe *wqe)

@@ -18,10 +18,10 @@
 #include "mem.h"
 
 /* How many jiffies a client waits for an answer. The unit tests change it. */
-unsigned long mem_iw_patience = 10 * HZ;
+unsigned long mem_iw_connect_timeout = 10 * HZ;
 
 /* TCP's time until it sends again, in the unit of QPs: 4096 ns << 12 is 17 ms */
-#define IW_REPEAT	12
+#define IW_ACK_TIMEOUT	12
 
 enum { IW_CLIENT, IW_SERVER };
 
@@ -67,7 +67,10 @@ static void iw_put(struct mem_iw *iw)
 	kref_put(&iw->ref, iw_release);
 }
 
-/* Tell iw_cm something without data. It has memory for that, so that it cannot fail. */
+/*
+ * Tell iw_cm something without data. iw_cm has allocated the work item of these events before,
+ * so this cannot fail.
+ */
 static void iw_tell(struct iw_cm_id *id, enum iw_cm_event_type type)
 {
 	struct iw_cm_event event = { .event = type };
@@ -84,7 +87,7 @@ static int iw_send_reply(struct iw_cm_id *id, struct iw_cm_event *event)
 }
 
 /* Tell a client that it has no connection. If its data cannot be told, the rest is. */
-static void iw_refused(struct iw_cm_id *id, int status, const void *data, u8 len)
+static void iw_tell_refused(struct iw_cm_id *id, int status, const void *data, u8 len)
 {
 	struct iw_cm_event event = {
 		.status = status, .private_data = (void *)data, .private_data_len = len,
@@ -112,7 +115,7 @@ static void iw_refuse(struct mem_iw *iw, int status, const void *data, u8 len)
 
 	iw_answered(iw);
 	WRITE_ONCE(client->qp->iw, NULL);
-	iw_refused(client->id, status, data, len);
+	iw_tell_refused(client->id, status, data, len);
 	client->id->rem_ref(client->id);
 	iw_put(iw);
 }
@@ -249,7 +252,7 @@ static int iw_request(struct mem_iw *iw, const struct iw_cm_conn_param *param)
 		return -ECONNRESET;
 	list_add_tail(&iw->entry, &requests);
 	kref_get(&iw->ref);
-	queue_delayed_work(mem_wq, &iw->timeout, mem_iw_patience);
+	queue_delayed_work(mem_wq, &iw->timeout, mem_iw_connect_timeout);
 	return 0;
 }
 
@@ -312,7 +315,7 @@ static bool iw_join(struct mem_qp *qp, const struct mem_qp *peer, u32 ord, u32 i
 		qp->attr.dest_qp_num = peer->number;
 		qp->attr.max_rd_atomic = ord;
 		qp->attr.max_dest_rd_atomic = ird;
-		qp->attr.timeout = IW_REPEAT;
+		qp->attr.timeout = IW_ACK_TIMEOUT;
 		qp->path_checked = true;
 		smp_store_release(&qp->state, IB_QPS_RTS);	/* see engine_peer() */
 	}

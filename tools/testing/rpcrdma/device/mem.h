@@ -555,7 +555,7 @@ bool mem_has_gid(struct mem_dev *dev, const union ib_gid *gid);
 /* iw.c */
 struct iw_cm_id;
 struct iw_cm_conn_param;
-extern unsigned long mem_iw_patience;
+extern unsigned long mem_iw_connect_timeout;
 int mem_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int mem_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 int mem_iw_reject(struct iw_cm_id *id, const void *data, u8 len);

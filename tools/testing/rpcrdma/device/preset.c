@@ -203,7 +203,7 @@ MODULE_PARM_DESC(max_mr_size, "octets of a registration");
 MEM_LIMIT_PARAM(max_inline);
 MODULE_PARM_DESC(max_inline, "octets of inline data");
 
-/* The same; the unit tests set it. */
+/* Like MEM_LIMIT_PARAM(), but not static, because the unit tests set it. */
 long mem_param_iwarp = -1;
 module_param_named(iwarp, mem_param_iwarp, long, 0644);
 MODULE_PARM_DESC(iwarp, "devices are iWARP's, with its rules, 0 or 1");

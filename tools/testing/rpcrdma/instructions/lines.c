@@ -6,9 +6,8 @@
  * instructions do not count either: they are what the compiler makes of some memcpy() and
  * memset(), and all others are calls.
  *
- * An RPC lasts from one call of a function that each RPC calls once to the next. Each line
- * counts once for an RPC, however often it is touched. So the counts are of use where there
- * is one RPC at a time.
+ * An RPC lasts from one call_start() of sunrpc to the next. Each line counts once for an RPC,
+ * however often it is touched. So the counts are of use where there is one RPC at a time.
  *
  * The guest leaves the addresses in a file when the transport is loaded, and marks that.
  * Only blocks that are translated later and lie there get callbacks, so the other code of
@@ -38,8 +37,8 @@ static struct line lines[LINES];
 static size_t used;		/* entries of this RPC */
 static u64 rpc = 1;		/* the number of this RPC */
 
-/* The transport's text, and the function that begins an RPC */
-static u64 text, end, first;
+/* The transport's text, and where sunrpc's call_start() is, with which an RPC begins */
+static u64 text, end, rpc_begins;
 
 static struct {
 	u64 rpcs, data, written, code;
@@ -174,7 +173,7 @@ void lines_translated(struct qemu_plugin_tb *tb)
 {
 	u64 address = qemu_plugin_tb_vaddr(tb);
 
-	if (address == first)
+	if (address == rpc_begins)
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, began, QEMU_PLUGIN_CB_NO_REGS, NULL);
 	if (address >= text && address < end)
 		watch(tb);
@@ -186,7 +185,7 @@ void lines_find_code(const char *path)
 	FILE *file = fopen(path, "r");
 
 	if (!file || fscanf(file, "text=%llx last_symbol=%llx begins=%llx",
-			    &text, &end, &first) != 3)
+			    &text, &end, &rpc_begins) != 3)
 		fprintf(stderr, "%s does not say where the transport's code is\n", path);
 	/* The last function may extend into one more page, as in code_of() of bench.py. */
 	end += PAGE_SIZE;

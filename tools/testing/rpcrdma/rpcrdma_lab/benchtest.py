@@ -287,7 +287,7 @@ def ideals(test: Test) -> None:
     test.step(report.share_text(found.cpu_samples(MEM_READ, OURS), "transport") == "10.0 ± 0.3",
               "a share of both rounds, with its error")
     test.step([round(found.cell(MEM_READ, figure).medians[1]) for figure in
-               (*figures.CPU, figures.OTHERS)] == [50, 30, 20, 9], "what a CPU does")
+               (*figures.CPU, figures.OTHER_PROCESSES)] == [50, 30, 20, 9], "what a CPU does")
     cells = [cell.strip() for cell in report.bounds_table(found).splitlines()[2].split("|")]
     test.step(cells[1:-1] == ["mem read 4k", "0.80", "0.72", "0.64", "0.56", "1.25", "1.32",
                               "1.39", "1.47"], "a table of bounds")

@@ -200,13 +200,13 @@ def of_cpu(sample: Sample, what: str) -> float:
 CPU = (Figure("kernel, %", 1, lambda sample: 100 * of_cpu(sample, "sampled")),
        Figure("programs, %", 1, lambda sample: 100 * of_cpu(sample, "programs")),
        Figure("idle, %", 1, lambda sample: 100 * of_cpu(sample, "idle")))
-OTHERS = Figure("other processes, % of the clock", 1,
-                lambda sample: 100 * quotient(sample, "others_ns", "clock_ns"))
+OTHER_PROCESSES = Figure("other processes, % of the clock", 1,
+                         lambda sample: 100 * quotient(sample, "others_ns", "clock_ns"))
 # IOPS as if no other process had used the guest's CPU
 IOPS_ALONE = Figure("IOPS of the CPU that others leave", 0, lambda sample: math.nan
                     if "others_ns" not in sample else
                     1e9 * sample["ops"] / (sample["clock_ns"] - sample["others_ns"]), True)
-SAMPLED = (*IN_PARTS, SWITCH_COST, *CPU, OTHERS, IOPS_ALONE)
+SAMPLED = (*IN_PARTS, SWITCH_COST, *CPU, OTHER_PROCESSES, IOPS_ALONE)
 
 
 # Samples

@@ -10,7 +10,7 @@ from pathlib import Path
 from .figures import PARTS, Sample
 from .host import LabError, once, run
 from .kernels import Kernel
-from .perf import CPU_TIME, Taken
+from .perf import CPU_TIME, PerfSample
 
 # Parts that are built in, by the object files that their functions come from. "switching" is
 # what a switch of tasks is made of: the scheduler, which also wakes tasks, and the work
@@ -92,7 +92,7 @@ def parts(addresses: Iterable[int], built_in: Layout, modules: Mapping[str, rang
     return found
 
 
-def cpu_time(found: Sequence[Taken], pid: int, built_in: Layout,
+def cpu_time(found: Sequence[PerfSample], pid: int, built_in: Layout,
              modules: Mapping[str, range]) -> Sample:
     """
     CPU time in ns of the guest's kernel, all and in each part; of the guest's programs, which

@@ -42,7 +42,7 @@ INSTRUCTIONS = Event("instructions:u", 100003, False)
 CPU_TIME = Event("cpu-clock", 99991, True)
 
 
-class Taken(NamedTuple):
+class PerfSample(NamedTuple):
     """One sample: of which process, and the address where it was."""
     comm: str
     pid: int
@@ -102,7 +102,7 @@ def sampling(event: Event, pid: int, data: Path) -> Iterator[Callable[[bool], No
         os.close(from_perf)
 
 
-def samples(data: Path) -> list[Taken]:
+def samples(data: Path) -> list[PerfSample]:
     """All samples."""
     done = subprocess.run(["perf", "script", "-i", data, "-F", "comm,pid,ip"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -110,14 +110,14 @@ def samples(data: Path) -> list[Taken]:
     return parse(done.stdout)
 
 
-def parse(text: str) -> list[Taken]:
+def parse(text: str) -> list[PerfSample]:
     """The samples that perf prints. A name may have spaces."""
     found = (line.strip().rsplit(None, 2) for line in text.splitlines())
-    return [Taken(words[0], int(words[1]), int(words[2], 16)) for words in found
+    return [PerfSample(words[0], int(words[1]), int(words[2], 16)) for words in found
             if len(words) == 3]
 
 
-def instructions(found: Collection[Taken], code: Mapping[str, range]) -> Sample:
+def instructions(found: Collection[PerfSample], code: Mapping[str, range]) -> Sample:
     """All instructions, and those in some ranges of addresses."""
     period = INSTRUCTIONS.period
     return {"instructions": period * len(found),

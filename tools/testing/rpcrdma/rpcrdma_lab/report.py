@@ -9,10 +9,11 @@ from pathlib import Path
 
 from . import figures, perf
 from .figures import (ARROWS, CAUSED, COUNTED, CPU, CPU_TIME, DEVICE, IN_CODE, IN_PARTS, INBOX,
-                      INSTRUCTIONS, IOPS, IOPS_ALONE, LATENCIES, LINES, MEM, NOTHING, OTHERS, OURS,
-                      OURS_2, OUTSIDE, SAMPLED, SWITCH_COST, SWITCHES, TIMED, TRANSPORT, VARIANTS,
-                      WIRE, Comparison, Figure, Job, Sample, Samples, Variant, geometric_mean,
-                      markdown, of_cpu, quotient, ratio_text, spread_text, variants_on)
+                      INSTRUCTIONS, IOPS, IOPS_ALONE, LATENCIES, LINES, MEM, NOTHING,
+                      OTHER_PROCESSES, OURS, OURS_2, OUTSIDE, SAMPLED, SWITCH_COST, SWITCHES,
+                      TIMED, TRANSPORT, VARIANTS, WIRE, Comparison, Figure, Job, Sample, Samples,
+                      Variant, geometric_mean, markdown, of_cpu, quotient, ratio_text,
+                      spread_text, variants_on)
 from .host import say
 
 # The first table: IOPS as measured, and ratios of what else is to be judged
@@ -31,7 +32,7 @@ DETAILS = {
     "RPC at a time": LINES,
     "CPU time per RPC in each part of the guest's kernel": IN_PARTS,
     "What the guest's CPU does, of the time that other processes leave it":
-        (*CPU, OTHERS, SWITCH_COST, IOPS_ALONE),
+        (*CPU, OTHER_PROCESSES, SWITCH_COST, IOPS_ALONE),
 }
 FIGURES = (*TIMED, *DEVICE, *COUNTED, *IN_CODE, *LINES, *SAMPLED)
 

@@ -183,13 +183,13 @@ static void expect_told(struct iw_lab *iw, int id, enum iw_cm_event_type type, i
 	KUNIT_EXPECT_EQ(iw->lab->test, iw->ids[id].last.status, status);
 }
 
-static void expect_no_violation(struct iw_lab *iw)
+static void end_without_violation(struct iw_lab *iw)
 {
 	KUNIT_EXPECT_EQ(iw->lab->test, lab_violations(iw->lab, MEM_RULE_STATE), 0);
 	iw_end(iw);
 }
 
-static void expect_one(struct iw_lab *iw, enum mem_rule rule)
+static void end_with_one(struct iw_lab *iw, enum mem_rule rule)
 {
 	KUNIT_EXPECT_EQ(iw->lab->test, lab_violations(iw->lab, rule), 1);
 	iw_end(iw);
@@ -228,7 +228,7 @@ static void test_connect(struct kunit *test)
 				       IB_SEND_SIGNALED), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(iw->lab, CLIENT, NULL), IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, lab_wait(iw->lab, SERVER, NULL), IB_WC_SUCCESS);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 static void test_nobody_listens(struct kunit *test)
@@ -252,7 +252,7 @@ static void test_nobody_listens(struct kunit *test)
 	WRITE_ONCE(iw->lab->dev->port_up, false);
 	KUNIT_EXPECT_EQ(test, connect(iw), 0);
 	expect_told(iw, CLIENT, IW_CM_EVENT_CONNECT_REPLY, -ETIMEDOUT);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 static void test_reject(struct kunit *test)
@@ -268,7 +268,7 @@ static void test_reject(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, iw->ids[CLIENT].data, "no");
 	KUNIT_EXPECT_EQ(test, iw_device(iw)->ops.iw_reject(server, "no", 2), -ECONNRESET);
 	listen_no_more(iw);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 /* A request that nobody can answer any more is over, and its number means nothing. */
@@ -298,27 +298,27 @@ static void test_request_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, accept(iw), -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, iw->ids[SERVER].events, 0);
 	listen_no_more(iw);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 /* Nobody answers, as if iw_cm had dropped the request. */
 static void test_no_answer(struct kunit *test)
 {
-	unsigned long patience = mem_iw_patience;
+	unsigned long timeout = mem_iw_connect_timeout;
 	struct iw_lab *iw = iw_make(test);
 	int tries;
 
 	listen(iw);
-	mem_iw_patience = 1;
+	mem_iw_connect_timeout = 1;
 	KUNIT_EXPECT_EQ(test, connect(iw), 0);
-	mem_iw_patience = patience;
+	mem_iw_connect_timeout = timeout;
 	for (tries = 0; tries < 1000 && !READ_ONCE(iw->ids[CLIENT].events); tries++)
 		usleep_range(1000, 2000);
 	flush_workqueue(mem_wq);
 	expect_told(iw, CLIENT, IW_CM_EVENT_CONNECT_REPLY, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, accept(iw), -ECONNRESET);
 	listen_no_more(iw);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 /* The reply cannot be told: neither end has a connection. */
@@ -335,7 +335,7 @@ static void test_reply_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state(iw, CLIENT), IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, state(iw, SERVER), IB_QPS_ERR);
 	listen_no_more(iw);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 static void expect_closed(struct iw_lab *iw, int by)
@@ -371,7 +371,7 @@ static void test_close(struct kunit *test)
 					IB_WC_WR_FLUSH_ERR);
 			/* both ends may close */
 			KUNIT_EXPECT_EQ(test, move(iw, !by, states[i]), 0);
-			expect_no_violation(iw);
+			end_without_violation(iw);
 		}
 	}
 }
@@ -386,7 +386,7 @@ static void test_no_receive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lab_wait(iw->lab, CLIENT, NULL), IB_WC_SUCCESS);
 	expect_closed(iw, SERVER);
 	KUNIT_EXPECT_EQ(test, state(iw, SERVER), IB_QPS_ERR);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 /* A key that the peer does not have: a Write does not say so, a Read does. */
@@ -397,13 +397,13 @@ static void test_bad_key(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, lab_rdma(iw->lab, CLIENT, IB_WR_RDMA_WRITE, 100, 0, 1), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(iw->lab, CLIENT, NULL), IB_WC_SUCCESS);
 	expect_closed(iw, SERVER);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 
 	iw = iw_connected(test);
 	KUNIT_ASSERT_EQ(test, lab_rdma(iw->lab, CLIENT, IB_WR_RDMA_READ, 100, 0, 1), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(iw->lab, CLIENT, NULL), IB_WC_REM_ACCESS_ERR);
 	expect_closed(iw, SERVER);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 static void reg(struct iw_lab *iw, int side, int access)
@@ -447,7 +447,7 @@ static void test_read(struct kunit *test)
 			IB_WC_SUCCESS);
 	reg(iw, CLIENT, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 	KUNIT_EXPECT_EQ(test, read_into(iw, to->lkey, 0), IB_WC_SUCCESS);
-	expect_no_violation(iw);
+	end_without_violation(iw);
 }
 
 static void test_read_sink(struct kunit *test)
@@ -460,7 +460,7 @@ static void test_read_sink(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, read_into(iw, iw->lab->side[CLIENT].mr->lkey, 0),
 			IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, lab_data(iw->lab, CLIENT, 1)[0], 0);
-	expect_one(iw, MEM_RULE_READ_SINK);
+	end_with_one(iw, MEM_RULE_READ_SINK);
 
 	/* memory that is not registered */
 	iw = iw_connected(test);
@@ -469,7 +469,7 @@ static void test_read_sink(struct kunit *test)
 				       iw->lab->side[SERVER].mr->iova,
 				       iw->lab->side[SERVER].mr->rkey), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(iw->lab, CLIENT, NULL), IB_WC_LOC_PROT_ERR);
-	expect_one(iw, MEM_RULE_READ_SINK);
+	end_with_one(iw, MEM_RULE_READ_SINK);
 }
 
 static void test_read_sge_count(struct kunit *test)
@@ -487,7 +487,7 @@ static void test_read_sge_count(struct kunit *test)
 
 		KUNIT_EXPECT_EQ(test, iw_device(iw)->attrs.max_sge_rd, 1);
 		KUNIT_EXPECT_LT(test, ib_post_send(iw->lab->side[CLIENT].qp, &wr.wr, NULL), 0);
-		expect_one(iw, MEM_RULE_SGE_COUNT);
+		end_with_one(iw, MEM_RULE_SGE_COUNT);
 	}
 }
 
@@ -496,12 +496,12 @@ static void test_no_immediate(struct kunit *test)
 	struct iw_lab *iw = iw_connected(test);
 
 	KUNIT_EXPECT_LT(test, lab_post(iw->lab, CLIENT, IB_WR_SEND_WITH_IMM, 0, 100, 0), 0);
-	expect_one(iw, MEM_RULE_OPCODE);
+	end_with_one(iw, MEM_RULE_OPCODE);
 
 	iw = iw_connected(test);
 	KUNIT_EXPECT_LT(test, lab_rdma(iw->lab, CLIENT, IB_WR_RDMA_WRITE_WITH_IMM, 100, 0, 0),
 			0);
-	expect_one(iw, MEM_RULE_OPCODE);
+	end_with_one(iw, MEM_RULE_OPCODE);
 }
 
 /* Only a connection leads to RTS, and there is no path and no PSN. */
@@ -510,7 +510,7 @@ static void test_state(struct kunit *test)
 	struct iw_lab *iw = iw_make(test);
 
 	KUNIT_EXPECT_LT(test, move(iw, CLIENT, IB_QPS_RTS), 0);
-	expect_one(iw, MEM_RULE_STATE);
+	end_with_one(iw, MEM_RULE_STATE);
 
 	iw = iw_make(test);
 	{
@@ -519,7 +519,7 @@ static void test_state(struct kunit *test)
 		KUNIT_EXPECT_LT(test, ib_modify_qp(iw->lab->side[CLIENT].qp, &attr,
 						   IB_QP_STATE | IB_QP_RQ_PSN), 0);
 	}
-	expect_one(iw, MEM_RULE_STATE);
+	end_with_one(iw, MEM_RULE_STATE);
 }
 
 /* More RDMA Reads than the device can have */
@@ -534,7 +534,7 @@ static void test_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, iw_device(iw)->ops.iw_connect(&iw->ids[CLIENT].id, &param),
 			-EINVAL);
 	KUNIT_EXPECT_EQ(test, iw->ids[CLIENT].events, 0);
-	expect_one(iw, MEM_RULE_LIMIT);
+	end_with_one(iw, MEM_RULE_LIMIT);
 }
 
 static void test_listener_left(struct kunit *test)
