@@ -192,7 +192,7 @@ void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqs
 
 /* How many of the pages that a request holds are places of its Reply, which ends at @end */
 static unsigned int svcrdma_pages_num_held(const struct svcrdma_request *request,
-				       const struct svc_rqst *rqstp, struct page **end)
+					   const struct svc_rqst *rqstp, struct page **end)
 {
 	struct page **data = rqstp->rq_respages + 1;
 
