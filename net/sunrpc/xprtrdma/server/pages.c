@@ -36,6 +36,15 @@ static struct page **svcrdma_pages_others(const struct svcrdma_request *request)
 	return &request->pages[request->num_spares];
 }
 
+static inline void svcrdma_pages_swap_all(struct page **some, struct page **others,
+					  unsigned int num)
+{
+	unsigned int i;
+
+	for (i = 0; i < num; i++)
+		swap(some[i], others[i]);
+}
+
 static void svcrdma_pages_count_spares(struct svcrdma_request *request, unsigned int num)
 {
 	int more = num - request->num_spares;
@@ -128,10 +137,7 @@ bool svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
 void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			unsigned int num_pages)
 {
-	unsigned int i;
-
-	for (i = 0; i < num_pages; i++)
-		swap(request->pages[i], rqstp->rq_pages[i]);
+	svcrdma_pages_swap_all(request->pages, rqstp->rq_pages, num_pages);
 	rpcrdma_compat_use_call_pages(rqstp, num_pages);
 }
 
@@ -181,12 +187,8 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
  */
 void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	struct page **held = svcrdma_pages_others(request);
-	struct page **page = rqstp->rq_respages + 1;
-	unsigned int i;
-
-	for (i = 0; i < request->num_pages; i++)
-		swap(page[i], held[i]);
+	svcrdma_pages_swap_all(rqstp->rq_respages + 1, svcrdma_pages_others(request),
+			       request->num_pages);
 	rpcrdma_compat_keep_reply_pages(rqstp, 1 + request->num_pages);
 }
 
@@ -231,7 +233,6 @@ static noinline void svcrdma_pages_keep_others(struct svcrdma_request *request,
 	unsigned int n = svcrdma_pages_num_held(request, rqstp, end);
 	struct page **page = rqstp->rq_respages;
 	struct page **kept, **empty;
-	unsigned int i;
 
 	/* One for the head, which may be all that there is */
 	if (request->num_spares + request->num_pages + (end - page) - n + 1 >
@@ -240,8 +241,7 @@ static noinline void svcrdma_pages_keep_others(struct svcrdma_request *request,
 	kept = svcrdma_pages_others(request);
 	empty = svcrdma_pages_exchange(kept + done, page + 1 + done, n - done);
 	/* What nfsd has replaced before an error */
-	for (i = n; i < request->num_pages; i++)
-		swap(page[1 + i], kept[i]);
+	svcrdma_pages_swap_all(page + 1 + n, kept + n, request->num_pages - n);
 	kept += request->num_pages;
 	if (head && page < end) {
 		*kept++ = *page;
