@@ -538,6 +538,11 @@ struct mem_outcome {
 
 #define MEM_WIRE_PACKET	4096		/* octets, the largest path MTU */
 
+static inline bool mem_is_read(enum ib_wr_opcode opcode)
+{
+	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
+}
+
 void mem_wire_execute(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *wqe,
 		      struct mem_outcome *out);
 void mem_wire_receive_done(struct mem_qp *qp, const struct mem_rwqe *rwqe,

@@ -30,11 +30,6 @@ static enum mem_stat post_stat(enum ib_wr_opcode opcode)
 	}
 }
 
-static bool post_is_read(enum ib_wr_opcode opcode)
-{
-	return opcode == IB_WR_RDMA_READ || opcode == IB_WR_RDMA_READ_WITH_INV;
-}
-
 /* RFC 5040 has no immediate data. */
 static bool post_is_immediate(enum ib_wr_opcode opcode)
 {
@@ -46,7 +41,7 @@ static bool post_opcode_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 	enum mem_stat stat = post_stat(wr->opcode);
 
 	if (stat == MEM_NUM_STATS ||
-	    (post_is_read(wr->opcode) && wr->send_flags & IB_SEND_INLINE) ||
+	    (mem_is_read(wr->opcode) && wr->send_flags & IB_SEND_INLINE) ||
 	    (qp->dev->limits.iwarp && post_is_immediate(wr->opcode)) ||
 	    (qp->ib.qp_type == IB_QPT_GSI && wr->opcode != IB_WR_SEND)) {
 		mem_violation(qp->dev, MEM_RULE_OPCODE, "QP %u: opcode %d", qp->number,
@@ -61,7 +56,7 @@ static bool post_sge_count_ok(struct mem_qp *qp, const struct ib_send_wr *wr)
 {
 	int least = 0, most = qp->cap.max_send_sge;
 
-	if (post_is_read(wr->opcode)) {
+	if (mem_is_read(wr->opcode)) {
 		least = qp->dev->limits.iwarp;
 		most = min_t(long, most, qp->dev->limits.max_sge_rd);
 	}

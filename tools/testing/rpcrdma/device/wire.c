@@ -411,7 +411,6 @@ void mem_wire_execute(struct mem_qp *qp, struct mem_qp *peer, struct mem_swqe *w
 		wire_send(qp, peer, wqe, out);
 		break;
 	}
-	if (qp->dev->limits.iwarp && wqe->opcode != IB_WR_RDMA_READ &&
-	    wqe->opcode != IB_WR_RDMA_READ_WITH_INV)
+	if (qp->dev->limits.iwarp && !mem_is_read(wqe->opcode))
 		wire_terminate(peer, out);
 }
