@@ -77,7 +77,12 @@ LARGE_IO = (Edit("include/linux/nfs_xdr.h", "NFS_MAX_FILE_IO_SIZE\t(1048576U)",
             Edit("fs/nfs/pagelist.c", "sizeof(struct page *) > PAGE_SIZE",
                  "sizeof(struct page *) > 2 * PAGE_SIZE"))
 
-SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)")
+# User-Mode Linux 6.12 sets a process's floating point state in a buffer of this size, which the
+# host refuses if its CPU has more state, as with AMX. It takes no more of a larger buffer than
+# it needs. 7.x asks the host for the size.
+LARGE_STATE = (Edit("arch/x86/um/user-offsets.c", "HOST_FP_SIZE, 2696", "HOST_FP_SIZE, 12288"),)
+
+SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)", LARGE_STATE)
 SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)", LARGE_IO)
 
 
@@ -94,7 +99,7 @@ class Flavour:
 
 
 FLAVOURS = {
-    "um": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "gcov")),
+    "um": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "6", "gcov")),
     "um-debug": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "debug", "um-debug")),
     "smp-debug": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
                          ("common", "smp", "debug", "smp-debug"),
