@@ -5,7 +5,9 @@
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
-#include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 
 #include "conn_private.h"
@@ -45,13 +47,16 @@ static const struct {
 /*
  * A host is the hash of an IPv4 address, or of the 64-bit prefix of an IPv6 address,
  * because anybody in such a prefix may have any number of addresses. Hosts with the
- * same hash share one limit. The 256 addresses of a /24 have different hashes.
+ * same hash share one limit. The hash has a key, so that nobody can choose addresses that
+ * share the limit of another host.
  */
-#define HOST_BITS	9
+#define HOSTS	512
+
+siphash_key_t rpcrdma_host_key;
 
 static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
 static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
-static unsigned int admission_host[1 << HOST_BITS][RPCRDMA_ADMISSION_COUNT];
+static unsigned int admission_host[HOSTS][RPCRDMA_ADMISSION_COUNT];
 
 /* The states to which each state may go */
 static const u8 conn_next[] = {
@@ -68,12 +73,11 @@ static unsigned int *conn_host_counts(const struct sockaddr_storage *peer)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
-	u32 key = peer->ss_family == AF_INET6 ?
-		  (__force u32)(v6->sin6_addr.s6_addr32[0] ^
-				v6->sin6_addr.s6_addr32[1]) :
-		  (__force u32)v4->sin_addr.s_addr;
+	u64 host = peer->ss_family == AF_INET6 ?
+		   siphash(&v6->sin6_addr, sizeof(u64), &rpcrdma_host_key) :
+		   siphash_1u32((__force u32)v4->sin_addr.s_addr, &rpcrdma_host_key);
 
-	return admission_host[hash_32(key, HOST_BITS)];
+	return admission_host[host % ARRAY_SIZE(admission_host)];
 }
 
 /* The counts of RPCRDMA_ADMISSION_NONE may wrap; nothing reads them. */
@@ -533,6 +537,7 @@ int rpcrdma_conn_init(void)
 {
 	int err;
 
+	get_random_bytes(&rpcrdma_host_key, sizeof(rpcrdma_host_key));
 	/*
 	 * Reclaim may need a connection, and works of these queues close and make
 	 * connections. So the queues have rescuers, and their works may flush only works

@@ -29,12 +29,14 @@
 #endif
 
 #include <linux/sched.h>
+#include <linux/siphash.h>
 
 #include "conn.h"
 #include "status.h"
 
 extern struct workqueue_struct *rpcrdma_wq;
 extern struct workqueue_struct *rpcrdma_teardown_wq;
+extern siphash_key_t rpcrdma_host_key;
 
 /*
  * Memory may be short because dirty pages have to be written over this connection.

@@ -4,6 +4,9 @@
  * connections, and the depths of the queues.
  */
 #include <kunit/test.h>
+#include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
@@ -211,6 +214,7 @@ static void test_device_does_not_stop(struct kunit *test)
 #define HOST_SHARE	64
 #define WAIT_SHARE	1024
 #define MANY		1000
+#define OLD_HASH_BITS	9
 
 /* Hosts with an even number have IPv6 addresses. */
 static struct sockaddr_storage host_address(u8 host, u16 port)
@@ -246,7 +250,8 @@ static bool host_may_wait(u8 host)
 	return rpcrdma_conn_may_wait(&address);
 }
 
-static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
+static struct rpcrdma_conn *wait_conn_of(struct kunit *test,
+					 const struct sockaddr_storage *address)
 {
 	struct rpcrdma_conn *conn = kunit_kzalloc(test, sizeof(*conn),
 						  GFP_KERNEL);
@@ -258,6 +263,13 @@ static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
 	spin_lock_init(&conn->post_lock);
 	rpcrdma_conn_wait(conn);
 	return conn;
+}
+
+static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
+{
+	struct sockaddr_storage address = host_address(host, port);
+
+	return wait_conn_of(test, &address);
 }
 
 static void establish_conn(struct rpcrdma_conn *conn)
@@ -307,6 +319,32 @@ static void test_two_hosts_leave_a_place(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, host_may_wait(0));
 	KUNIT_EXPECT_FALSE(test, host_may_wait(1));
 	KUNIT_EXPECT_TRUE(test, host_may_wait(2));
+	while (n)
+		establish_conn(conns[--n]);
+}
+
+/*
+ * A host that has many addresses, and knows how addresses are hashed but not the key, cannot
+ * use up the limit of another host: all of these have the same hash_32() as that host.
+ */
+static void test_hash_is_not_known(struct kunit *test)
+{
+	struct rpcrdma_conn **conns = kunit_kcalloc(test, HOST_SHARE, sizeof(*conns),
+						    GFP_KERNEL);
+	struct sockaddr_storage victim = host_address(1, 1), address = victim;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+	u32 hash = hash_32((__force u32)v4->sin_addr.s_addr, OLD_HASH_BITS);
+	unsigned int n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, conns);
+	while (n < HOST_SHARE) {
+		be32_add_cpu(&v4->sin_addr.s_addr, 1);
+		if (hash_32((__force u32)v4->sin_addr.s_addr, OLD_HASH_BITS) != hash)
+			continue;
+		conns[n] = wait_conn_of(test, &address);
+		rpcrdma_conn_begin(conns[n++]);
+	}
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_may_begin(&victim));
 	while (n)
 		establish_conn(conns[--n]);
 }
@@ -462,8 +500,22 @@ static struct kunit_case conn_cases[] = {
 	{}
 };
 
+/* With this key the hosts of the tests share no limit. No server has connections yet. */
+static int conn_suite_init(struct kunit_suite *suite)
+{
+	rpcrdma_host_key = (siphash_key_t){ .key = { 1, 2 } };
+	return 0;
+}
+
+static void conn_suite_exit(struct kunit_suite *suite)
+{
+	get_random_bytes(&rpcrdma_host_key, sizeof(rpcrdma_host_key));
+}
+
 static struct kunit_suite conn_suite = {
 	.name = "rpcrdma_conn",
+	.suite_init = conn_suite_init,
+	.suite_exit = conn_suite_exit,
 	.test_cases = conn_cases,
 };
 
