@@ -420,13 +420,16 @@ static void conn_destroy(struct rpcrdma_conn *conn)
 
 /*
  * Runs once. It waits for threads that have entered, for callbacks and for rdma_cm's
- * event handler. So these must not wait for it.
+ * event handler. So these must not wait for it. Reclaim may: for what a mount needs to
+ * write, it needs the next connection, which waits for ->closed.
  */
 static void conn_teardown_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, teardown_work);
+	unsigned int flags;
 
 	rpcrdma_establish_stop(conn);
+	flags = rpcrdma_memalloc_save(conn);
 	conn_drain(conn);
 	conn_release_memory(conn);
 	conn_log_closed(conn);
@@ -442,6 +445,7 @@ static void conn_teardown_work(struct work_struct *work)
 	if (conn->server)
 		conn_set_admission(conn, RPCRDMA_ADMISSION_NONE);
 	rpcrdma_conn_put(conn);
+	rpcrdma_memalloc_restore(flags);
 }
 
 /* The callbacks of a connection until it has a role */

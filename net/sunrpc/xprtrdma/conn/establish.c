@@ -261,17 +261,25 @@ static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_
 		rpcrdma_conn_refused(&refused);
 }
 
+/* In the event handler, whose workqueue the whole host needs to connect. It allocates. */
+static void conn_on_address(struct rpcrdma_conn *conn)
+{
+	unsigned int flags = rpcrdma_memalloc_save(conn);
+	int err = rdma_resolve_route(conn->cm_id, conn->config.timeout_ms);
+
+	rpcrdma_memalloc_restore(flags);
+	if (err)
+		rpcrdma_conn_close(conn, err);
+}
+
 static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rpcrdma_conn *conn = id->context;
-	int err;
 
 	trace_rpcrdma_conn_event(conn, event);
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		err = rdma_resolve_route(id, conn->config.timeout_ms);
-		if (err)
-			rpcrdma_conn_close(conn, err);
+		conn_on_address(conn);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		conn_queue(conn, RPCRDMA_CONN_RESOLVING, &conn->connect_work);
@@ -421,6 +429,11 @@ rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
 	rpcrdma_conn_get(conn);
 	mutex_lock(&conn->setup);
 	err = conn_resolve(conn, net, src, dst);
+	if (err) {
+		/* The role need not wait for the teardown before it frees these. */
+		conn->config.swapper = NULL;
+		conn->config.mrs_made = NULL;
+	}
 	mutex_unlock(&conn->setup);
 	if (err) {
 		rpcrdma_conn_close(conn, err);

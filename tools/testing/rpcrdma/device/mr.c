@@ -9,6 +9,7 @@
  * there have ended; as they are copies in softirqs of other CPUs, they end soon.
  */
 #include <linux/log2.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "mem.h"
@@ -23,6 +24,7 @@ int mem_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 
 int mem_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
+	might_alloc(GFP_KERNEL);
 	atomic_dec(&to_mem_dev(pd->device)->num_pds);
 	return 0;
 }
@@ -148,6 +150,7 @@ int mem_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	struct mem_mr *mr = to_mem_mr(ib);
 	struct mem_dev *dev = mr->dev;
 
+	might_alloc(GFP_KERNEL);
 	if (atomic_read(&mr->wrs))
 		mem_violation(dev, MEM_RULE_MR_IN_USE,
 			      "registration %#x freed while REG_MR is posted", mr->index);

@@ -8,6 +8,7 @@
  */
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "mem.h"
@@ -228,6 +229,7 @@ int mem_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct mem_qp *qp = to_mem_qp(ib);
 	struct mem_dev *dev = qp->dev;
 
+	might_alloc(GFP_KERNEL);
 	spin_lock_irq(&dev->qps_lock);
 	list_del(&qp->entry);
 	spin_unlock_irq(&dev->qps_lock);
@@ -343,6 +345,8 @@ int mem_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	unsigned long flags;
 	int ret;
 
+	/* Drivers may allocate in any verb that may sleep. */
+	might_alloc(GFP_KERNEL);
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&qp->lock, flags);

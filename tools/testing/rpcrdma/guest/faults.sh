@@ -190,6 +190,46 @@ order() {
 	: >"/mnt/do.$1" && wait_for $RECOVERY test -e "/mnt/done.$1" && rm "/mnt/done.$1"
 }
 
+# Reclaim
+
+# Reclaim may evict an inode whose delegation is returned over this transport, and then waits
+# for a connection. So what makes and ends a connection must not enter reclaim that calls
+# into file systems. Lockdep has a lock, fs_reclaim, that each allocation takes which may do
+# so, however much memory is free. The test device takes it wherever a driver may allocate.
+# Only workers of workqueues are recorded, because I/O allocates very often.
+RECLAIM=/sys/kernel/tracing/events/lock/lock_acquire
+RECLAIM_EVENT='stacktrace if name == "fs_reclaim" && comm ~ "kworker/*"'
+# The work items and handlers that make and end a client's connection
+RECLAIM_USERS='conn_event|conn_(connect|established|teardown)_work|mr_pool_work|rest_work'
+RECLAIM_USERS+='|keepalive_timer|xprt_rdma_ep_connect_now'
+
+# reclaim_watch: record, on a kernel with lockdep, the call traces of these allocations.
+reclaim_watch() {
+	[ -e $RECLAIM ] || return 0
+	# A trigger alone does not make the buffer larger than a few pages.
+	echo 16384 >/sys/kernel/tracing/buffer_size_kb
+	: >/sys/kernel/tracing/trace
+	need "record allocations that may enter reclaim" eval "echo '$RECLAIM_EVENT' >$RECLAIM/trigger"
+}
+
+# reclaim_end: none of them made or ended a connection.
+reclaim_end() {
+	[ -e $RECLAIM ] || return 0
+	echo "!$RECLAIM_EVENT" >$RECLAIM/trigger
+	check "some allocations were recorded" grep -q 'stack trace' /sys/kernel/tracing/trace
+	check "making and ending connections enters no reclaim of file systems" reclaim_by_nobody
+}
+
+# Print each call trace that has a forbidden function, once.
+reclaim_by_nobody() {
+	awk -v users="=> ($RECLAIM_USERS)\$" '
+		/stack trace/ { if (bad && !seen[stack]++) print stack; stack = bad = "" }
+		/^ => / { stack = stack "\n" $0 }
+		/=> fs_reclaim_acquire$/ { stack = "" }
+		$0 ~ users { bad = 1; found = 1 }
+		END { if (bad && !seen[stack]++) print stack; exit found }' /sys/kernel/tracing/trace
+}
+
 # Memory
 
 # For each slab cache: objects in use, and objects in a slab. Also the memory that cannot

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   when either end keeps dropping the connection, no RPC is lost or executed twice
-# guests:  um-debug/rxe
-# also:    um-debug/siw smp-debug um-7-debug um-debug/mem
+# guests:  um-debug/mem
+# also:    um-debug/rxe um-debug/siw smp-debug um-7-debug
 # devices: rxe siw mem
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
@@ -12,12 +12,14 @@ INJECT=/sys/kernel/debug/fail_sunrpc
 client() {
 	local vers
 	client_begin
+	reclaim_watch
 	for vers in 3 4.2; do
 		need "mount v$vers" nfs_mount $vers rdma /mnt
 		dropped_by client $vers
 		dropped_by server $vers
 		check "umount v$vers" umount /mnt
 	done
+	reclaim_end
 }
 
 # dropped_by END VERSION: I/O while an end drops the connection every 50th time

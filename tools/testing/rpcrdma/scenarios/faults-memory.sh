@@ -15,6 +15,7 @@ DEBUGFS=/sys/kernel/debug
 client() {
 	local kind room refused
 	client_begin
+	reclaim_watch
 	for kind in failslab fail_page_alloc; do
 		need "configure $kind for rpcrdma" configure $kind
 	done
@@ -35,6 +36,7 @@ client() {
 		check "one in five $kind for 3 s: some allocations failed" [ $refused -gt 0 ]
 	done
 	check "umount" umount /mnt
+	reclaim_end
 }
 
 # negotiation VERSION: allocations fail while the client finds out the server's version. The

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   memory that was swapped out to the server is read back correctly, also after a reconnect
 # guests:  um
-# also:    um-debug um/mem
+# also:    um-debug um/mem um-debug/mem
 # devices: rxe siw mem
 # modules: ours
 # limit:   90
@@ -35,6 +35,7 @@ for line in sys.stdin:
 client() {
 	local vers
 	client_begin
+	reclaim_watch
 	for vers in 3 4.2; do
 		need "mount v$vers" nfs_mount $vers rdma /mnt
 		need "v$vers: make a swap file" swap_file
@@ -45,6 +46,7 @@ client() {
 		check "v$vers: remove the swap file" rm /mnt/swap
 		check "umount v$vers" umount /mnt
 	done
+	reclaim_end
 }
 
 # swapon refuses a file with holes. The file is large, because when more than half of the
