@@ -94,7 +94,8 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 	list_for_each_entry_safe(request, next, &client->slots, all) {
 		kfree(request->call_buffer.data);
 		kfree(request->reply_buffer.data);
-		kfree(request);
+		if (!READ_ONCE(rpcrdma_works_kept))
+			kfree(request);
 	}
 }
 

@@ -22,6 +22,8 @@ struct workqueue_struct *rpcrdma_wq;
  */
 struct workqueue_struct *rpcrdma_teardown_wq;
 
+bool rpcrdma_works_kept;
+
 /*
  * Limits for connections of servers, over all listeners: how many may wait, begin and
  * end at a time, in all and for one host. The role limits those that are established.
@@ -353,26 +355,24 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 }
 
 /*
- * The device may still process what is posted, so no memory may be given back before
- * the queue pair is destroyed. Nothing may use the queue pair then: no ->done runs,
- * and no thread is inside. After that, threads may enter again to undo what they have
- * begun.
- *
- * Once @undrained is set, work_wc() leaves all works to the teardown.
+ * The driver does not stop the queue pair, so the device may reach memory of this connection
+ * as long as it likes, and complete what was posted. All of that is kept for good: the queue
+ * pair, what it can reach, the pages of RPCs too, and the works that completions name. The
+ * RPCs go on. When this returns, no completion handler of this connection does anything
+ * any more.
  */
-static void conn_destroy_undrained(struct rpcrdma_conn *conn)
+static void conn_keep(struct rpcrdma_conn *conn, int err)
 {
-	WRITE_ONCE(conn->undrained, true);
-	rpcrdma_qp_flush(conn);
+	pr_err("%s: %s does not stop the queue pair: %pe: its memory is lost, and rpcrdma stays loaded\n",
+	       conn->peer, conn->qp->device->name, ERR_PTR(err));
+	rpcrdma_conn_get(conn);
+	__module_get(THIS_MODULE);
+	WRITE_ONCE(rpcrdma_works_kept, true);
+	WRITE_ONCE(conn->stuck, true);
 	conn_lock_out(conn);
-	conn->qp = NULL;
-	rdma_destroy_qp(conn->cm_id);
-	/*
-	 * Wait for the last completion handlers, too. Twice, because a poll that runs
-	 * now may queue one more.
-	 */
-	rpcrdma_qp_flush(conn);
-	rpcrdma_qp_flush(conn);
+	rpcrdma_rest_stop(conn);
+	rpcrdma_mr_keep(conn);
+	/* Threads may enter again to undo what they have begun. */
 	reinit_completion(&conn->unused);
 	percpu_ref_reinit(&conn->users);
 }
@@ -385,13 +385,9 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	if (!conn->qp)
 		return;
 	rpcrdma_recv_stop(conn);
-	rdma_disconnect(conn->cm_id);
 	err = rpcrdma_qp_drain(conn);
-	if (err) {
-		pr_warn_ratelimited("%s: %s does not stop the queue pair: %pe\n",
-				    conn->peer, conn->qp->device->name, ERR_PTR(err));
-		conn_destroy_undrained(conn);
-	}
+	if (err)
+		conn_keep(conn, err);
 	rpcrdma_work_flush(conn);
 }
 

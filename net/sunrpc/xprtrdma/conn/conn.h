@@ -220,7 +220,8 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
  *	otherwise -ENOTCONN. A work that is not signalled waits for a later work that
  *	is. A signalled work may overtake an RDMA Read that was posted before it.
  *
- * Part of what the chain belongs to, which must live until @done.
+ * Part of what the chain belongs to, which must live until @done. If rpcrdma_works_kept is
+ * set then, it is never freed: a device that does not stop may still complete it.
  */
 struct rpcrdma_work {
 	void (*done)(struct rpcrdma_work *work, int status);
@@ -235,6 +236,8 @@ struct rpcrdma_work {
 	bool signalled;
 	bool denied;			/* the peer denied it access to memory */
 };
+
+extern bool rpcrdma_works_kept;
 
 int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 			struct ib_send_wr *first, struct ib_send_wr *last,
@@ -378,6 +381,7 @@ static inline void rpcrdma_sg_set_pages(struct scatterlist *sg, struct page **pa
 	sg_set_page(sg, *pages, PAGE_SIZE, 0);
 }
 
+void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num);
 struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn);
 unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 			    unsigned int offset, unsigned int len);
@@ -592,7 +596,7 @@ struct rpcrdma_conn {
 	ktime_t established_at;		/* valid if @was_established */
 	bool was_established;		/* ->established has been called */
 	bool version_logged;		/* the first version, of several possible ones */
-	bool undrained;			/* the queue pair could not be drained */
+	bool stuck;			/* the queue pair did not stop, see conn_keep() */
 	int status;			/* why it closes; post_lock */
 	struct rpcrdma_params peer_params;
 	u8 peer_reads;			/* RDMA Reads that the peer serves at a time */

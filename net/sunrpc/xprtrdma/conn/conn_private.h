@@ -72,6 +72,20 @@ void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
 bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn);
 
+/*
+ * Completion handlers begin with this and end with rpcrdma_conn_leave(), so that
+ * conn_keep() can wait for them. Mostly the drain waits for them.
+ */
+static inline bool rpcrdma_conn_enter_wc(struct rpcrdma_conn *conn)
+{
+	if (unlikely(!rpcrdma_conn_enter(conn)))
+		return false;
+	if (likely(!READ_ONCE(conn->stuck)))
+		return true;
+	rpcrdma_conn_leave(conn);
+	return false;
+}
+
 /* status.c */
 extern const struct rpcrdma_observer *rpcrdma_observer;
 int rpcrdma_conn_publish(struct rpcrdma_conn *conn);
@@ -104,7 +118,6 @@ void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 			 unsigned int max_qp_wr, unsigned int max_cqe);
 int rpcrdma_qp_create(struct rpcrdma_conn *conn);
 int rpcrdma_qp_drain(struct rpcrdma_conn *conn);
-void rpcrdma_qp_flush(struct rpcrdma_conn *conn);
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn);
 
 /* device.c */
@@ -155,6 +168,7 @@ void rpcrdma_mr_exit(void);
 void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn);
 void rpcrdma_mr_create(struct rpcrdma_conn *conn);
 bool rpcrdma_mr_trim(struct rpcrdma_conn *conn);
+void rpcrdma_mr_keep(struct rpcrdma_conn *conn);
 void rpcrdma_mr_destroy(struct rpcrdma_conn *conn);
 
 /* rest.c */

@@ -475,6 +475,46 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 }
 
 /**
+ * rpcrdma_sg_keep - take references, for good, to pages that a stuck device may reach
+ * @sgl: the pages
+ * @num: elements
+ *
+ * Context: any.
+ */
+void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
+{
+	struct scatterlist *sg;
+	unsigned long pfn, end;
+	unsigned int i;
+
+	for_each_sg(sgl, sg, num, i) {
+		pfn = page_to_pfn(sg_page(sg));
+		end = pfn + DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE);
+		while (pfn < end)
+			get_page(pfn_to_page(pfn++));
+	}
+}
+
+/**
+ * rpcrdma_mr_keep - keep the memory that is registered, and its mappings
+ * @conn: the connection, which is stuck, and which no thread can enter
+ *
+ * Context: the teardown.
+ */
+void rpcrdma_mr_keep(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_mr *mr;
+
+	spin_lock_bh(&conn->mr_lock);
+	list_for_each_entry(mr, &conn->mrs, resource.all) {
+		if (mr->mapped)
+			rpcrdma_sg_keep(mr->sgl, mr->num_sg);
+		mr->mapped = false;
+	}
+	spin_unlock_bh(&conn->mr_lock);
+}
+
+/**
  * rpcrdma_mr_destroy - unmap and deregister all, and free those that no role owns
  * @conn: the connection, which is drained and which no thread can enter
  *
@@ -495,7 +535,8 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 		spin_lock_bh(&conn->resource_lock);
 		mr_unmap(mr);
 		spin_unlock_bh(&conn->resource_lock);
-		ib_dereg_mr(mr->mr);
+		if (!conn->stuck)
+			ib_dereg_mr(mr->mr);
 	}
 	rpcrdma_resource_abandon(conn, &conn->mrs, mr_release);
 }

@@ -3,7 +3,6 @@
  * The queue pair of a connection, and the depths of its queues.
  */
 #include <linux/delay.h>
-#include <linux/rcupdate.h>
 
 #include "conn_private.h"
 #include "../trace.h"
@@ -14,6 +13,10 @@
 
 /* When the device refuses a send queue, a smaller one is tried, but none below this. */
 #define SQ_MIN		64U
+
+/* How often a queue pair is told to stop, and the pause in between */
+#define STOP_TRIES	20
+#define STOP_PAUSE_MS	100
 
 /* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
@@ -77,6 +80,8 @@ static void qp_event(struct ib_event *event, void *context)
 {
 	struct rpcrdma_conn *conn = context;
 
+	if (conn->stuck)
+		return;
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
 		/* A message arrived before rdma_cm's confirmation. */
@@ -184,56 +189,48 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	return qp_create(conn);
 }
 
-/**
- * rpcrdma_qp_drain - wait until the device has finished all posted work requests
- * @conn: the connection, which has a queue pair; nothing is posted any more
- *
- * ib_drain_qp() does not report errors, so this changes the state first. Some drivers
- * refuse to move a queue pair to the error state if it is in it already.
- *
- * Context: the teardown; sleeps.
- * Return: 0, or a negative errno: the queue pair may still process work requests until
- * it is destroyed.
- */
-int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
+/* Some drivers refuse to move a queue pair to the error state if it is in it already. */
+static int qp_stop(struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ib_qp_init_attr init_attr;
 	int err;
 
-	err = ib_modify_qp(conn->qp, &attr, IB_QP_STATE);
-	if (err) {
-		attr.qp_state = IB_QPS_RTS;
-		if (ib_query_qp(conn->qp, &attr, IB_QP_STATE, &init_attr) ||
-		    attr.qp_state != IB_QPS_ERR)
-			return err;
-	}
-	ib_drain_qp(conn->qp);
-	return 0;
+	err = ib_modify_qp(qp, &attr, IB_QP_STATE);
+	if (!err)
+		return 0;
+	attr.qp_state = IB_QPS_RTS;
+	return ib_query_qp(qp, &attr, IB_QP_STATE, &init_attr) ||
+	       attr.qp_state != IB_QPS_ERR ? err : 0;
 }
 
 /**
- * rpcrdma_qp_flush - wait for the poll of the completion queue that runs or is due
- * @conn: the connection, which has a completion queue
+ * rpcrdma_qp_drain - disconnect, and wait until the device has finished all work requests
+ * @conn: the connection, which has a queue pair; nothing is posted any more
  *
- * irq_poll cannot be flushed, but has a bit set while a poll in a softirq is due or
- * handles completions. It clears the bit before it arms the queue, and may set it again
- * then. Softirqs are readers of RCU, so after a grace period that has happened.
+ * ib_drain_qp() does not report errors, so this changes the state first. To change it, a
+ * driver may need memory.
  *
  * Context: the teardown; sleeps.
+ * Return: 0, or a negative errno: the driver has refused for two seconds, and the queue
+ * pair may still process work requests.
  */
-void rpcrdma_qp_flush(struct rpcrdma_conn *conn)
+int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 {
-	struct ib_cq *cq = conn->cq;
+	unsigned int left = STOP_TRIES;
+	int err;
 
-	if (cq->poll_ctx != IB_POLL_SOFTIRQ) {
-		flush_work(&cq->work);
-		return;
+	for (;;) {
+		rdma_disconnect(conn->cm_id);
+		err = qp_stop(conn->qp);
+		if (!err)
+			break;
+		if (!--left)
+			return err;
+		msleep(STOP_PAUSE_MS);
 	}
-	synchronize_rcu();
-	/* What the handlers wrote is visible afterwards. */
-	while (test_bit_acquire(IRQ_POLL_F_SCHED, &cq->iop.state))
-		usleep_range(USEC_PER_MSEC, 2 * USEC_PER_MSEC);
+	ib_drain_qp(conn->qp);
+	return 0;
 }
 
 /**
@@ -244,6 +241,8 @@ void rpcrdma_qp_flush(struct rpcrdma_conn *conn)
  */
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn)
 {
+	if (conn->stuck)
+		return;
 	if (conn->qp)
 		rdma_destroy_qp(conn->cm_id);
 	conn->qp = NULL;

@@ -22,6 +22,11 @@ static void recv_release(struct rpcrdma_resource *resource)
 	kfree(recv);
 }
 
+/* It may be posted, see conn_keep(). */
+static void recv_keep(struct rpcrdma_resource *resource)
+{
+}
+
 /*
  * The peer chooses the operation that completes a Receive. An RDMA Write with immediate
  * data does, too, and its length may exceed the buffer.
@@ -31,11 +36,9 @@ static bool recv_is_message(const struct rpcrdma_conn *conn, const struct ib_wc 
 	return wc->opcode == IB_WC_RECV && wc->byte_len <= conn->recv_size;
 }
 
-static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
+static void recv_completed(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
+			   const struct ib_wc *wc)
 {
-	struct rpcrdma_recv *recv = container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
-	struct rpcrdma_conn *conn = recv->conn;
-
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		/* It is not held, so the teardown frees it. */
 		rpcrdma_conn_wc_error(conn, wc);
@@ -62,6 +65,17 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 	ib_dma_sync_single_for_cpu(conn->device->ib, recv->sge.addr, recv->len,
 				   DMA_FROM_DEVICE);
 	conn->ops->received(conn, recv);
+}
+
+static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_recv *recv = container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
+	struct rpcrdma_conn *conn = recv->conn;
+
+	if (unlikely(!rpcrdma_conn_enter_wc(conn)))
+		return;
+	recv_completed(conn, recv, wc);
+	rpcrdma_conn_leave(conn);
 }
 
 /* Post all idle Receives. */
@@ -291,6 +305,10 @@ void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_recv *recv;
 
+	if (conn->stuck) {
+		rpcrdma_resource_abandon(conn, &conn->recvs, recv_keep);
+		return;
+	}
 	list_for_each_entry(recv, &conn->recvs, resource.all)
 		ib_dma_unmap_single(conn->device->ib, recv->sge.addr,
 				    recv->sge.length, DMA_FROM_DEVICE);

@@ -366,6 +366,8 @@ void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_send *send;
 
+	if (conn->stuck)
+		return;
 	while ((send = conn->sends_free)) {
 		conn->sends_free = send->next;
 		send_destroy(conn, send);

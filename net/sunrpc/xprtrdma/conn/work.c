@@ -162,10 +162,9 @@ static struct rpcrdma_work *work_take_done_locked(struct rpcrdma_conn *conn,
 	return done;
 }
 
-static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
+static void work_completed(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
+			   const struct ib_wc *wc)
 {
-	struct rpcrdma_work *work = container_of(wc->wr_cqe, struct rpcrdma_work, cqe);
-	struct rpcrdma_conn *conn = work->conn;
 	struct rpcrdma_work *done;
 	bool wanted;
 
@@ -176,10 +175,6 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 		rpcrdma_conn_wc_error(conn, wc);
 		return;
 	}
-	/* The teardown completes it, after it has destroyed the queue pair. */
-	if (unlikely(READ_ONCE(conn->undrained)))
-		return;
-
 	spin_lock_bh(&conn->post_lock);
 	done = work_take_done_locked(conn, work);
 	if (unlikely(conn->waiting.first))
@@ -194,6 +189,17 @@ static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 		done = work->next;
 		work->done(work, 0);
 	}
+}
+
+/* If the connection is stuck, the work may be another connection's by now. */
+static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_conn *conn = wc->qp->qp_context;
+
+	if (unlikely(!rpcrdma_conn_enter_wc(conn)))
+		return;
+	work_completed(conn, container_of(wc->wr_cqe, struct rpcrdma_work, cqe), wc);
+	rpcrdma_conn_leave(conn);
 }
 
 /* Completion of a registration or an invalidation that is not the last of its chain */
@@ -418,7 +424,7 @@ bool rpcrdma_work_still_waits(struct rpcrdma_conn *conn)
 
 /**
  * rpcrdma_work_flush - complete all works that are still posted or wait for space
- * @conn: the connection, in CLOSING; its queue pair is drained or destroyed
+ * @conn: the connection, in CLOSING; its queue pair is drained, or kept for good
  *
  * Context: the teardown; sleeps.
  */

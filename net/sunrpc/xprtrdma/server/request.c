@@ -73,7 +73,8 @@ static void svcrdma_request_free(struct svcrdma_request *request)
 	svcrdma_pages_put_spares(request);
 	atomic_dec(&request->service->num_requests);
 	kfree(request->pages);
-	kmem_cache_free(svcrdma_request_cache, request);
+	if (!READ_ONCE(rpcrdma_works_kept))
+		kmem_cache_free(svcrdma_request_cache, request);
 }
 
 /* Free the requests that follow each other by next_idle. */

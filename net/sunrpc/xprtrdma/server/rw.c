@@ -55,18 +55,15 @@ int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_directio
 	return 0;
 }
 
-/*
- * If the queue pair was destroyed first, the core's context cannot be destroyed any
- * more. Then only the memory is unmapped.
- */
+/* If the device did not stop, it may still read or write the pages. */
 static void svcrdma_rw_undo(struct rpcrdma_conn *conn, struct svcrdma_rw *rw,
 			    enum dma_data_direction direction)
 {
-	if (conn->qp)
+	if (conn->stuck)
+		rpcrdma_sg_keep(rw->sgl, rw->num_sg);
+	else
 		rdma_rw_ctx_destroy(&rw->ctx, conn->qp, conn->port,
 				    rw->sgl, rw->num_sg, direction);
-	else
-		ib_dma_unmap_sg(conn->device->ib, rw->sgl, rw->num_sg, direction);
 }
 
 /* Unmap the memory of a chain, and tell those who wait for its resources. */
@@ -327,8 +324,6 @@ int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *
 	struct rpcrdma_conn *conn = request->service->conn;
 	u32 moved = 0;
 
-	if (!conn->qp)
-		return -ENOTCONN;
 	while (moved < octets && !svcrdma_rw_chain_full(conn, chain)) {
 		int ret = svcrdma_rw_chain_add_one(request, local, at + moved, octets - moved,
 						   segment, skip + moved);

@@ -111,32 +111,55 @@ static void test_closes_once(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
-/* A device that does not stop */
+/* A device that does not stop, or not at once */
 
 struct stuck {
 	struct ib_device ib;
 	struct ib_port_data port;
 	struct ib_cq cq;
 	struct rpcrdma_work work;
+	struct ib_send_wr wr;
+	unsigned int refusals;	/* times that the queue pair will not stop */
+	bool stopped;
+	bool noio;		/* each of them was told so without I/O for memory */
 	bool destroyed;		/* the queue pair */
 	unsigned int done;
 	bool done_early;
 	bool done_entered;
 };
 
+static struct stuck *stuck_of(const struct ib_qp *qp)
+{
+	return container_of(qp->device, struct stuck, ib);
+}
+
 static int stuck_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			   struct ib_udata *udata)
 {
-	return -EIO;
+	struct stuck *stuck = stuck_of(qp);
+
+	stuck->noio &= !!(current->flags & PF_MEMALLOC_NOIO);
+	if (stuck->refusals) {
+		stuck->refusals--;
+		return -ENOMEM;
+	}
+	stuck->stopped = true;
+	return 0;
+}
+
+static int stuck_post(struct ib_qp *qp, const struct ib_send_wr *wr,
+		      const struct ib_send_wr **bad)
+{
+	return 0;
 }
 
 static int stuck_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 {
-	container_of(qp->device, struct stuck, ib)->destroyed = true;
+	stuck_of(qp)->destroyed = true;
 	return 0;
 }
 
-static void stuck_poll(struct work_struct *work)
+static void stuck_drain(struct ib_qp *qp)
 {
 }
 
@@ -145,7 +168,7 @@ static void stuck_done(struct rpcrdma_work *work, int status)
 	struct stuck *stuck = container_of(work, struct stuck, work);
 
 	stuck->done++;
-	stuck->done_early = !stuck->destroyed;
+	stuck->done_early = !stuck->stopped && !rpcrdma_works_kept;
 	stuck->done_entered = rpcrdma_conn_enter(work->conn);
 	if (stuck->done_entered)
 		rpcrdma_conn_leave(work->conn);
@@ -157,7 +180,7 @@ static int no_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /* The RDMA core frees it in ib_destroy_qp(). */
-static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck)
+static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck, struct rpcrdma_conn *conn)
 {
 	struct ib_qp *qp = kzalloc(sizeof(*qp), GFP_KERNEL);
 
@@ -165,11 +188,14 @@ static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck)
 	stuck->ib.port_data = &stuck->port;
 	stuck->ib.ops.modify_qp = stuck_modify_qp;
 	stuck->ib.ops.destroy_qp = stuck_destroy_qp;
+	stuck->ib.ops.post_send = stuck_post;
+	stuck->ib.ops.drain_sq = stuck_drain;
+	stuck->ib.ops.drain_rq = stuck_drain;
 	spin_lock_init(&stuck->ib.cq_pools_lock);
 	stuck->cq.device = &stuck->ib;
-	INIT_WORK(&stuck->cq.work, stuck_poll);
 	qp->device = &stuck->ib;
 	qp->real_qp = qp;
+	qp->qp_context = conn;
 	spin_lock_init(&qp->mr_lock);
 	INIT_LIST_HEAD(&qp->rdma_mrs);
 	INIT_LIST_HEAD(&qp->sig_mrs);
@@ -177,35 +203,78 @@ static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck)
 	return qp;
 }
 
-/* Works are done only after the queue pair has been destroyed. */
-static void test_device_does_not_stop(struct kunit *test)
+/* Close a connection with a work posted to such a device. Return: the connection. */
+static struct rpcrdma_conn *close_stuck(struct kunit *test, struct stuck *stuck,
+					struct role *role)
 {
-	struct stuck *stuck = kunit_kzalloc(test, sizeof(*stuck), GFP_KERNEL);
-	struct role role = {};
-	struct rpcrdma_conn *conn = conn_make(test, false, &role);
+	struct rpcrdma_conn *conn = conn_make(test, false, role);
 	struct rdma_cm_id *id;
 
-	KUNIT_ASSERT_NOT_NULL(test, stuck);
 	id = rdma_create_id(&init_net, no_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(id));
-	id->qp = stuck_qp(test, stuck);
+	id->qp = stuck_qp(test, stuck, conn);
 	conn->cm_id = id;
 	conn->qp = id->qp;
 	conn->cq = &stuck->cq;
 	conn->state = RPCRDMA_CONN_ESTABLISHED;
-	stuck->work.conn = conn;
+	stuck->noio = true;
 	stuck->work.done = stuck_done;
-	rpcrdma_works_add(&conn->fifo, &stuck->work);
-
+	rpcrdma_sq_init(&conn->sq, 2);
+	conn->max_chain = 1;
+	KUNIT_EXPECT_EQ(test, rpcrdma_work_post(conn, &stuck->work, &stuck->wr, &stuck->wr, true),
+			0);
 	rpcrdma_conn_close(conn, -ECONNRESET);
 	flush_workqueue(rpcrdma_teardown_wq);
-	KUNIT_EXPECT_TRUE(test, stuck->destroyed);
+	KUNIT_EXPECT_TRUE(test, stuck->noio);
 	KUNIT_EXPECT_EQ(test, stuck->done, 1);
 	KUNIT_EXPECT_FALSE(test, stuck->done_early);
 	KUNIT_EXPECT_TRUE(test, stuck->done_entered);
-	KUNIT_EXPECT_EQ(test, role.closed, 1);
+	KUNIT_EXPECT_EQ(test, role->closed, 1);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_enter(conn));
+	return conn;
+}
+
+/* The driver has no memory at first. The queue pair is stopped before it is destroyed. */
+static void test_device_stops_late(struct kunit *test)
+{
+	struct stuck *stuck = kunit_kzalloc(test, sizeof(*stuck), GFP_KERNEL);
+	struct role role = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, stuck);
+	stuck->refusals = 3;
+	rpcrdma_conn_put(close_stuck(test, stuck, &role));
+	KUNIT_EXPECT_TRUE(test, stuck->stopped);
+	KUNIT_EXPECT_TRUE(test, stuck->destroyed);
+}
+
+/*
+ * RPCs get their works and the end of the connection. All that the device may still reach
+ * stays, and what it completes later does no harm.
+ */
+static void test_device_does_not_stop(struct kunit *test)
+{
+	struct stuck *stuck = kunit_kzalloc(test, sizeof(*stuck), GFP_KERNEL);
+	struct role role = {};
+	struct rpcrdma_conn *conn;
+	struct ib_wc wc = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, stuck);
+	stuck->refusals = UINT_MAX;
+	conn = close_stuck(test, stuck, &role);
+	wc.qp = conn->qp;
+	wc.wr_cqe = &stuck->work.cqe;
+	wc.wr_cqe->done(NULL, &wc);
+	KUNIT_EXPECT_EQ(test, stuck->done, 1);
+	KUNIT_EXPECT_FALSE(test, stuck->destroyed);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_works_kept);
+	KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 2);
+
+	/* Undo what is for good. */
+	rpcrdma_works_kept = false;
+	module_put(THIS_MODULE);
 	rpcrdma_conn_put(conn);
+	rpcrdma_conn_put(conn);
+	kfree(wc.qp);
 }
 
 /* Limits for a server's connections that are not established */
@@ -259,7 +328,7 @@ static struct rpcrdma_conn *wait_conn_of(struct kunit *test,
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	conn->server = true;
 	conn->state = RPCRDMA_CONN_PENDING;
-	conn->peer_addr = host_address(host, port);
+	conn->peer_addr = *address;
 	spin_lock_init(&conn->post_lock);
 	rpcrdma_conn_wait(conn);
 	return conn;
@@ -489,9 +558,11 @@ static void test_receives_grow(struct kunit *test)
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_states),
 	KUNIT_CASE(test_closes_once),
+	KUNIT_CASE(test_device_stops_late),
 	KUNIT_CASE(test_device_does_not_stop),
 	KUNIT_CASE(test_each_host_has_a_share),
 	KUNIT_CASE(test_two_hosts_leave_a_place),
+	KUNIT_CASE(test_hash_is_not_known),
 	KUNIT_CASE(test_many_may_wait),
 	KUNIT_CASE(test_ending_uses_no_other_limit),
 	KUNIT_CASE(test_depths),

@@ -198,6 +198,7 @@ static struct queue *queue_make(struct kunit *test)
 	queue->conn = conn;
 	queue->device.ops.post_send = queue_post;
 	queue->qp.device = &queue->device;
+	queue->qp.qp_context = conn;
 	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
 	conn->ops = &queue_ops;
 	conn->role = queue;
@@ -306,7 +307,11 @@ static void post(struct queue *queue, bool later, const char *step)
 
 static void complete_work(struct rpcrdma_work *work)
 {
-	struct ib_wc wc = { .wr_cqe = &work->cqe, .status = IB_WC_SUCCESS };
+	struct ib_wc wc = {
+		.wr_cqe = &work->cqe,
+		.status = IB_WC_SUCCESS,
+		.qp = &container_of(work, struct chain, work)->queue->qp,
+	};
 
 	work->cqe.done(NULL, &wc);
 	flush_workqueue(rpcrdma_wq);
@@ -430,7 +435,7 @@ static void test_sq_watchdog(struct kunit *test)
 static void test_denied(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
-	struct ib_wc wc = { .status = IB_WC_REM_ACCESS_ERR };
+	struct ib_wc wc = { .status = IB_WC_REM_ACCESS_ERR, .qp = &queue->qp };
 	struct rpcrdma_conn *conn = queue->conn;
 
 	queue_reset(queue, &work_rows[0]);
