@@ -83,19 +83,32 @@ static void svcrdma_callback_answered(struct svcrdma_callback *callback,
 	svcrdma_callback_put_credit(callback);
 }
 
+/*
+ * sunrpc would repeat a Call whose Reply it does not find. An error as the task's status is
+ * lost if the task does not sleep yet. So a message that cannot be used becomes a Reply that
+ * sunrpc takes as final. The task has room for any Reply that denies its Call.
+ */
+static int svcrdma_callback_deny(struct rpc_rqst *rqst)
+{
+	__be32 *p = rqst->rq_rcv_buf.head[0].iov_base;
+
+	*p++ = rqst->rq_xid;
+	*p++ = rpc_reply;
+	*p++ = cpu_to_be32(RPC_MSG_DENIED);
+	*p++ = cpu_to_be32(RPC_MISMATCH);
+	return 4 * sizeof(*p);
+}
+
 static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
 					      const struct svcrdma_request *from)
 {
 	const struct rpcrdma_message *msg = &from->msg;
-	struct kvec *head = &rqst->rq_private_buf.head[0];
+	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
 	u32 len = msg->payload_len & ~3;
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
-	if (msg->proc != RPCRDMA_MSG)
-		return -EIO;
-	memcpy(&rqst->rq_private_buf, &rqst->rq_rcv_buf, sizeof(rqst->rq_private_buf));
-	if (len > head->iov_len)
-		return -EMSGSIZE;
+	if (msg->proc != RPCRDMA_MSG || len > head->iov_len)
+		return svcrdma_callback_deny(rqst);
 	memcpy(head->iov_base, from->recv->data + msg->header_len, len);
 	return len;
 }
@@ -118,19 +131,13 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 	struct rpc_xprt *xprt = READ_ONCE(service->xprt.xpt_bc_xprt);
 	struct rpcrdma_message *msg = &request->msg;
 	struct rpc_rqst *rqst;
-	int len;
 
 	trace_rpcrdma_reply_form(service->conn, msg, request->recv->len, false);
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, msg->xid);
-	if (rqst) {
-		len = svcrdma_callback_copy_reply_locked(rqst, request);
-		if (len < 0) {
-			rqst->rq_task->tk_status = -EIO;
-			len = 0;
-		}
-		xprt_complete_rqst(rqst->rq_task, len);
-	}
+	if (rqst)
+		xprt_complete_rqst(rqst->rq_task,
+				   svcrdma_callback_copy_reply_locked(rqst, request));
 	spin_unlock(&xprt->queue_lock);
 	if (!rqst)
 		trace_rpcrdma_dropped_message(service->conn, msg->xid, request->recv->len);

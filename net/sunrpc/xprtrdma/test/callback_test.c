@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of server/: a backward Reply gives back its Receive before its credit,
- * which Replies grant credits, the version of a backward Call, and how long the callback
- * client keeps the service.
+ * which Replies grant credits and which complete a Call, the version of a backward Call, and
+ * how long the callback client keeps the service.
  */
 #include <kunit/test.h>
 #include <linux/sunrpc/xprt.h>
@@ -25,6 +25,7 @@ struct backward {
 	struct rpcrdma_recv recv;
 	struct svcrdma_request request;
 	struct rpc_xprt *xprt;
+	u8 octets[64];		/* received */
 	unsigned int receives;	/* posted */
 	bool credit_first;
 };
@@ -158,6 +159,72 @@ static void test_granted(struct kunit *test)
 	backward_end(backward);
 }
 
+struct reply_row {
+	const char *name;
+	enum rpcrdma_proc proc;
+	u32 len;		/* of the RPC message */
+	bool denied;
+};
+
+#define REPLY_LEN	24	/* octets that the task has room for */
+
+static const struct reply_row reply_rows[] = {
+	{ "a Reply", RPCRDMA_MSG, REPLY_LEN },
+	{ "too long", RPCRDMA_MSG, REPLY_LEN + 4, true },
+	{ "RDMA_NOMSG", RPCRDMA_NOMSG, 0, true },
+	{ "an error", RPCRDMA_ERROR, 0, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(reply, reply_rows, name);
+
+/* As sunrpc does it before it sends the Call; the task does not sleep yet. */
+static void await_reply(struct rpc_task *task, struct rpc_rqst *rqst)
+{
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+
+	task->tk_rqstp = rqst;
+	rqst->rq_task = task;
+	rqst->rq_xid = XID;
+	rqst->rq_private_buf = rqst->rq_rcv_buf;
+	rb_link_node(&rqst->rq_recv, NULL, &xprt->recv_queue.rb_node);
+	rb_insert_color(&rqst->rq_recv, &xprt->recv_queue);
+	set_bit(RPC_TASK_NEED_RECV, &task->tk_runstate);
+}
+
+/* Without a Reply that it can decode, the task would send its Call again. */
+static void test_completes(struct kunit *test)
+{
+	const __be32 denial[] = { XID, rpc_reply, cpu_to_be32(RPC_MSG_DENIED),
+				  cpu_to_be32(RPC_MISMATCH) };
+	const struct reply_row *row = test->param_value;
+	struct backward *backward = backward_begin(test);
+	struct rpcrdma_message *msg = &backward->request.msg;
+	__be32 reply[REPLY_LEN / sizeof(__be32)] = {};
+	struct rpc_rqst rqst = {
+		.rq_xprt = backward->xprt,
+		.rq_rcv_buf.head[0] = { reply, sizeof(reply) },
+	};
+	struct rpc_task task = {};
+
+	await_reply(&task, &rqst);
+	memset(backward->octets, 0x17, sizeof(backward->octets));
+	backward->recv.data = backward->octets;
+	msg->xid = XID;
+	msg->version = RPCRDMA_VERSION_ONE;
+	msg->proc = row->proc;
+	msg->credits = CREDITS;
+	msg->payload_len = row->len;
+	svcrdma_callback_reply(&backward->request);
+
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&backward->xprt->recv_queue));
+	KUNIT_EXPECT_EQ(test, task.tk_status, 0);
+	KUNIT_EXPECT_EQ(test, rqst.rq_reply_bytes_recvd,
+			row->denied ? sizeof(denial) : row->len);
+	KUNIT_EXPECT_EQ(test, memcmp(reply, row->denied ? (void *)denial : backward->octets,
+				     sizeof(denial)), 0);
+	backward_end(backward);
+}
+
 struct call_row {
 	const char *name;
 	u32 version;		/* of the last forward Call */
@@ -270,6 +337,7 @@ static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_receive_before_credit),
 	KUNIT_CASE(test_service_is_kept),
 	KUNIT_CASE_PARAM(test_granted, grant_gen_params),
+	KUNIT_CASE_PARAM(test_completes, reply_gen_params),
 	KUNIT_CASE_PARAM(test_call, call_gen_params),
 	{}
 };
