@@ -9,7 +9,8 @@
  * Held pages. nfsd answers most READs with pages of the page cache. It puts them in the
  * places of the thread's own, which are freed. So a request takes a reference to the
  * pages that nfsd will probably replace, and puts them back into their places when the
- * Reply is sent.
+ * Reply is sent. If nfsd defers the Call, they are held until it goes on, and the thread may
+ * lose them to other Calls meanwhile. So there is a limit.
  *
  * Spare pages. RDMA Reads fill pages of the request. The thread that resumes it gets them
  * and gives its own pages for them, which the request keeps for its next RDMA Reads.
@@ -22,14 +23,27 @@
 #include "server_private.h"
 
 /*
- * A request that is done keeps its spare pages while all connections together have at
- * most this fraction of the memory, and its own connection has at most what so many of
- * the longest Calls need.
+ * All connections together should not keep more spare pages than this fraction of the memory,
+ * nor hold more pages.
  */
-#define SVCRDMA_SPARES_SHIFT	8
+#define SVCRDMA_PAGES_SHIFT	8
+
+/*
+ * A request that is done keeps its spare pages while its connection has at most what so many
+ * of the longest Calls need.
+ */
 #define SVCRDMA_SPARE_CALLS	4
 
 static atomic_long_t svcrdma_num_spares;
+static atomic_long_t svcrdma_num_held;
+
+static bool svcrdma_pages_above(const atomic_t *num, unsigned int calls,
+				const struct svcrdma_service *service,
+				const atomic_long_t *all)
+{
+	return atomic_read(num) > calls * service->max_pages ||
+	       atomic_long_read(all) > totalram_pages() >> SVCRDMA_PAGES_SHIFT;
+}
 
 static struct page **svcrdma_pages_others(const struct svcrdma_request *request)
 {
@@ -90,8 +104,8 @@ void svcrdma_pages_put_spares(struct svcrdma_request *request)
  */
 bool svcrdma_pages_too_many_spares(const struct svcrdma_service *service)
 {
-	return atomic_read(&service->num_spares) > SVCRDMA_SPARE_CALLS * service->max_pages ||
-	       atomic_long_read(&svcrdma_num_spares) > totalram_pages() >> SVCRDMA_SPARES_SHIFT;
+	return svcrdma_pages_above(&service->num_spares, SVCRDMA_SPARE_CALLS, service,
+				   &svcrdma_num_spares);
 }
 
 /* The RPC server gives the thread new pages before its next request. */
@@ -141,13 +155,25 @@ void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
 	rpcrdma_compat_use_call_pages(rqstp, num_pages);
 }
 
+static void svcrdma_pages_count_held(const struct svcrdma_request *request, int num)
+{
+	atomic_add(num, &request->service->num_held);
+	atomic_long_add(num, &svcrdma_num_held);
+}
+
+/* What is more than the connection's threads can hold is held for deferred Calls. */
+static bool svcrdma_pages_too_many_held(const struct svcrdma_service *service)
+{
+	return svcrdma_pages_above(&service->num_held, atomic_read(&service->xprt.xpt_nr_rqsts),
+				   service, &svcrdma_num_held);
+}
+
 /**
  * svcrdma_pages_hold - hold the thread's pages that nfsd may replace
  * @request: a Call without Read chunks that offers a Write chunk
  * @rqstp: the svc_rqst of the thread, which is to execute the Call
  *
- * The thread keeps its own references. If another thread sends the Reply, it has to call
- * svcrdma_pages_put() before.
+ * The thread keeps its own references. The Call holds none if too many are held already.
  *
  * Context: a thread of the RPC server, in ->xpo_recvfrom.
  */
@@ -157,14 +183,18 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 	 * nfsd places the data after the page of the head. Those of a READ go to the first
 	 * chunk. A page that they fill in part is not worth a reference.
 	 */
+	struct svcrdma_service *service = request->service;
 	struct page **page = rqstp->rq_respages + 1, **held;
-	unsigned int most = request->service->max_pages - 1;
+	unsigned int most = service->max_pages - 1;
 	unsigned int i, n;
 
+	if (unlikely(svcrdma_pages_too_many_held(service)))
+		return;
 	n = min3(request->msg.write[0].length >> PAGE_SHIFT, most,
 		 (unsigned int)(rqstp->rq_page_end - page));
 	if (unlikely(request->num_spares + n > most))
 		svcrdma_pages_put_spares(request);
+	svcrdma_pages_count_held(request, n);
 	request->num_pages = n;
 	held = svcrdma_pages_others(request);
 	for (i = 0; i < n; i++) {
@@ -173,6 +203,22 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 		held[i] = own;
 		get_page(own);
 	}
+}
+
+/**
+ * svcrdma_pages_returned - note that nfsd does not have a Call any more
+ * @request: the Call, which may hold pages
+ * @keep: its Reply is sent now, by the thread whose pages it holds
+ *
+ * Context: any but hard interrupts.
+ */
+void svcrdma_pages_returned(struct svcrdma_request *request, bool keep)
+{
+	if (!request->num_pages)
+		return;
+	svcrdma_pages_count_held(request, -request->num_pages);
+	if (!keep)
+		svcrdma_pages_put(request);
 }
 
 /**

@@ -567,8 +567,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		return -ENOTCONN;
 	rqstp->rq_xprt_ctxt = NULL;
 	/* This may be another thread than the one whose pages it holds. */
-	if (unlikely(rqstp->rq_deferred))
-		svcrdma_pages_put(request);
+	svcrdma_pages_returned(request, likely(!rqstp->rq_deferred));
 	service = request->service;
 	if (!READ_ONCE(service->replied))
 		WRITE_ONCE(service->replied, true);

@@ -462,6 +462,8 @@ static void svcrdma_request_choose_handle(struct svcrdma_request *request)
 static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 					struct svc_rqst *rqstp)
 {
+	int len;
+
 	trace_rpcrdma_call_form(request->service->conn, &request->msg, request->recv->len,
 				false);
 	svcrdma_request_note_version(request);
@@ -475,9 +477,10 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request,
 	svcrdma_tally_call(request);
 	if (request->args == SVCRDMA_ARGS_INLINE) {
 		svcrdma_request_inline_arguments(request, rqstp);
-		if (request->msg.num_writes)
+		len = svcrdma_request_hand_over(request, rqstp);
+		if (len && request->msg.num_writes)
 			svcrdma_pages_hold(request, rqstp);
-		return svcrdma_request_hand_over(request, rqstp);
+		return len;
 	}
 	request->args_len = svcrdma_args_len(&request->msg, request->args);
 	if (svcrdma_pull_refused(request, rqstp)) {

@@ -100,6 +100,7 @@
  * @read_admission: which requests may start RDMA Reads, and which wait
  * @num_requests: requests that are allocated, those in @idle too
  * @num_spares: spare pages of all of them
+ * @num_held: pages that they hold for Calls that nfsd has
  *
  * @lock protects the counters of @conn as well.
  *
@@ -139,6 +140,7 @@ struct svcrdma_service {
 	struct svcrdma_read_admission read_admission;
 	atomic_t num_requests;
 	atomic_t num_spares;
+	atomic_t num_held;
 };
 
 /**
@@ -387,6 +389,7 @@ bool svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
 void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			unsigned int num_pages);
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pages_returned(struct svcrdma_request *request, bool keep);
 void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			struct page **end, bool head);

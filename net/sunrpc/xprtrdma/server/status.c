@@ -133,5 +133,6 @@ void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *sta
 	status->in_use = atomic_read(&service->calls_held);
 	status->memory = sizeof(*service) +
 			 (u64)atomic_read(&service->num_requests) * request +
-			 (u64)atomic_read(&service->num_spares) * PAGE_SIZE;
+			 (u64)(atomic_read(&service->num_spares) +
+			       atomic_read(&service->num_held)) * PAGE_SIZE;
 }

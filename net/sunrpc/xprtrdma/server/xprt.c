@@ -504,6 +504,7 @@ static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 	if (!service->detached)
 		svcrdma_service_drop_locked(service, ctxt);
 	spin_unlock_bh(&service->lock);
+	svcrdma_pages_returned(ctxt, false);
 	svcrdma_request_put(ctxt);
 }
 

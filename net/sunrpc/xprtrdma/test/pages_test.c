@@ -105,6 +105,7 @@ static void pages_begin(struct kunit *test)
 
 	memset(p, 0, sizeof(*p));
 	p->service.max_pages = MAX_PAGES;
+	atomic_set(&p->service.xprt.xpt_nr_rqsts, 1);
 	p->request.service = &p->service;
 	p->request.pages = p->in_request;
 	rpcrdma_compat_set_pages(rqstp, p->entries, THREAD_PAGES);
@@ -136,6 +137,7 @@ static void pages_end(struct kunit *test)
 	svcrdma_pages_put_spares(&p->request);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->service.num_spares), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->service.num_held), 0);
 	release(&p->rqst);
 	empty(p->rqst.rq_pages);
 	if (!ONE_ARRAY)
@@ -251,6 +253,8 @@ static unsigned int make_read(struct kunit *test, const struct read_row *row)
 			end = i + 1;
 	}
 	rqstp->rq_next_page = rqstp->rq_respages + end;
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->service.num_held), row->held);
+	svcrdma_pages_returned(&p->request, true);
 	return end;
 }
 
@@ -352,13 +356,14 @@ static void test_restore(struct kunit *test)
 /* Another thread sends the Reply to a deferred Call. Both threads keep their pages. */
 static void test_deferred(struct kunit *test)
 {
-	static const struct read_row row = { "", 4, "" };
 	struct pages *p = test->priv;
 	unsigned int i;
 
 	pages_begin(test);
-	make_read(test, &row);
-	svcrdma_pages_put(&p->request);
+	p->request.msg.write[0].length = 4 * PAGE_SIZE;
+	svcrdma_pages_hold(&p->request, &p->rqst);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->service.num_held), 4);
+	svcrdma_pages_returned(&p->request, false);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 0);
 	for (i = 0; i < THREAD_PAGES; i++) {
 		KUNIT_EXPECT_PTR_EQ(test, p->rqst.rq_respages[i], p->own[i]);
@@ -378,11 +383,40 @@ static void test_hold_most(struct kunit *test)
 	svcrdma_pages_hold(&p->request, &p->rqst);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, THREAD_PAGES - 1);
 	expect_bounds(test);
-	svcrdma_pages_put(&p->request);
+	svcrdma_pages_returned(&p->request, false);
 
 	p->service.max_pages = 4;
 	svcrdma_pages_hold(&p->request, &p->rqst);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 3);
+	svcrdma_pages_returned(&p->request, false);
+	pages_end(test);
+}
+
+/* Others hold some pages already. Return: whether a Call holds one, too. */
+static bool holds_beyond(struct pages *p, unsigned int others)
+{
+	bool holds;
+
+	p->request.msg.write[0].length = PAGE_SIZE;
+	atomic_set(&p->service.num_held, others);
+	svcrdma_pages_hold(&p->request, &p->rqst);
+	holds = p->request.num_pages;
+	svcrdma_pages_returned(&p->request, false);
+	atomic_sub(others, &p->service.num_held);
+	return holds;
+}
+
+/* What is more than a connection's threads can hold is held for deferred Calls. */
+static void test_hold_limit(struct kunit *test)
+{
+	struct pages *p = test->priv;
+
+	pages_begin(test);
+	KUNIT_EXPECT_TRUE(test, holds_beyond(p, MAX_PAGES));
+	KUNIT_EXPECT_FALSE(test, holds_beyond(p, MAX_PAGES + 1));
+	atomic_set(&p->service.xprt.xpt_nr_rqsts, 2);
+	KUNIT_EXPECT_TRUE(test, holds_beyond(p, MAX_PAGES + 1));
+	KUNIT_EXPECT_FALSE(test, holds_beyond(p, 2 * MAX_PAGES + 1));
 	pages_end(test);
 }
 
@@ -588,6 +622,7 @@ static struct kunit_case pages_cases[] = {
 	KUNIT_CASE_PARAM(test_restore, read_gen_params),
 	KUNIT_CASE(test_deferred),
 	KUNIT_CASE(test_hold_most),
+	KUNIT_CASE(test_hold_limit),
 	KUNIT_CASE(test_spares),
 	KUNIT_CASE(test_put_some),
 	KUNIT_CASE(test_too_many_spares),
