@@ -10,6 +10,19 @@
 #include "client_private.h"
 #include "../trace.h"
 
+/* @msg becomes the RDMA_ERROR that its error says. Return: 0 or a negative errno. */
+static int xprt_rdma_backward_fill_error(struct rpcrdma_message *msg, struct rpcrdma_send *send)
+{
+	int len;
+
+	rpcrdma_wire_make_error(msg, XPRT_RDMA_BACKWARD_CREDITS);
+	len = rpcrdma_wire_encode(msg, send->data, send->size);
+	if (len < 0)
+		return len;
+	send->len = len;
+	return 0;
+}
+
 /**
  * xprt_rdma_backward_refuse - answer a backward Call with RDMA_ERROR
  * @conn: where the Call arrived, perhaps not established yet
@@ -27,11 +40,9 @@ void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message
 
 	if (!send)
 		goto close;
-	rpcrdma_wire_make_error(msg, XPRT_RDMA_BACKWARD_CREDITS);
-	ret = rpcrdma_wire_encode(msg, send->data, send->size);
-	if (ret < 0)
+	ret = xprt_rdma_backward_fill_error(msg, send);
+	if (ret)
 		goto put;
-	send->len = ret;
 	send->work.done = rpcrdma_send_done;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, false);
@@ -46,29 +57,6 @@ close:
 }
 
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
-
-/**
- * struct xprt_rdma_backward - a backward Call and its Reply
- * @rqst: the rpc_rqst; has to be first
- * @list: in client->backward_idle
- * @ep: where the Call arrived, with a reference; NULL while not in use
- * @version: of the Call; the Reply has the same
- * @inv_handle: the handle that the Call names; the Reply repeats it
- * @call: a page with a copy of the Call, whose receive buffer has to be reposted
- * @reply: a page for the Reply, as large as svc expects
- *
- * Owned by the client from bc_setup to bc_destroy. If it is in use then, the callback
- * service owns it, and it is freed when the service gives it back.
- */
-struct xprt_rdma_backward {
-	struct rpc_rqst rqst;
-	struct list_head list;
-	struct xprt_rdma_endpoint *ep;
-	u32 version;
-	u32 inv_handle;
-	void *call;
-	void *reply;
-};
 
 static void xprt_rdma_backward_release(struct xprt_rdma_backward *backward)
 {
@@ -341,25 +329,60 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 }
 
 /**
+ * xprt_rdma_backward_fill_reply - write the Reply to a backward Call into a Send
+ * @ep: where the Call arrived; @ep->call becomes the header
+ * @rqst: the backward Call
+ * @send: filled in
+ *
+ * The Reply has the version of its Call (draft 6.3). No handle is invalidated: a Call with
+ * chunks gets no Reply. If the Reply is too long, an error takes its place (draft 5.2.4, RFC
+ * 8166 section 4.5.3). Until the server has answered in version 2, version 1's threshold
+ * counts (draft 6.1).
+ *
+ * Context: XPRT_LOCKED is held.
+ * Return: 0 or a negative errno.
+ */
+int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rpc_rqst *rqst,
+				  struct rpcrdma_send *send)
+{
+	const struct xprt_rdma_backward *backward =
+		container_of(rqst, struct xprt_rdma_backward, rqst);
+	u32 settled = xprt_rdma_version_settled(&ep->version) ?: RPCRDMA_VERSION_ONE;
+	u32 threshold = rpcrdma_conn_call_threshold(ep->conn, min(backward->version, settled));
+	const struct xdr_buf *buf = &rqst->rq_snd_buf;
+	struct rpcrdma_message *msg = &ep->call;
+	int len;
+
+	rpcrdma_wire_init_call(msg, backward->version, rqst->rq_xid, 1);
+	msg->inv_handle = backward->inv_handle;
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, XPRT_RDMA_BACKWARD_CREDITS);
+	len = rpcrdma_wire_encode(msg, send->data, threshold);
+	if (len < 0)
+		return len;
+	if (buf->len > threshold - len) {
+		rpcrdma_wire_cant_reply(msg, NULL, 0, true);
+		return xprt_rdma_backward_fill_error(msg, send);
+	}
+	send->len = len + buf->len;
+	return read_bytes_from_xdr_buf(buf, 0, send->data + len, buf->len);
+}
+
+/**
  * xprt_rdma_backward_reply - send the Reply to a backward Call
  * @ep: the current connection
  * @rqst: the backward Call
  *
- * A Reply whose Call arrived on another connection is dropped. The Reply has the version
- * of its Call (draft 6.3). No handle is invalidated: a Call with chunks gets no Reply.
+ * A Reply whose Call arrived on another connection is dropped.
  *
  * Context: entered, XPRT_LOCKED is held.
  * Return: 0: sent or dropped. -EAGAIN: the transport has to wait. -ENOTCONN: not
- * connected. -EMSGSIZE or another error: it can never be sent.
+ * connected. Another error: it can never be sent.
  */
 int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_backward *backward =
 		container_of(rqst, struct xprt_rdma_backward, rqst);
-	const struct xdr_buf *buf = &rqst->rq_snd_buf;
-	struct rpcrdma_message *msg = &ep->call;
 	struct rpcrdma_send *send;
-	u32 threshold;
 	int ret;
 
 	if (backward->ep != ep)
@@ -367,28 +390,18 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	send = rpcrdma_send_get(ep->conn);
 	if (!send)
 		return -EAGAIN;
-
-	rpcrdma_wire_init_call(msg, backward->version, rqst->rq_xid, 1);
-	msg->inv_handle = backward->inv_handle;
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, XPRT_RDMA_BACKWARD_CREDITS);
-	ret = rpcrdma_wire_encode(msg, send->data, send->size);
-	if (ret < 0)
-		goto put;
-	threshold = rpcrdma_conn_call_threshold(ep->conn, backward->version);
-	if (ret + buf->len > min(send->size, threshold)) {
-		ret = -EMSGSIZE;
-		goto put;
-	}
-	send->len = ret + buf->len;
-	ret = read_bytes_from_xdr_buf(buf, 0, send->data + ret, buf->len);
+	ret = xprt_rdma_backward_fill_reply(ep, rqst, send);
 	if (ret)
 		goto put;
 	send->work.done = rpcrdma_send_done;
 	rqst->rq_xtime = ktime_get();
-	trace_rpcrdma_reply_form(ep->conn, msg, send->len, true);
+	trace_rpcrdma_reply_form(ep->conn, &ep->call, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, false);
 	if (!ret) {
-		xprt_rdma_backward_count(&ep->conn->counters.sent, buf->len);
+		if (ep->call.proc == RPCRDMA_ERROR)
+			ep->conn->counters.faults[RPCRDMA_FAULT_NOT_SENT]++;
+		else
+			xprt_rdma_backward_count(&ep->conn->counters.sent, rqst->rq_snd_buf.len);
 		return 0;
 	}
 put:

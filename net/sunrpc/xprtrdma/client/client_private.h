@@ -256,6 +256,29 @@ struct xprt_rdma_endpoint {
 	struct rpcrdma_message reply ____cacheline_aligned;
 };
 
+/**
+ * struct xprt_rdma_backward - a backward Call and its Reply
+ * @rqst: the rpc_rqst; has to be first
+ * @list: in client->backward_idle
+ * @ep: where the Call arrived, with a reference; NULL while not in use
+ * @version: of the Call; the Reply has the same
+ * @inv_handle: the handle that the Call names; the Reply repeats it
+ * @call: a page with a copy of the Call, whose receive buffer has to be reposted
+ * @reply: a page for the Reply, as large as svc expects
+ *
+ * Owned by the client from bc_setup to bc_destroy. If it is in use then, the callback
+ * service owns it, and it is freed when the service gives it back.
+ */
+struct xprt_rdma_backward {
+	struct rpc_rqst rqst;
+	struct list_head list;
+	struct xprt_rdma_endpoint *ep;
+	u32 version;
+	u32 inv_handle;
+	void *call;
+	void *reply;
+};
+
 /* Bits of xprt_rdma_request.state. When one is cleared, those who wait for it wake. */
 enum {
 	XPRT_RDMA_POSTING,		/* until the outcome of posting is known */
@@ -468,6 +491,8 @@ void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
 #endif
 void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv);
 void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg);
+int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rpc_rqst *rqst,
+				  struct rpcrdma_send *send);
 int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
 
 /* sysctl.c */

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of server/: a backward Reply gives back its Receive before its credit,
- * which Replies grant credits and which complete a Call, the version of a backward Call, and
- * how long the callback client keeps the service.
+ * KUnit suite of the backward direction. Server: a Reply gives back its Receive before its
+ * credit, which Replies grant credits and which complete a Call, the version and the length
+ * of a Call, and how long the callback client keeps the service. Client: the version and the
+ * length of a Reply.
  */
 #include <kunit/test.h>
 #include <linux/sunrpc/xprt.h>
 #include <net/net_namespace.h>
 
+#include "../client/client_private.h"
 #include "../conn/conn_private.h"
 #include "../server/server_private.h"
 
 #define XID	cpu_to_be32(0x1badcafe)
+#define HANDLE	0x17
 #define CREDITS	8
 #define BUF_LEN	16384
 
@@ -159,7 +162,7 @@ static void test_granted(struct kunit *test)
 	backward_end(backward);
 }
 
-struct reply_row {
+struct completes_row {
 	const char *name;
 	enum rpcrdma_proc proc;
 	u32 len;		/* of the RPC message */
@@ -168,14 +171,14 @@ struct reply_row {
 
 #define REPLY_LEN	24	/* octets that the task has room for */
 
-static const struct reply_row reply_rows[] = {
+static const struct completes_row completes_rows[] = {
 	{ "a Reply", RPCRDMA_MSG, REPLY_LEN },
 	{ "too long", RPCRDMA_MSG, REPLY_LEN + 4, true },
 	{ "RDMA_NOMSG", RPCRDMA_NOMSG, 0, true },
 	{ "an error", RPCRDMA_ERROR, 0, true },
 };
 
-KUNIT_ARRAY_PARAM_DESC(reply, reply_rows, name);
+KUNIT_ARRAY_PARAM_DESC(completes, completes_rows, name);
 
 /* As sunrpc does it before it sends the Call; the task does not sleep yet. */
 static void await_reply(struct rpc_task *task, struct rpc_rqst *rqst)
@@ -196,7 +199,7 @@ static void test_completes(struct kunit *test)
 {
 	const __be32 denial[] = { XID, rpc_reply, cpu_to_be32(RPC_MSG_DENIED),
 				  cpu_to_be32(RPC_MISMATCH) };
-	const struct reply_row *row = test->param_value;
+	const struct completes_row *row = test->param_value;
 	struct backward *backward = backward_begin(test);
 	struct rpcrdma_message *msg = &backward->request.msg;
 	__be32 reply[REPLY_LEN / sizeof(__be32)] = {};
@@ -301,6 +304,98 @@ static void test_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg->payload_len, row->len);
 }
 
+struct reply_row {
+	const char *name;
+	u32 version;		/* of the Call */
+	u32 settled;		/* version of the connection; zero: not yet known */
+	u32 agreed;		/* threshold */
+	u32 len;		/* of the RPC message */
+	enum rpcrdma_proc proc;
+	enum rpcrdma_error error;
+};
+
+static const struct reply_row reply_rows[] = {
+	{ "as long as fits", 1, 1, 1024, 996 },
+	{ "too long", 1, 1, 1024, 1000, RPCRDMA_ERROR, RPCRDMA_ERR_BAD_XDR },
+	{ "version 2: as long as fits", 2, 2, 1024, 4060 },
+	{ "version 2: too long", 2, 2, 1024, 4064, RPCRDMA_ERROR, RPCRDMA_ERR_CANT_REPLY },
+	{ "version 2: a larger threshold", 2, 2, 8192, 8156 },
+	{ "version 2: too long for it", 2, 2, 8192, 8160, RPCRDMA_ERROR, RPCRDMA_ERR_CANT_REPLY },
+	{ "version 2 is not settled: as long as fits", 2, 0, 1024, 988 },
+	{ "version 2 is not settled: too long", 2, 0, 1024, 992,
+	  RPCRDMA_ERROR, RPCRDMA_ERR_CANT_REPLY },
+	{ "version 1 after version 2: too long", 1, 2, 1024, 1000,
+	  RPCRDMA_ERROR, RPCRDMA_ERR_BAD_XDR },
+	{ "version 2 after version 1: too long", 2, 1, 1024, 992,
+	  RPCRDMA_ERROR, RPCRDMA_ERR_CANT_REPLY },
+};
+
+KUNIT_ARRAY_PARAM_DESC(reply, reply_rows, name);
+
+/* A Reply of the client that has not been sent; allocated for the test */
+struct reply {
+	struct rpcrdma_conn conn;
+	struct xprt_rdma_endpoint ep;
+	struct xprt_rdma_backward backward;
+	struct rpcrdma_send send;
+	__be32 rpc[BUF_LEN / sizeof(__be32)];
+	__be32 sent[BUF_LEN / sizeof(__be32)];
+};
+
+static struct reply *reply_begin(struct kunit *test, const struct reply_row *row)
+{
+	struct reply *reply = kunit_kzalloc(test, sizeof(*reply), GFP_KERNEL);
+	struct xdr_buf *buf;
+
+	KUNIT_ASSERT_NOT_NULL(test, reply);
+	reply->conn.agreement.call_threshold = row->agreed;
+	reply->ep.conn = &reply->conn;
+	reply->ep.version.settled = row->settled;
+	reply->backward.ep = &reply->ep;
+	reply->backward.version = row->version;
+	reply->backward.inv_handle = row->version == RPCRDMA_VERSION_TWO ? HANDLE : 0;
+	reply->rpc[0] = XID;
+	reply->rpc[1] = cpu_to_be32(RPCRDMA_REPLY);
+	reply->backward.rqst.rq_xid = XID;
+	buf = &reply->backward.rqst.rq_snd_buf;
+	buf->head[0].iov_base = reply->rpc;
+	buf->head[0].iov_len = row->len;
+	buf->len = row->len;
+	reply->send.data = reply->sent;
+	reply->send.size = BUF_LEN;
+	return reply;
+}
+
+/* If it does not fit, the server is told so. The Call had no chunks. */
+static void test_reply(struct kunit *test)
+{
+	const struct reply_row *row = test->param_value;
+	struct reply *reply = reply_begin(test, row);
+	struct rpcrdma_message *msg = &reply->ep.reply;
+
+	KUNIT_ASSERT_EQ(test, 0, xprt_rdma_backward_fill_reply(&reply->ep, &reply->backward.rqst,
+							       &reply->send));
+	KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(msg, reply->sent, reply->send.len,
+						  RPCRDMA_RESPONDER, true, RPCRDMA_VERSION_MAX),
+			RPCRDMA_USE);
+	KUNIT_EXPECT_EQ(test, msg->version, row->version);
+	KUNIT_EXPECT_EQ(test, msg->direction, RPCRDMA_REPLY);
+	KUNIT_EXPECT_EQ(test, msg->credits, XPRT_RDMA_BACKWARD_CREDITS);
+	KUNIT_ASSERT_EQ(test, msg->proc, row->proc);
+	if (!row->error) {
+		KUNIT_EXPECT_EQ(test, msg->inv_handle, reply->backward.inv_handle);
+		KUNIT_EXPECT_EQ(test, msg->payload_len, row->len);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, msg->error, row->error);
+	KUNIT_EXPECT_EQ(test, reply->send.len, msg->header_len);
+	if (row->error == RPCRDMA_ERR_CANT_REPLY) {
+		KUNIT_EXPECT_TRUE(test, msg->processed);
+		KUNIT_EXPECT_EQ(test, msg->short_segment, 0);
+		KUNIT_EXPECT_EQ(test, msg->length_needed, 0);
+	}
+}
+
 /* A Call that is sent after ->xpo_free finds the service. */
 static void test_service_is_kept(struct kunit *test)
 {
@@ -337,8 +432,9 @@ static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_receive_before_credit),
 	KUNIT_CASE(test_service_is_kept),
 	KUNIT_CASE_PARAM(test_granted, grant_gen_params),
-	KUNIT_CASE_PARAM(test_completes, reply_gen_params),
+	KUNIT_CASE_PARAM(test_completes, completes_gen_params),
 	KUNIT_CASE_PARAM(test_call, call_gen_params),
+	KUNIT_CASE_PARAM(test_reply, reply_gen_params),
 	{}
 };
 
