@@ -298,7 +298,8 @@ static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets
  *
  * Drops the Call if the server exceeds its credits, or if there is no callback service.
  * Answers a Call that has chunks with an error: RFC 8167 does not require support for
- * chunks in this direction.
+ * chunks in this direction. This goes for empty ones, too, which a Reply would have to return
+ * (RFC 8166 section 3.4.6): a header without any has the least length.
  *
  * Context: ->received.
  */
@@ -310,7 +311,8 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
 	xprt_rdma_backward_count(&conn->counters.received, msg->payload_len);
-	if (msg->proc != RPCRDMA_MSG || msg->num_segments || msg->payload_len > PAGE_SIZE) {
+	if (msg->header_len != rpcrdma_wire_header_min(msg->version) ||
+	    msg->payload_len > PAGE_SIZE) {
 		rpcrdma_recv_put(recv);
 		msg->error = RPCRDMA_ERR_BAD_XDR;
 		xprt_rdma_backward_refuse(conn, msg);

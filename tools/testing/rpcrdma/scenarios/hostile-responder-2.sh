@@ -216,6 +216,8 @@ backward_calls() {
 		"$(rdma2_optional 0xbac00009 32 $MSG_REPLY 17 0)"
 		"0xbac0000a 3 32 $RDMA_MSG $NO_CHUNKS $(cb_null 0xbac0000a)"
 		"0xbac0000b 1 32 $RDMA_MSG $NO_CHUNKS $(cb_null 0xbac0000b)"
+		"$(backward 0xbac0000c "0 $(write_chunk) 0 0" "$(cb_null 0xbac0000c)")"
+		"$(backward 0xbac0000d "0 0 $(reply_chunk)" "$(cb_null 0xbac0000d)")"
 	)
 	mapfile -t rules < <(session_rules)
 	echo >$TRACE/trace
@@ -227,7 +229,8 @@ backward_calls() {
 	check "$what: a NULL is answered, and the mount continues until it is denied" mount_is_denied
 	peer_stop
 	check "$what that are wrong: BAD_XDR" is \
-		"bac00001 bac00002 bac00003 bac00004 bac00005 bac00006" "$(refused_calls 2)"
+		"bac00001 bac00002 bac00003 bac00004 bac00005 bac00006 bac0000c bac0000d" \
+		"$(refused_calls 2)"
 	check "$what with an option: INVAL_OPTION" is "bac00007 bac00008" "$(refused_calls 5)"
 	check "$what in version 3: ERR_VERS, 1 to 2" grep -E \
 		'^not answered 28 octets bac0000a 00000003 .{8} 00000004 00000001 00000001 00000002$' \

@@ -378,6 +378,8 @@ backward_calls() {
 		"$(start 0xbac00005 $RDMA_MSG) $NO_CHUNKS $(cb_null 0xdeadbeef)"
 		"$(backward_call 0xbac00006 "$NO_CHUNKS") $(repeat 2100 0)"
 		"$(start 0xbac00007 $RDMA_MSG) $NO_CHUNKS 0xbac00007 0"
+		"$(backward_call 0xbac00008 "0 $(write_chunk) 0 0")"
+		"$(backward_call 0xbac00009 "0 0 $(reply_chunk)")"
 	)
 	mapfile -t rules < <(session_rules)
 	echo >$TRACE/trace
@@ -388,8 +390,9 @@ backward_calls() {
 			$(answer_v41_with 0 2 "$(sequenced 1 0)" $OP_RECLAIM_COMPLETE 0)"
 	check "$what: a NULL is answered, and the mount continues until it is denied" mount_is_denied
 	peer_stop
-	check "$what with chunks, another XID, or too long: ERR_CHUNK" is \
-		"bac00001 bac00002 bac00003 bac00004 bac00005 bac00006" "$(refused_calls)"
+	check "$what with chunks, another XID, too long, or empty chunks: ERR_CHUNK" is \
+		"bac00001 bac00002 bac00003 bac00004 bac00005 bac00006 bac00008 bac00009" \
+		"$(refused_calls)"
 	check "$what: one of them has a bad header" event_seen reason=XID
 }
 
