@@ -181,7 +181,7 @@ bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
  * RFC 8167.
  *
  * Context: any.
- * Return: 0, or -EMSGSIZE if the Call is longer than the threshold of its version.
+ * Return: 0, or -EMSGSIZE if the Call is longer than the threshold.
  */
 int svcrdma_callback_fill_call(const struct svcrdma_service *service,
 			       const struct rpc_rqst *rqst, struct rpcrdma_message *msg,
@@ -189,7 +189,7 @@ int svcrdma_callback_fill_call(const struct svcrdma_service *service,
 {
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	u32 version = READ_ONCE(service->version);
-	u32 threshold = rpcrdma_conn_reply_threshold(service->conn, version);
+	u32 threshold = svcrdma_service_threshold(service, version);
 	int len;
 
 	rpcrdma_wire_init_call(msg, version, rqst->rq_xid, service->conn->backward_credits);
@@ -289,11 +289,10 @@ static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_bu
 {
 	struct svcrdma_service *service = svcrdma_service_of(rqst->rq_xprt->bc_xprt);
 	u32 version = READ_ONCE(service->version);
-	struct rpcrdma_conn *conn = service->conn;
 
 	if (svcrdma_callback_is_stuck(svcrdma_callback_of(rqst->rq_xprt)))
-		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	if (rqst->rq_snd_buf.len > rpcrdma_conn_reply_threshold(conn, version) -
+		rpcrdma_conn_close(service->conn, -ETIMEDOUT);
+	if (rqst->rq_snd_buf.len > svcrdma_service_threshold(service, version) -
 				   rpcrdma_wire_header_min(version))
 		return -EMSGSIZE;
 	return 0;

@@ -283,6 +283,18 @@ static int svcrdma_reply_fill_send(struct svcrdma_reply *reply, struct rpcrdma_s
 				     svcrdma_reply_gather_pages(reply, send);
 }
 
+/*
+ * The threshold was chosen before. The requester may send the next Call as soon as the Reply
+ * is posted, and its Reply may be longer.
+ */
+static void svcrdma_reply_note_version(const struct svcrdma_request *request)
+{
+	struct svcrdma_service *service = request->service;
+
+	if (request->msg.version > READ_ONCE(service->answered))
+		WRITE_ONCE(service->answered, request->msg.version);
+}
+
 static void svcrdma_reply_choose_invalidation(const struct svcrdma_request *request,
 					      struct rpcrdma_send *send)
 {
@@ -410,6 +422,7 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 		svcrdma_request_put(request);
 		return -ENOTCONN;
 	}
+	svcrdma_reply_note_version(request);
 	svcrdma_rw_chain_reset(&request->rw_chain);
 	ret = reply->form.written ? svcrdma_reply_init_writes(reply, &request->rw_chain) : 0;
 	if (ret) {
@@ -449,6 +462,7 @@ static int svcrdma_reply_send_copy(struct svcrdma_request *request, struct svc_r
 	send = svcrdma_service_send_get(request->service, request);
 	if (!send)
 		goto out;
+	svcrdma_reply_note_version(request);
 	ret = svcrdma_reply_encode(request, send) ?:
 	      svcrdma_reply_copy_octets(send, res, 0, res->len);
 	if (request->num_pages)
@@ -521,7 +535,7 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 {
 	struct svcrdma_service *service = request->service;
 	struct rpcrdma_message *msg = &request->msg;
-	u32 threshold = rpcrdma_conn_reply_threshold(service->conn, msg->version);
+	u32 threshold = svcrdma_service_threshold(service, msg->version);
 	int len = rqstp->rq_res.len;
 	int ret;
 

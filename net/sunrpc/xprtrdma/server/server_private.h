@@ -75,6 +75,8 @@
  *	before the first Call. No session, and so no backward Call, exists before.
  *	Threads read and write it without a lock: the client has used every
  *	version that this has been.
+ * @answered: highest version of the Replies that were sent or are being sent, errors not
+ *	counted; 1 before the first
  * @requested: credits that the last answered Call asked for, zero before. Threads write it
  *	without a lock, the status reads it.
  * @lock: protects the members up to @num_idle, and XPT_DATA
@@ -116,6 +118,7 @@ struct svcrdma_service {
 	bool replied;
 	bool may_invalidate;
 	u32 version;
+	u32 answered;
 	u32 requested;
 
 	spinlock_t lock;	/* protects the members up to num_idle */
@@ -339,6 +342,23 @@ static inline void svcrdma_tally_clear(struct svcrdma_request *request)
 static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct svcrdma_service, xprt);
+}
+
+/**
+ * svcrdma_service_threshold - octets that may be sent inline now
+ * @service: a service whose connection has an agreement
+ * @version: of the message
+ *
+ * Version 2's threshold holds after the first Reply in it (draft 6.1). What comes before, and
+ * that Reply itself, is as long as version 1 allows.
+ *
+ * Context: any.
+ * Return: octets.
+ */
+static inline u32 svcrdma_service_threshold(const struct svcrdma_service *service, u32 version)
+{
+	return rpcrdma_conn_reply_threshold(service->conn,
+					    min(version, READ_ONCE(service->answered)));
 }
 
 /* xprt.c */

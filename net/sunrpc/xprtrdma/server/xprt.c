@@ -225,6 +225,7 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	if (!service)
 		return NULL;
 	service->conn = conn;
+	service->answered = RPCRDMA_VERSION_ONE;
 	refcount_set(&service->users, 2);
 	INIT_WORK(&service->free_work, svcrdma_service_free);
 	INIT_DELAYED_WORK(&service->drop_work, svcrdma_service_drop_work);

@@ -231,21 +231,26 @@ static void test_completes(struct kunit *test)
 struct call_row {
 	const char *name;
 	u32 version;		/* of the last forward Call */
+	u32 answered;		/* the highest version of a forward Reply */
 	u32 agreed;		/* threshold */
 	u32 len;		/* of the RPC message */
 	int ret;
 };
 
 static const struct call_row call_rows[] = {
-	{ "as long as fits", RPCRDMA_VERSION_ONE, 1024, 996 },
-	{ "too long", RPCRDMA_VERSION_ONE, 1024, 1000, -EMSGSIZE },
-	{ "a larger threshold", RPCRDMA_VERSION_ONE, 4096, 4068 },
-	{ "too long for it", RPCRDMA_VERSION_ONE, 4096, 4072, -EMSGSIZE },
-	{ "version 2: as long as fits", RPCRDMA_VERSION_TWO, 1024, 4060 },
-	{ "version 2: too long", RPCRDMA_VERSION_TWO, 1024, 4064, -EMSGSIZE },
-	{ "version 2: a larger threshold", RPCRDMA_VERSION_TWO, 8192, 8156 },
-	{ "version 2: too long for it", RPCRDMA_VERSION_TWO, 8192, 8160,
-	  -EMSGSIZE },
+	{ "as long as fits", 1, 1, 1024, 996 },
+	{ "too long", 1, 1, 1024, 1000, -EMSGSIZE },
+	{ "a larger threshold", 1, 1, 4096, 4068 },
+	{ "too long for it", 1, 1, 4096, 4072, -EMSGSIZE },
+	{ "version 2: as long as fits", 2, 2, 1024, 4060 },
+	{ "version 2: too long", 2, 2, 1024, 4064, -EMSGSIZE },
+	{ "version 2: a larger threshold", 2, 2, 8192, 8156 },
+	{ "version 2: too long for it", 2, 2, 8192, 8160, -EMSGSIZE },
+	{ "version 2, no Reply: as long as fits", 2, 1, 1024, 988 },
+	{ "version 2, no Reply: too long", 2, 1, 1024, 992, -EMSGSIZE },
+	{ "version 2, no Reply: a larger threshold", 2, 1, 2048, 2012 },
+	{ "version 2, no Reply: too long for it", 2, 1, 2048, 2016, -EMSGSIZE },
+	{ "version 1 after version 2: too long", 1, 2, 1024, 1000, -EMSGSIZE },
 };
 
 KUNIT_ARRAY_PARAM_DESC(call, call_rows, name);
@@ -277,6 +282,7 @@ static void test_call(struct kunit *test)
 	call->conn.backward_credits = CREDITS;
 	call->service.conn = &call->conn;
 	call->service.version = row->version;
+	call->service.answered = row->answered;
 	call->rpc[0] = XID;
 	call->rpc[1] = cpu_to_be32(RPCRDMA_CALL);
 	call->rqst.rq_xid = XID;

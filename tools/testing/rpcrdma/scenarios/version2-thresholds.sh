@@ -29,6 +29,7 @@ client() {
 	client_sends_4096
 	server_receives_4096
 	server_sends_4096
+	first_reply_is_short
 	first_call_is_short
 	check "no Send found the other end without a Receive" no_rnr
 }
@@ -106,6 +107,33 @@ server_sends_4096() {
 	plain_peer "without a Reply chunk it cannot be sent" "${found[@]}" \
 		"send $(read_inline $((fits + 1)))" \
 		"expect $(rdma2_error_cant_reply $XID . 1 0 0)"
+}
+
+# The first Reply in version 2 has no more octets than one of version 1 (draft 6.1). An error
+# is no such Reply. The file is looked up in version 1 before, and in version 2 after it.
+first_reply_is_short() {
+	local fits=$((1024 - READ_OVERHEAD)) before after found later
+	later="$(accepted $XID) 0 ..."
+	use_version 1
+	before=("send $(lookup $XID data)" "expect $(found $XID)")
+	found=$FOUND
+	use_version 2
+	after=("send $(lookup $XID data)" "expect $(found $XID)" "send $(read_inline 2000)"
+		"expect $(plain_reply $XID .) $later")
+	FOUND=$found
+	plain_peer "a first Reply of 1024 octets is inline, and a later one may be longer" \
+		"${before[@]}" "send $(read_inline $fits)" "expect $(plain_reply $XID .) $later" \
+		"${after[@]}"
+	plain_peer "a first Reply of 1028 octets is in the Reply chunk, and a later one is inline" \
+		"${before[@]}" "send $(read_with_reply_chunk $((fits + 1)))" \
+		"expect $(rdma2_nomsg $XID . $MSG_REPLY 0 "0 0 1 1 @a.handle $((1028 - 36)) @a.address")" \
+		"holds a 0 $later" "${after[@]}"
+	plain_peer "without a Reply chunk it cannot be sent, nor can the next one" \
+		"${before[@]}" "send $(read_inline $((fits + 1)))" \
+		"expect $(rdma2_error_cant_reply $XID . 1 0 0)" \
+		"${before[@]}" "send $(read_inline $((fits + 1)))" \
+		"expect $(rdma2_error_cant_reply $XID . 1 0 0)" "${after[@]}"
+	use_version 2
 }
 
 # read_inline COUNT: READ of the file $FOUND, without chunks
