@@ -325,20 +325,32 @@ static int xprt_rdma_slot_fill_sparse_pages(struct xdr_buf *buf)
 	return 0;
 }
 
+/*
+ * Whether a page holds nothing that anybody may see. Others hold data, which a READ must not
+ * change beyond what it returns: pages that are uptodate, pages that a device or a driver
+ * lends to user space, which need not be uptodate, and the files of DAX.
+ */
+static bool xprt_rdma_slot_page_is_fresh(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	return !folio_test_uptodate(folio) && !folio_mapped(folio) &&
+	       !folio_is_zone_device(folio);
+}
+
 static int xprt_rdma_slot_clear_if_fresh(void *context, struct page *page,
 					 unsigned int offset, unsigned int len)
 {
-	if (!PageUptodate(page))
+	if (xprt_rdma_slot_page_is_fresh(page))
 		memzero_page(page, offset, len);
 	return 0;
 }
 
 /*
  * The server may claim to have written more into these pages than it has. Then a reader
- * would see what a page of the page cache held before. So pages that are not uptodate
- * are cleared. Pages that are uptodate, as in direct I/O, hold nothing that the reader
- * may not see. Only the part that belongs to this RPC is cleared: other RPCs may be filling
- * the rest.
+ * would see what the kernel kept there before. So fresh pages are cleared: those of the page
+ * cache, and those that NFS or the core allocate for a Reply. Only the part that belongs to
+ * this RPC is cleared: other RPCs may be filling the rest.
  */
 static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of client/: Replies that arrive when their tasks have been killed.
+ * KUnit suite of client/: Replies that arrive when their tasks have been killed, and which
+ * pages are cleared before a Call is sent.
  */
 #include <kunit/test.h>
+#include <linux/mm.h>
 
 #include "../client/client_private.h"
 
@@ -121,11 +123,86 @@ static void test_unmatched_of_earlier_rpc(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_awaited(&wire, 1));
 }
 
+/* Pages for a Reply */
+
+#define OLD	0xaa		/* what they hold before */
+#define FIRST	100		/* where the Reply begins in the first page */
+
+enum page_kind { FRESH, UPTODATE, MAPPED, PAGE_KINDS };
+
+/* @held: hold data that somebody may see, or no more */
+static void set_kind(struct page *page, enum page_kind kind, bool held)
+{
+	if (kind == UPTODATE && held)
+		SetPageUptodate(page);
+	if (kind == UPTODATE && !held)
+		ClearPageUptodate(page);
+	/* As if one page table had it, as those of memory that a driver lends to user space */
+	if (kind == MAPPED)
+		atomic_set(&page->_mapcount, held ? 0 : -1);
+}
+
+static unsigned int count_octets(struct page *page, u8 value)
+{
+	const u8 *octets = page_address(page);
+	unsigned int i, count = 0;
+
+	for (i = 0; i < PAGE_SIZE; i++)
+		count += octets[i] == value;
+	return count;
+}
+
+/*
+ * The Reply goes to a page of each kind. Only the fresh one is cleared, and of that only the
+ * part that is the Reply's.
+ */
+static void expect_cleared(struct kunit *test, enum page_kind first)
+{
+	struct xprt_rdma_request *request =
+		kunit_kzalloc(test, sizeof(*request), GFP_KERNEL);
+	struct page *pages[PAGE_KINDS];
+	struct xdr_buf *buf;
+	unsigned int i, kept;
+
+	KUNIT_ASSERT_NOT_NULL(test, request);
+	for (i = 0; i < PAGE_KINDS; i++) {
+		pages[i] = alloc_page(GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
+		memset(page_address(pages[i]), OLD, PAGE_SIZE);
+		set_kind(pages[i], (first + i) % PAGE_KINDS, true);
+	}
+	buf = &request->rqst.rq_rcv_buf;
+	buf->pages = pages;
+	buf->page_base = FIRST;
+	buf->page_len = PAGE_KINDS * PAGE_SIZE - 2 * FIRST;
+	KUNIT_EXPECT_EQ(test, xprt_rdma_request_prepare(&request->rqst, buf), 0);
+	for (i = 0; i < PAGE_KINDS; i++) {
+		set_kind(pages[i], (first + i) % PAGE_KINDS, false);
+		kept = i == 1 ? 0 : FIRST;
+		if ((first + i) % PAGE_KINDS != FRESH)
+			kept = PAGE_SIZE;
+		KUNIT_EXPECT_EQ(test, count_octets(pages[i], OLD), kept);
+		KUNIT_EXPECT_EQ(test, count_octets(pages[i], 0), PAGE_SIZE - kept);
+		__free_page(pages[i]);
+	}
+}
+
+static void test_only_fresh_pages_are_cleared(struct kunit *test)
+{
+	enum page_kind first;
+
+	if (want_init_on_alloc(0))
+		kunit_skip(test, "this kernel clears all memory that it allocates");
+	for (first = 0; first < PAGE_KINDS; first++)
+		expect_cleared(test, first);
+}
+
 static struct kunit_case slot_cases[] = {
 	KUNIT_CASE(test_unmatched_are_all_kept),
 	KUNIT_CASE(test_unmatched_of_other_connection),
 	KUNIT_CASE(test_unmatched_before_call),
 	KUNIT_CASE(test_unmatched_of_earlier_rpc),
+	KUNIT_CASE(test_only_fresh_pages_are_cleared),
 	{}
 };
 
