@@ -414,9 +414,9 @@ static void xprt_rdma_call_gathered(struct rpcrdma_work *work, int status)
 }
 
 /*
- * The Reply may arrive before this returns; a malicious server may even send it before
- * the Call. XPRT_RDMA_POSTING makes the Reply wait for the outcome: nothing may be
- * invalidated before it is registered.
+ * The Reply may arrive before this returns, and is processed then. A malicious server may even
+ * send it before the Call: until the device gets the Call, request->posted is false, and no
+ * Reply matches. Nothing may be invalidated before it is registered.
  */
 static __always_inline int xprt_rdma_call_post(struct xprt_rdma_endpoint *ep,
 					       struct xprt_rdma_request *request,
@@ -434,26 +434,21 @@ static __always_inline int xprt_rdma_call_post(struct xprt_rdma_endpoint *ep,
 	request->rqst.rq_xtime = ktime_get();
 	if (gather)
 		set_bit(XPRT_RDMA_GATHERING, &request->state);
-	set_bit(XPRT_RDMA_POSTING, &request->state);
 	xprt_rdma_ep_get(ep);
 	xprt_rdma_credits_take(&ep->credits);
 	/*
-	 * A reader of request->ep sees XPRT_RDMA_POSTING and what was built. Pairs with the
-	 * acquire in xprt_rdma_receive_match().
+	 * A reader of request->ep sees that @posted is false, and what was built. Pairs with
+	 * the acquire in xprt_rdma_receive_match().
 	 */
 	smp_store_release(&request->ep, ep);
 
-	ret = rpcrdma_send_post(send, first, gather);
+	ret = rpcrdma_send_submit(send, first, gather, false, &request->posted);
 	if (ret) {
 		request->ep = NULL;
 		xprt_rdma_credits_give(&ep->credits);
 		xprt_rdma_ep_put(ep);
 		clear_bit(XPRT_RDMA_GATHERING, &request->state);
-	} else {
-		/* Pairs with the acquire in xprt_rdma_receive_match(). */
-		smp_store_release(&request->posted, true);
 	}
-	clear_and_wake_up_bit(XPRT_RDMA_POSTING, &request->state);
 	return ret;
 }
 

@@ -281,7 +281,6 @@ struct xprt_rdma_backward {
 
 /* Bits of xprt_rdma_request.state. When one is cleared, those who wait for it wake. */
 enum {
-	XPRT_RDMA_POSTING,		/* until the outcome of posting is known */
 	XPRT_RDMA_GATHERING,		/* the device reads the task's pages */
 	XPRT_RDMA_AWAITING_REPLY,	/* a task that ends may wait for its Reply */
 	XPRT_RDMA_INVALIDATING,		/* a task that ends invalidates its registrations */
@@ -311,9 +310,9 @@ struct xprt_rdma_buffer {
  * @all: in client->slots
  * @call_buffer: memory of rq_buffer
  * @reply_buffer: memory of rq_rbuffer
- * @ep: the endpoint that it is on the wire of, with a reference; else NULL. Set while
- *	XPRT_RDMA_POSTING is, cleared when nobody else can reach its memory.
- * @state: XPRT_RDMA_POSTING and the other bits
+ * @ep: the endpoint that it is on the wire of, with a reference; else NULL. Set before it
+ *	is posted, cleared when nobody else can reach its memory.
+ * @state: XPRT_RDMA_GATHERING and the other bits
  * @release_snd_buf: what xprt_rdma_request_prepare() found in rq_release_snd_buf
  * @form: how it travels
  * @mapping_since: since when its memory cannot be mapped, in jiffies; zero: it could be
@@ -326,7 +325,7 @@ struct xprt_rdma_buffer {
  * @invalidation_status: how the invalidation of a task that ends went
  * @reply_mr: the first of the Reply's registrations
  * @reply_segments: how many registrations the Reply has
- * @posted: the Call was posted, so a Reply may answer it
+ * @posted: the Call is being posted or was, so a Reply may answer it
  * @replied: a Reply has been matched; more of them are dropped
  * @answered: the Reply arrived while the request was in ep->awaiting_reply;
  *	awaiting_lock

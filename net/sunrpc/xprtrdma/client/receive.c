@@ -20,28 +20,16 @@ xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
 	if (rqst) {
 		request = xprt_rdma_request_of(rqst);
 		/* Pairs with the release in xprt_rdma_call_post(). */
-		if (smp_load_acquire(&request->ep) == ep && !request->replied)
+		if (smp_load_acquire(&request->ep) == ep && READ_ONCE(request->posted) &&
+		    !request->replied) {
+			request->replied = true;
 			xprt_pin_rqst(rqst);
-		else
+		} else {
 			request = NULL;
+		}
 	}
 	spin_unlock(&xprt->queue_lock);
-	if (!request)
-		return NULL;
-
-	wait_on_bit(&request->state, XPRT_RDMA_POSTING, TASK_UNINTERRUPTIBLE);
-	/*
-	 * False if posting failed, even if it is being tried again by now. Pairs with the
-	 * release in xprt_rdma_call_post().
-	 */
-	if (request->ep == ep && smp_load_acquire(&request->posted)) {
-		request->replied = true;
-		return request;
-	}
-	spin_lock(&xprt->queue_lock);
-	xprt_unpin_rqst(rqst);
-	spin_unlock(&xprt->queue_lock);
-	return NULL;
+	return request;
 }
 
 /*
@@ -241,7 +229,7 @@ static noinline void xprt_rdma_receive_unusable(struct xprt_rdma_endpoint *ep,
  *
  * Does what the decoder's verdict says: see rpcrdma_wire_decode().
  *
- * Context: ->received; sleeps while the Call of a Reply is still being posted.
+ * Context: ->received.
  */
 void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {

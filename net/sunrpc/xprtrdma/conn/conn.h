@@ -294,20 +294,20 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn);
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len);
 int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
-			bool signalled, bool later);
+			bool signalled, bool later, bool *posted);
 
 /* rpcrdma_send_submit(), which fails if there is no space */
 static inline int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
 				    bool signalled)
 {
-	return rpcrdma_send_submit(send, first, signalled, false);
+	return rpcrdma_send_submit(send, first, signalled, false, NULL);
 }
 
 /* rpcrdma_send_submit(), which may post the Send later */
 static inline int rpcrdma_send_post_later(struct rpcrdma_send *send,
 					  struct ib_send_wr *first, bool signalled)
 {
-	return rpcrdma_send_submit(send, first, signalled, true);
+	return rpcrdma_send_submit(send, first, signalled, true, NULL);
 }
 
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);

@@ -80,7 +80,8 @@ static unsigned int work_max_unsignalled(const struct rpcrdma_conn *conn)
 
 /* The caller has checked that the connection is established. */
 static __always_inline int work_post_locked(struct rpcrdma_conn *conn,
-					    struct rpcrdma_work *work, bool signalled)
+					    struct rpcrdma_work *work, bool signalled,
+					    bool *posted)
 {
 	const struct ib_send_wr *bad;
 	int err;
@@ -103,6 +104,8 @@ static __always_inline int work_post_locked(struct rpcrdma_conn *conn,
 	}
 	rpcrdma_works_add(&conn->fifo, work);
 	trace_rpcrdma_post(conn, work->wrs, signalled, work->last->opcode);
+	if (posted)
+		WRITE_ONCE(*posted, true);
 
 	/*
 	 * If this fails, the device may have taken a part of the chain. Only the drain
@@ -127,7 +130,7 @@ static noinline void work_post_waiting_locked(struct rpcrdma_conn *conn)
 		WRITE_ONCE(waiting->first, work->next);
 		if (!work->next)
 			waiting->end = &waiting->first;
-		work_post_locked(conn, work, true);
+		work_post_locked(conn, work, true, NULL);
 	}
 }
 
@@ -304,7 +307,8 @@ static noinline int work_wait_locked(struct rpcrdma_conn *conn, struct rpcrdma_w
 
 /* Works that wait for space go first. */
 static __always_inline int work_try_post_locked(struct rpcrdma_conn *conn,
-						struct rpcrdma_work *work, bool signalled)
+						struct rpcrdma_work *work, bool signalled,
+						bool *posted)
 {
 	lockdep_assert_held(&conn->post_lock);
 	if (unlikely(conn->state != RPCRDMA_CONN_ESTABLISHED))
@@ -315,19 +319,19 @@ static __always_inline int work_try_post_locked(struct rpcrdma_conn *conn,
 		trace_rpcrdma_post_full(conn, work->wrs);
 		return -EAGAIN;
 	}
-	return work_post_locked(conn, work, signalled);
+	return work_post_locked(conn, work, signalled, posted);
 }
 
 /* Inline in both functions below, so that posting a Send saves registers once. */
 static __always_inline int work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 				       struct ib_send_wr *first, struct ib_send_wr *last,
-				       bool signalled, bool later)
+				       bool signalled, bool later, bool *posted)
 {
 	int err;
 
 	work_prepare(conn, work, first, last);
 	spin_lock_bh(&conn->post_lock);
-	err = work_try_post_locked(conn, work, signalled);
+	err = work_try_post_locked(conn, work, signalled, posted);
 	if (unlikely(err == -EAGAIN))
 		err = work_wait_locked(conn, work, later);
 	spin_unlock_bh(&conn->post_lock);
@@ -359,7 +363,7 @@ int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 			struct ib_send_wr *first, struct ib_send_wr *last,
 			bool signalled, bool later)
 {
-	return work_submit(conn, work, first, last, signalled, later);
+	return work_submit(conn, work, first, last, signalled, later, NULL);
 }
 
 /*
@@ -383,6 +387,9 @@ static bool send_wants_signal(const struct rpcrdma_send *send)
  * @signalled: ask the device to report when the Send is done; if the Send has to wait
  *	for space, the device reports it in any case
  * @later: without space, post it as soon as there is some: see rpcrdma_work_submit()
+ * @posted: set to true when it is certain that this will return 0, before the device gets
+ *	the Send. So whatever the peer does when it has the Send comes after that. NULL: not
+ *	wanted; nor can it be with @later.
  *
  * Context: entered; any but hard interrupts.
  * Return: 0: @send->work.done will be called once. -EAGAIN: no space; ->writable
@@ -391,7 +398,7 @@ static bool send_wants_signal(const struct rpcrdma_send *send)
  * again.
  */
 int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
-			bool signalled, bool later)
+			bool signalled, bool later, bool *posted)
 {
 	struct rpcrdma_conn *conn = send->work.conn;
 
@@ -400,7 +407,7 @@ int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
 	ib_dma_sync_single_for_device(conn->device->ib, send->sge[0].addr,
 				      send->len, DMA_TO_DEVICE);
 	return work_submit(conn, &send->work, first ?: &send->wr, &send->wr,
-			   signalled || send_wants_signal(send), later);
+			   signalled || send_wants_signal(send), later, posted);
 }
 
 /**
