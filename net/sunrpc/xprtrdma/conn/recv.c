@@ -64,6 +64,7 @@ static void recv_completed(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
 	}
 	ib_dma_sync_single_for_cpu(conn->device->ib, recv->sge.addr, recv->len,
 				   DMA_FROM_DEVICE);
+	recv->len = rpcrdma_wire_complete_word(recv->data, recv->len);
 	conn->ops->received(conn, recv);
 }
 
@@ -227,7 +228,8 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp
  */
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
-	conn->recv_size = size;
+	/* A setting need not be a multiple of four, but the last word is completed. */
+	conn->recv_size = round_up(size, sizeof(__be32));
 	conn->recv_open = true;
 	conn->recv_credits = min(conn->credits, RPCRDMA_FIRST_CREDITS);
 	/*

@@ -104,7 +104,7 @@ static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
 {
 	const struct rpcrdma_message *msg = &from->msg;
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
-	u32 len = msg->payload_len & ~3;
+	u32 len = msg->payload_len;
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	if (msg->proc != RPCRDMA_MSG || len > head->iov_len)

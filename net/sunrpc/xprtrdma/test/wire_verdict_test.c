@@ -22,6 +22,25 @@ static void test_short_is_dropped(struct kunit *test)
 	}
 }
 
+/*
+ * Padding that lacks at the end of a message becomes zeros, and nothing after it is touched. A
+ * message that is dropped because it is short stays short.
+ */
+static void test_last_word_is_completed(struct kunit *test)
+{
+	u8 octets[RPCRDMA_MESSAGE_MIN + 9], wanted[sizeof(octets)];
+	u32 len, completed;
+
+	for (len = 0; len <= RPCRDMA_MESSAGE_MIN + 8; len++) {
+		completed = len < RPCRDMA_MESSAGE_MIN ? len : (len + 3) / 4 * 4;
+		memset(octets, 0xa5, sizeof(octets));
+		memset(wanted, 0xa5, sizeof(wanted));
+		memset(wanted + len, 0, completed - len);
+		KUNIT_EXPECT_EQ(test, rpcrdma_wire_complete_word(octets, len), completed);
+		KUNIT_EXPECT_EQ(test, memcmp(octets, wanted, sizeof(octets)), 0);
+	}
+}
+
 /* All Calls are sent in version 1, so other versions cannot be Replies. */
 static void test_unknown_version(struct kunit *test)
 {
@@ -288,6 +307,7 @@ static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
 
 static struct kunit_case wire_verdict_cases[] = {
 	KUNIT_CASE(test_short_is_dropped),
+	KUNIT_CASE(test_last_word_is_completed),
 	KUNIT_CASE(test_unknown_version),
 	KUNIT_CASE(test_unknown_proc),
 	KUNIT_CASE(test_msgp),

@@ -366,6 +366,28 @@ static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 	msg->num_reads = 0;
 }
 
+/**
+ * rpcrdma_wire_complete_word - complete the last word of a received message
+ * @buf: the message, in a buffer of whole words
+ * @len: octets received
+ *
+ * A message consists of words, but some servers, nfs-ganesha for one, send too few octets of
+ * padding after data, or too many. The octets that the last word lacks become zeros. A
+ * message that has to be dropped because it is short (RFC 8166 section 4.5) stays short.
+ *
+ * Context: any.
+ * Return: octets of the message.
+ */
+static inline u32 rpcrdma_wire_complete_word(void *buf, u32 len)
+{
+	u32 lacking = -len % sizeof(__be32);
+
+	if (!lacking || len < RPCRDMA_MESSAGE_MIN)
+		return len;
+	memset(buf + len, 0, lacking);
+	return len + lacking;
+}
+
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		    enum rpcrdma_role role, bool backward, u32 version_max);
