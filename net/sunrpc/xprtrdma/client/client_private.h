@@ -367,7 +367,7 @@ struct xprt_rdma_request {
 	bool replied;
 	bool answered;
 	struct rpcrdma_recv *recv;
-	const void *payload;
+	void *payload;
 	u32 payload_len;
 	u32 written;
 	int error;
@@ -475,6 +475,7 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 /* reply.c */
 void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv);
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request);
+int xprt_rdma_reply_place(struct xprt_rdma_request *request);
 struct rpcrdma_mr *
 xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);

@@ -34,7 +34,8 @@ xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
 
 /*
  * The server returns the segments that were offered, filled from the first one on
- * and without holes (RFC 8166 section 3.4.6).
+ * and without holes (RFC 8166 section 3.4.6). A chunk without octets was not used, so it
+ * does not matter which segments it has.
  */
 static bool xprt_rdma_receive_was_offered(const struct xprt_rdma_request *request,
 					  enum xprt_rdma_reply_form form,
@@ -46,6 +47,8 @@ static bool xprt_rdma_receive_was_offered(const struct xprt_rdma_request *reques
 	bool full = true;
 	unsigned int i;
 
+	if (!chunk->length)
+		return true;
 	if (request->form.reply != form || chunk->count > request->reply_segments)
 		return false;
 	segment = rpcrdma_chunk_segments(msg, chunk);
@@ -99,8 +102,6 @@ static noinline int xprt_rdma_receive_parse_chunks(struct xprt_rdma_request *req
 		request->written = msg->reply_chunk.written;
 		return 0;
 	}
-	if (msg->has_reply_chunk && msg->reply_chunk.written)
-		return xprt_rdma_receive_bad_chunks(recv->conn);
 	request->payload = recv->data + msg->header_len;
 	request->payload_len = msg->payload_len;
 	if (msg->num_writes)

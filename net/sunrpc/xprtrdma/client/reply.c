@@ -12,11 +12,10 @@
  *
  * The request is pinned from the first to the last step.
  */
-#include <linux/highmem.h>
+#include <linux/string.h>
 #include <linux/sunrpc/msg_prot.h>
 
 #include "client_private.h"
-#include "page_frag.h"
 
 /* Octets of a Reply that denies the Call, up to RPC_MISMATCH */
 #define XPRT_RDMA_DENIAL_LEN	16
@@ -156,45 +155,22 @@ static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 	spin_unlock(&xprt->queue_lock);
 }
 
-static int xprt_rdma_reply_scatter_frag(void *context, struct page *page,
-					unsigned int offset, unsigned int len)
+/*
+ * A Reply in whole words, as sunrpc wants it. What is longer than the Reply can be is not a
+ * part of it, for instance too much padding after data.
+ */
+static u32 xprt_rdma_reply_len(const struct xdr_buf *buf, u32 len)
 {
-	const void **from = context;
-
-	memcpy_to_page(page, offset, *from, len);
-	*from += len;
-	return 0;
+	return min_t(u32, xdr_align_size(len), round_down(buf->buflen, sizeof(__be32)));
 }
 
-/* @len octets go to the head, what does not fit there to the pages, the rest to the tail. */
-static noinline int xprt_rdma_reply_scatter(const struct xdr_buf *buf, const void *from,
-					    u32 len)
-{
-	const struct kvec *head = &buf->head[0], *tail = &buf->tail[0];
-	u32 in_head = min_t(size_t, len, head->iov_len);
-	u32 in_pages = min(len - in_head, buf->page_len);
-	u32 in_tail = len - in_head - in_pages;
-
-	if (in_tail > tail->iov_len)
-		return -EIO;
-	memcpy(head->iov_base, from, in_head);
-	from += in_head;
-	xprt_rdma_page_frags_in_pages(buf, in_pages, xprt_rdma_reply_scatter_frag, &from);
-	memcpy(tail->iov_base, from, in_tail);
-	return len;
-}
-
-/* All of it is inline, even if a chunk was offered. Most Replies fit into the head. */
-static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request, u32 len)
+/* All of it is inline, even if a chunk was offered. */
+static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request)
 {
 	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
+	u32 len = xprt_rdma_reply_len(buf, request->payload_len);
 
-	if (len > buf->buflen)
-		return -EIO;
-	if (len > buf->head[0].iov_len)
-		return xprt_rdma_reply_scatter(buf, request->payload, len);
-	memcpy(buf->head[0].iov_base, request->payload, len);
-	return len;
+	return write_bytes_to_xdr_buf(buf, 0, request->payload, len) ? -EIO : len;
 }
 
 static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
@@ -208,11 +184,12 @@ static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
  * The data item is in the pages, and is the last item of the Reply. So all that is
  * inline belongs into the head. sunrpc has only estimated where the head ends.
  */
-static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request, u32 len)
+static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request)
 {
 	struct rpc_rqst *rqst = &request->rqst;
+	u32 len = min_t(size_t, request->payload_len, rqst->rq_rcvsize);
 
-	if (len > rqst->rq_rcvsize || rqst->rq_rcv_buf.head[0].iov_base != rqst->rq_rbuffer)
+	if (rqst->rq_rcv_buf.head[0].iov_base != rqst->rq_rbuffer)
 		return -EIO;
 	memcpy(rqst->rq_rbuffer, request->payload, len);
 	xprt_rdma_reply_set_head(&rqst->rq_rcv_buf, len);
@@ -220,16 +197,24 @@ static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request, 
 	return len + xdr_align_size(request->written);
 }
 
-/* The Reply chunk consists of head, pages and tail, so all octets are in place. */
-static int xprt_rdma_reply_check_long(const struct xprt_rdma_request *request)
+/*
+ * The Reply chunk consists of head, pages and tail, so all octets are in place, except
+ * padding that the server has left out.
+ */
+static int xprt_rdma_reply_place_long(struct xprt_rdma_request *request)
 {
-	const struct kvec *head = &request->rqst.rq_rcv_buf.head[0];
-	const __be32 *p = head->iov_base;
+	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
+	u32 len = xprt_rdma_reply_len(buf, request->written);
+	const __be32 *p = buf->head[0].iov_base;
+	__be32 zeros = 0;
 
-	if (request->written & 3 || head->iov_len < 2 * sizeof(*p) ||
+	if (buf->head[0].iov_len < 2 * sizeof(*p) ||
 	    p[0] != request->rqst.rq_xid || p[1] != rpc_reply)
 		return -EIO;
-	return request->written;
+	if (len > request->written &&
+	    write_bytes_to_xdr_buf(buf, request->written, &zeros, len - request->written))
+		return -EIO;
+	return len;
 }
 
 static enum rpcrdma_form xprt_rdma_reply_form(const struct xprt_rdma_request *request)
@@ -239,32 +224,42 @@ static enum rpcrdma_form xprt_rdma_reply_form(const struct xprt_rdma_request *re
 	return request->written ? RPCRDMA_FORM_WRITE_CHUNK : RPCRDMA_FORM_INLINE;
 }
 
-/* Both paths above copy all that is inline, so gathered_octets is zero. */
-static void xprt_rdma_reply_count(const struct xprt_rdma_request *request, u32 len)
+/* Both paths above copy what is inline, so gathered_octets is zero. */
+static void xprt_rdma_reply_count(const struct xprt_rdma_request *request)
 {
 	struct rpcrdma_counters *counters = &request->ep->conn->counters;
 
 	counters->received.messages[xprt_rdma_reply_form(request)]++;
-	counters->received.inline_octets += len;
+	counters->received.inline_octets += request->payload_len;
 	counters->received.placed_octets += request->written;
 	counters->latency[rpcrdma_latency_slot(request->rqst.rq_rtt)]++;
 }
 
-static int xprt_rdma_reply_place(struct xprt_rdma_request *request)
+/**
+ * xprt_rdma_reply_place - place a Reply where its task expects it
+ * @request: the request that the Reply answers; nobody else can reach its memory
+ *
+ * Servers pad wrongly. So what is beyond the buffer is dropped, and whether the Reply lacks
+ * anything is left to the XDR decoder.
+ *
+ * Context: ->received or ->done.
+ * Return: octets of the Reply, in the sum of head, pages and tail; or what the RPC fails
+ * with. -EAGAIN: see @request->error.
+ */
+int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 {
 	struct xprt_rdma_client_stats *stats = &request->ep->client->stats;
-	u32 len = request->payload_len & ~3U;
 
 	if (request->error)
 		return request->error;
 	stats->placed += request->written;
-	stats->fixup += len;
-	xprt_rdma_reply_count(request, len);
+	stats->fixup += request->payload_len;
+	xprt_rdma_reply_count(request);
 	if (!request->payload)
-		return xprt_rdma_reply_check_long(request);
+		return xprt_rdma_reply_place_long(request);
 	if (request->written)
-		return xprt_rdma_reply_place_around_data(request, len);
-	return xprt_rdma_reply_place_inline(request, len);
+		return xprt_rdma_reply_place_around_data(request);
+	return xprt_rdma_reply_place_inline(request);
 }
 
 static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)

@@ -175,6 +175,17 @@ read_file() {
 	"$@" dd if=/mnt/file of=/tmp/back bs=64k count=1 iflag=direct
 }
 
+# The data of READs whose length is mostly no multiple of four
+make_odd() {
+	head -c 8192 /dev/urandom >/tmp/odd
+}
+
+# read_odd LENGTH OCTETS: READ LENGTH and compare so many octets.
+read_odd() {
+	timeout $AT_ONCE dd if=/mnt/file of=/tmp/back bs="$1" count=1 iflag=direct &&
+		cmp <(head -c "$2" /tmp/odd) /tmp/back
+}
+
 # How many bad Replies the mount's statistics have
 bad_replies() {
 	awk '$1 == "device" { here = $5 == "/mnt" } here && $1 == "xprt:" { print $22 }' \
