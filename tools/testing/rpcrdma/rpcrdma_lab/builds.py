@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """The parts of a check that build the module as its users do."""
 
+import dataclasses
 import os
 import re
 import shutil
+from collections.abc import Sequence
+from pathlib import Path
 
-from . import cache, host, kernels, module, style
+from . import cache, host, kernels, module
 from .host import BUILD, TOP, attempt, run
 from .kernels import Kernel
 from .ktap import Reporter, Test
@@ -86,47 +89,91 @@ def overlay_and_build(kernel: Kernel, setting: str) -> list[str]:
             if "warning:" in line.lower() and "net/sunrpc/xprtrdma" in line]
 
 
-def make_for(release: str, *words: str) -> str:
-    """The output of `make` with the headers of a kernel that has nothing but a release."""
-    fake = BUILD / "headers"
-    shutil.rmtree(fake, ignore_errors=True)
-    (fake / "include/generated").mkdir(parents=True)
-    (fake / "include/generated/utsrelease.h").write_text(f'#define UTS_RELEASE "{release}"\n')
-    (fake / "Makefile").write_text("modules: ; @echo builds\n")
-    return attempt("make", "-C", TOP, "--no-print-directory", f"KDIR={fake}", *words).stdout
+# Releases of kernels that the tests cover, besides those of the guests
+COVERED = ("6.1.0-41-amd64", "6.12.57+deb12-amd64", "6.12.57+deb13-amd64",
+           "6.12.115+deb13.1-amd64", "7.3.4+deb13-amd64", "6.12.117", "7.3.4",
+           "6.12.117-rpcrdma-lab")
+
+# Releases of others, many with a number that the tests cover
+NOT_COVERED = ("6.12.0-124.8.1.el10_1.x86_64", "6.12.0-160000.5-default",
+               "6.1.155-176.282.amzn2023.x86_64", "6.12.33-production+truenas",
+               "6.12.25+rpt-rpi-v8", "6.12.57+deb13-rt-amd64", "6.12.57+deb12-rt-amd64",
+               "6.1.0-41-rt-amd64", "6.12.57+deb13-cloud-amd64", "6.1.0-41-cloud-amd64",
+               "6.12.57+deb13-arm64", "6.12.57+deb14-amd64", "6.12.12+bpo-amd64",
+               "6.12.57-amd64", "6.12.117-mine", "6.12.0-rc7", "6.12.117+", "6.12", "6.1.155",
+               "6.2.17", "6.120.1", "16.12.3", "6012.3", "7.3.0-rc1")
 
 
-def dkms_for(release: str, untested: str = "") -> str:
-    """What dkms.conf says about a kernel, and which kernels it takes."""
-    return attempt("bash", "-euc", '. ./dkms.conf; echo "${BUILD_EXCLUSIVE_KERNEL:-}"', cwd=TOP,
-                   env=dict(os.environ, kernelver=release, UNTESTED=untested)).stdout
+@dataclasses.dataclass(frozen=True)
+class Planted:
+    """A root folder with nothing but headers of a kernel, which have nothing but a release."""
+    release: str
+    root: Path = BUILD / "headers"
+
+    def plant(self) -> "Planted":
+        """Make it anew."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        headers = self.root / "usr/src/linux-headers"
+        (headers / "include/generated").mkdir(parents=True)
+        (headers / "include/generated/utsrelease.h").write_text(
+            f'#define UTS_RELEASE "{self.release}"\n')
+        (headers / "Makefile").write_text("modules: ; @echo builds\n")
+        return self
+
+    def make(self, *words: str) -> list[str]:
+        """What `make` says; the line "builds" if it builds."""
+        return attempt("make", "-C", TOP, "--no-print-directory",
+                       f"KDIR={self.root}/usr/src/linux-headers", *words).stdout.splitlines()
+
+    def dkms(self, untested: str = "") -> list[str]:
+        """What dkms.conf says; the line "builds" if dkms builds then."""
+        script = """. ./dkms.conf
+                    regex=${BUILD_EXCLUSIVE_KERNEL:-}
+                    [[ -n $regex && ! $kernelver =~ $regex ]] || echo builds"""
+        return attempt("bash", "-euc", script, cwd=TOP,
+                       env=dict(os.environ, kernelver=self.release,
+                                UNTESTED=untested)).stdout.splitlines()
 
 
-def takes_tested(test: Test) -> None:
-    """`make` and dkms.conf take the kernels that the tests cover."""
-    for series in style.tested_by_make():
-        release = f"{series}.17-lab"
-        test.step("builds" in make_for(release), f"make builds for {release}")
-        test.step(not dkms_for(release).strip(), f"dkms.conf builds for {release}")
+def takes(test: Test, what: str, said: Sequence[str]) -> None:
+    """A step: the module is built, and nothing is said."""
+    test.step("builds" in said and not tells(said), what)
 
 
-def refuses_others(test: Test) -> None:
-    """`make` and dkms.conf refuse other kernels in one line, which says how to insist."""
-    other = "6.2.17-lab"
-    refusal = make_for(other).splitlines()
-    told = [line for line in refusal if "UNTESTED=1" in line]
-    test.step(len(told) == 1 and "builds" not in refusal, "make refuses another kernel")
-    test.step("builds" in make_for(other, "UNTESTED=1"), "make UNTESTED=1 builds for it")
-    test.step("UNTESTED=1 dkms install" in dkms_for(other), "dkms.conf refuses another kernel")
-    test.step(not dkms_for(other, "1").strip(), "UNTESTED=1 makes dkms.conf build for it")
+def refuses(test: Test, what: str, said: Sequence[str], *wanted: str) -> None:
+    """A step: it is not built, and one line says some things."""
+    lines = tells(said)
+    test.step("builds" not in said and len(lines) == 1 and all(text in lines[0] for text in wanted),
+              what)
+
+
+def tells(said: Sequence[str]) -> list[str]:
+    """The lines for people."""
+    return [line for line in said if re.match(r"make: [^*]|rpcrdma: ", line)]
+
+
+def by_release(test: Test) -> None:
+    """`make` and dkms.conf take the kernels that the tests cover, and say how to insist."""
+    guests = [kernels.stock_packages(name)[0].removeprefix("linux-image-")
+              for name in kernels.STOCK if name != "debian-13-7"]
+    for release in [*guests, *COVERED]:
+        kernel = Planted(release).plant()
+        takes(test, f"make builds for {release}", kernel.make())
+        takes(test, f"dkms.conf builds for {release}", kernel.dkms())
+    for release in NOT_COVERED:
+        kernel = Planted(release).plant()
+        refuses(test, f"make refuses {release}", kernel.make(), release, "UNTESTED=1")
+        refuses(test, f"dkms.conf refuses {release}", kernel.dkms(), release,
+                "UNTESTED=1 dkms install")
+        takes(test, "make UNTESTED=1 builds for it", kernel.make("UNTESTED=1"))
+        takes(test, "UNTESTED=1 makes dkms.conf build for it", kernel.dkms("1"))
 
 
 def make_refuses(report: Reporter) -> None:
     """`make` and dkms.conf refuse kernels that the tests do not cover."""
     with report.test("make") as test:
-        takes_tested(test)
-        refuses_others(test)
-        newest = kernels.source_package(kernels.SOURCE_7).removeprefix("linux-source-")
-        if newest not in style.tested_by_make():
+        by_release(test)
+        newest = kernels.stock_packages("debian-13-7")[0].removeprefix("linux-image-")
+        if "builds" not in Planted(newest).plant().make():
             test.line(f"# Debian has kernel {newest} now, and the guests take it: if "
                       "`make check ALL=1` passes, add it to the Makefile")

@@ -92,8 +92,8 @@ def part_ran_with(name: str) -> str:
     releases = {kernels.STOCK[kernel].release for kernel in PARTS[name].kernels
                 if kernel in kernels.STOCK}
     versions += [toolchain.version(release) for release in releases if toolchain.needed(release)]
-    if name == "make":      # which says whether there is a newer kernel
-        versions.append(kernels.source_version(kernels.SOURCE_7))
+    if name == "make":      # which says whether it takes the newest ones
+        versions += [kernels.version(kernel) for kernel in kernels.STOCK]
     versions += [debs.base_version(kernel) for kernel in PARTS[name].kernels
                  if name == debs.part(kernel)]
     have = packages.installed()

@@ -87,12 +87,6 @@ def project_rules() -> list[str]:
     return complaints
 
 
-def tested_by_make() -> list[str]:
-    """The kernels that the Makefile takes."""
-    match = re.search(r"^TESTED := (.*)$", (TOP / "Makefile").read_text(), re.M)
-    return match[1].split() if match else []
-
-
 def citations() -> list[str]:
     """Sections that the files cite and an RFC does not have."""
     return run(TOP / "scripts/check-citations").splitlines()
