@@ -18,11 +18,16 @@ KDIR ?= /lib/modules/$(KVER)/build
 # The kernels that the tests cover: Debian's, releases built from source, and the lab's, as an
 # expression. dkms.conf reads this line.
 TESTED := 6\.1\.0-[0-9]+-amd64|(6\.12|7\.3)\.[0-9]+(\+deb1[23](\.[0-9]+)?-amd64|-rpcrdma-lab)?
+MODULES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)
+# What a vendor's RDMA stack has for this kernel. dkms.conf looks for the same.
+VENDOR = $(firstword $(shell find $(MODULES) -path $(MODULES)/kernel -prune \
+	-o -name 'ib_core.ko*' -print 2>/dev/null) \
+	$(wildcard $(INSTALL_MOD_PATH)/usr/src/ofa_kernel/*/$(KVER)))
 KO := net/sunrpc/xprtrdma/rpcrdma.ko
-UPDATES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)/updates
+UPDATES = $(MODULES)/updates
 LAB := tools/testing/rpcrdma/lab
 
-modules: headers tested ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
+modules: headers tested vendor ## build rpcrdma.ko for the running kernel, or for KVER= or KDIR=
 	$(MAKE) -C $(KDIR) M=$(CURDIR) \
 		$(if $(KUNIT),CONFIG_SUNRPC_XPRT_RDMA_KUNIT_TEST=y) modules
 
@@ -36,6 +41,11 @@ tested: headers
 	@test -n "$(UNTESTED)" || echo '$(UTSRELEASE)' | grep -Eqx '$(TESTED)' || { \
 		echo "make: no test covers kernel $(UTSRELEASE): see Install in the admin guide, or" \
 		"add UNTESTED=1 to build for it nevertheless" >&2; exit 1; }
+
+vendor: headers
+	@found='$(VENDOR)'; test -z "$$found" || { \
+		echo "make: $$found is of a vendor's RDMA stack, and this module works only with" \
+		"the kernel's own: remove that stack, or use its module for NFS" >&2; exit 1; }
 
 install: ## install the module so that modprobe prefers it to the kernel's own
 	@test -e $(KO) || { echo "make: there is no $(KO): run make first" >&2; exit 1; }
@@ -81,4 +91,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers tested install uninstall deb demo check coverage scenarios shell bench fuzz drawings clean help
+.PHONY: modules headers tested vendor install uninstall deb demo check coverage scenarios shell bench fuzz drawings clean help

@@ -88,6 +88,11 @@ refuses() {
 		! grep -i error <<<"$out"
 }
 
+# vendor_stack RELEASE: the one file that it is recognised by
+vendor_stack() {
+	mkdir -p "/lib/modules/$1/updates/dkms" && touch "/lib/modules/$1/updates/dkms/ib_core.ko"
+}
+
 # nothing_left: of the package, in the folders of DKMS and of all kernels
 nothing_left() {
 	! compgen -G '/usr/src/rpcrdma*' && ! compgen -G '/var/lib/dkms/rpcrdma*' &&
@@ -109,6 +114,8 @@ in_root() {
 	check "it is signed by the key of DKMS" signed "$KERNEL"
 	check "a kernel that no test covers is refused" \
 		refuses 6.12.0-124.8.1.el10_1.x86_64 "no test covers kernel 6.12.0-124"
+	need "a vendor's RDMA stack" vendor_stack 6.12.1+deb13-amd64
+	check "its kernel is refused" refuses 6.12.1+deb13-amd64 ".*/ib_core.ko is of a vendor's"
 	check "the first kernel goes" apt_get purge "linux-image-$OTHER" "linux-headers-$OTHER"
 	check "its module goes with it" no_module "$OTHER"
 	check "rpcrdma-dkms is purged" apt_get purge rpcrdma-dkms

@@ -103,6 +103,19 @@ NOT_COVERED = ("6.12.0-124.8.1.el10_1.x86_64", "6.12.0-160000.5-default",
                "6.12.57-amd64", "6.12.117-mine", "6.12.0-rc7", "6.12.117+", "6.12", "6.1.155",
                "6.2.17", "6.120.1", "16.12.3", "6012.3", "7.3.0-rc1")
 
+# What a vendor's RDMA stack has, each enough to recognise it, for the kernel {}
+VENDORS = ("lib/modules/{}/updates/dkms/ib_core.ko", "lib/modules/{}/updates/dkms/ib_core.ko.xz",
+           "lib/modules/{}/updates/kernel/drivers/infiniband/core/ib_core.ko.gz",
+           "lib/modules/{}/extra/mlnx-ofa_kernel/drivers/infiniband/core/ib_core.ko.zst",
+           "lib/modules/{}/weak-updates/mlnx-ofa_kernel/drivers/infiniband/core/ib_core.ko",
+           "usr/src/ofa_kernel/x86_64/{}/Module.symvers")
+
+# What does not make the kernel's own RDMA stack another
+HARMLESS = ("lib/modules/{}/kernel/drivers/infiniband/core/ib_core.ko.xz",
+            "lib/modules/{}/updates/dkms/rpcrdma.ko", "lib/modules/{}/updates/dkms/irdma.ko",
+            "lib/modules/{}-other/updates/dkms/ib_core.ko",
+            "usr/src/ofa_kernel/x86_64/{}-other/Module.symvers")
+
 
 @dataclasses.dataclass(frozen=True)
 class Planted:
@@ -110,19 +123,23 @@ class Planted:
     release: str
     root: Path = BUILD / "headers"
 
-    def plant(self) -> "Planted":
-        """Make it anew."""
+    def plant(self, *files: str) -> "Planted":
+        """Make it anew, with some empty files."""
         shutil.rmtree(self.root, ignore_errors=True)
         headers = self.root / "usr/src/linux-headers"
         (headers / "include/generated").mkdir(parents=True)
         (headers / "include/generated/utsrelease.h").write_text(
             f'#define UTS_RELEASE "{self.release}"\n')
         (headers / "Makefile").write_text("modules: ; @echo builds\n")
+        for file in files:
+            path = self.root / file.format(self.release)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
         return self
 
     def make(self, *words: str) -> list[str]:
         """What `make` says; the line "builds" if it builds."""
-        return attempt("make", "-C", TOP, "--no-print-directory",
+        return attempt("make", "-C", TOP, "--no-print-directory", f"INSTALL_MOD_PATH={self.root}",
                        f"KDIR={self.root}/usr/src/linux-headers", *words).stdout.splitlines()
 
     def dkms(self, untested: str = "") -> list[str]:
@@ -131,8 +148,9 @@ class Planted:
                     regex=${BUILD_EXCLUSIVE_KERNEL:-}
                     [[ -n $regex && ! $kernelver =~ $regex ]] || echo builds"""
         return attempt("bash", "-euc", script, cwd=TOP,
-                       env=dict(os.environ, kernelver=self.release,
-                                UNTESTED=untested)).stdout.splitlines()
+                       env=dict(os.environ, kernelver=self.release, UNTESTED=untested,
+                                install_tree=f"{self.root}/lib/modules",
+                                source_tree=f"{self.root}/usr/src")).stdout.splitlines()
 
 
 def takes(test: Test, what: str, said: Sequence[str]) -> None:
@@ -169,10 +187,26 @@ def by_release(test: Test) -> None:
         takes(test, "UNTESTED=1 makes dkms.conf build for it", kernel.dkms("1"))
 
 
+def by_stack(test: Test) -> None:
+    """They refuse a kernel with a vendor's RDMA stack."""
+    release = COVERED[0]
+    for file in VENDORS:
+        kernel = Planted(release).plant(file)
+        found = f"{kernel.root}/{file.format(release)}".removesuffix("/Module.symvers")
+        refuses(test, f"make refuses a kernel with {file}", kernel.make(), found)
+        refuses(test, "so it does with UNTESTED=1", kernel.make("UNTESTED=1"), found)
+        refuses(test, "dkms.conf refuses it", kernel.dkms(), found)
+        refuses(test, "so it does with UNTESTED=1", kernel.dkms("1"), found)
+    kernel = Planted(release).plant(*HARMLESS)
+    takes(test, "make builds where only other kernels have one", kernel.make())
+    takes(test, "so does dkms.conf", kernel.dkms())
+
+
 def make_refuses(report: Reporter) -> None:
     """`make` and dkms.conf refuse kernels that the tests do not cover."""
     with report.test("make") as test:
         by_release(test)
+        by_stack(test)
         newest = kernels.stock_packages("debian-13-7")[0].removeprefix("linux-image-")
         if "builds" not in Planted(newest).plant().make():
             test.line(f"# Debian has kernel {newest} now, and the guests take it: if "

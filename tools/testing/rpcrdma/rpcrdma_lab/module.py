@@ -38,6 +38,11 @@ def directory_of(name: str) -> Path:
     return BUILD / f"module-{name}{host.built_on()}"
 
 
+def root_of(kernel: Kernel, variant: str) -> Path:
+    """Where it is installed."""
+    return directory_of(kernel.name) / f"root-{variant}"
+
+
 # One make at a time works in a guest's folder. A variant is installed before the next
 # one is linked there.
 _locks: collections.defaultdict[str, threading.RLock] = collections.defaultdict(threading.RLock)
@@ -51,7 +56,9 @@ def make(kernel: Kernel, *words: str, variant: str = "ours", log: str = "make") 
     """
     directory = directory_of(kernel.name)
     options = [f"KDIR={kernel.kdir}", *kernel.make_args, f"-j{host.jobs()}", "W=1",
-               "KCFLAGS=-Werror", "UNTESTED=1"]
+               "KCFLAGS=-Werror", "UNTESTED=1",
+               # Also where nothing is installed: other modules of the host do not count.
+               f"INSTALL_MOD_PATH={root_of(kernel, variant)}"]
     if variant == "kunit" or kernel.name == kernels.COVERAGE:
         options.append("KUNIT=1")
     if kernel.name == kernels.COVERAGE:
@@ -73,10 +80,10 @@ def build(kernel: Kernel, variant: str) -> Path:
     lib/modules/<release>/updates, as `make install` leaves it.
     """
     directory = directory_of(kernel.name)
-    root = directory / f"root-{variant}"
+    root = root_of(kernel, variant)
     with _locks[kernel.name]:
         sync_sources(directory)
         shutil.rmtree(root, ignore_errors=True)
         make(kernel, variant=variant, log=f"build-{variant}")
-        make(kernel, f"INSTALL_MOD_PATH={root}", "install", variant=variant)
+        make(kernel, "install", variant=variant)
     return root
