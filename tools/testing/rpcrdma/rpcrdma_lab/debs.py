@@ -42,6 +42,7 @@ GUEST_SECONDS = 120
 FILES = {
     "rpcrdma-dkms": ("./usr/src/rpcrdma-VERSION/dkms.conf", "./usr/src/rpcrdma-VERSION/Makefile",
                      "./usr/src/rpcrdma-VERSION/net/sunrpc/xprtrdma/main.c",
+                     "./usr/lib/udev/rules.d/60-rpcrdma-dkms.rules",
                      "./usr/share/man/man4/rpcrdma.4.gz",
                      "./usr/share/doc/rpcrdma-dkms/admin-guide.rst.gz",
                      "./usr/share/doc/rpcrdma-dkms/examples/nfs.conf.d/rpcrdma.conf",

@@ -124,6 +124,7 @@ class Guest:
         if self.image:
             return
         shutil.copytree(TOP / "Documentation/examples", self.share / "examples")
+        shutil.copy(TOP / "debian/60-rpcrdma-dkms.rules", self.share)
         shutil.copy(peer.program(), self.share / "peer")
         shutil.copy(tools.program(), self.share / "rpcrdma")
         ynl.copy(self.share / "ynl")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   the examples for sysctl.d and nfs.conf.d do what they say
+# shows:   the examples for sysctl.d and nfs.conf.d, and the rule for udev, do what they say
 # guests:  um/rxe
 # also:    um-7/rxe debian-6.1 debian-6.12 debian-13 debian-13-7
 # devices: rxe
 # modules: ours
 #
-# The files are those of Documentation/examples.
+# The files are those of Documentation/examples, and debian/60-rpcrdma-dkms.rules.
 
 EXAMPLES=/lab/examples
 
@@ -13,27 +13,30 @@ client() {
 	client_begin
 	tunables
 	nfs_conf
+	attempt reloaded
+	rm -f /etc/sysctl.d/rpcrdma.conf /etc/udev/rules.d/60-*
 }
 
 # All lines of the file that set something are comments.
 tunables() {
 	sed -n 's/^#\(sunrpc\.\)/\1/p' $EXAMPLES/sysctl.d/rpcrdma.conf >/tmp/sysctl.conf
 	check "sysctl.d: it has tunables of the client and of the server" both_ends_tunables
-	check "sysctl.d: it has their defaults" defaults
+	check "sysctl.d: it has their defaults" has_values /tmp/sysctl.conf
 	need "sysctl.d: another value" tune svc_rdma/max_requests 17
 	check "sysctl.d: sysctl -p finds all names" sysctl -q -p /tmp/sysctl.conf
-	check "sysctl.d: then it has the defaults again" defaults
+	check "sysctl.d: then it has the defaults again" has_values /tmp/sysctl.conf
 }
 
 both_ends_tunables() {
 	grep '^sunrpc\.rdma_' /tmp/sysctl.conf && grep '^sunrpc\.svc_rdma\.' /tmp/sysctl.conf
 }
 
-defaults() {
+# has_values FILE: whether the settings have the values of a file.
+has_values() {
 	local name value
 	while IFS=' =' read -r name value; do
 		is "$name $value" "$name $(sysctl -n "$name")" || return
-	done </tmp/sysctl.conf
+	done <"$1"
 }
 
 # The server starts with nothing but this file and the lab's export. The port is another one,
@@ -55,4 +58,23 @@ install_nfs_conf() {
 	mkdir -p /etc/nfs.conf.d &&
 		sed "s/^\(rdma-port=\)20049$/\1$PORT/" $EXAMPLES/nfs.conf.d/rpcrdma.conf \
 			>/etc/nfs.conf.d/rpcrdma.conf
+}
+
+# udev applies sysctl.d when the module is loaded. Another value than the default for each
+# setting that has one.
+reloaded() {
+	awk -F= '{ print $1 "=", $2 == 1 ? ($1 ~ /version/ ? 2 : 0) : $2 / 2 }' \
+		/tmp/sysctl.conf >/etc/sysctl.d/rpcrdma.conf
+	need "udev: install the rule, and not that of nfs-kernel-server" install_rule
+	need "udev: start it" /usr/lib/systemd/systemd-udevd --daemon
+	need "udev: stop the NFS server" rpc.nfsd 0
+	need "udev: unload the module" unload_module
+	need "udev: load it again" modprobe rpcrdma
+	check "udev: it has the values of sysctl.d" wait_for 10 has_values /etc/sysctl.d/rpcrdma.conf
+	check "udev: end it" udevadm control --exit
+}
+
+install_rule() {
+	mkdir -p /etc/udev/rules.d && ln -s /dev/null /etc/udev/rules.d/60-nfs.rules &&
+		cp /lab/60-rpcrdma-dkms.rules /etc/udev/rules.d
 }
