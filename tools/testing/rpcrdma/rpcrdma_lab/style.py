@@ -14,6 +14,10 @@ from .steps import C_FOLDERS, MODULE_FOLDERS, check_step, sources
 FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|xprtrdma"
                        r"|rpc_rdma_cid)|trace/events/rpcrdma)\.h")
 
+# The format of a line of the log, and what is variable in it
+LOG_LINE = re.compile(r'\bpr_(?:err|warn|notice|info)\w*\(\s*"((?:[^"\\]|\\.)*)"')
+CONVERSION = re.compile(r"%(?:p[A-Za-z]*|[a-z]+)|\\n")
+
 # Complaints of checkpatch that do not apply: the tools are programs of user
 # space, with C's names of types and the compiler's of attributes, trace headers have a layout
 # of their own in all of the kernel, the overlay and the device's compat.h exist to tell kernel
@@ -101,6 +105,18 @@ def type_hints() -> list[str]:
     return done.stdout.splitlines() or ["mypy failed"] * bool(done.returncode)
 
 
+def log_lines() -> list[str]:
+    """Lines of the kernel's log that the administrator's guide does not have."""
+    guide = "\n".join(re.findall("``(.*?)``", (TOP / "Documentation/admin-guide.rst").read_text()))
+    complaints = []
+    for path in sources(MODULE_FOLDERS, "*.[ch]"):
+        for line in LOG_LINE.findall(path.read_text()):
+            words = max(CONVERSION.split(line), key=len).strip(',:\\" ')
+            if words not in guide:
+                complaints.append(f"{path.relative_to(TOP)}: admin-guide.rst lacks \"{words}\"")
+    return complaints
+
+
 def running_kernel() -> list[str]:
     """What `make -n uninstall` prints, unless it is about the running kernel."""
     out = run("make", "-C", TOP, "-n", "uninstall")
@@ -116,5 +132,6 @@ def style(report: Reporter) -> None:
         check_step(test, "every file names its licence", spdx)
         check_step(test, "the project's own rules", project_rules)
         check_step(test, "every section of an RFC that is cited exists", citations)
+        check_step(test, "the administrator's guide has each line of the log", log_lines)
         check_step(test, "mypy --strict", type_hints)
         check_step(test, "make finds the running kernel by itself", running_kernel)
