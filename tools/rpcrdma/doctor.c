@@ -87,6 +87,7 @@ void doctor_init(struct doctor *d)
 void doctor_examine(struct doctor *d)
 {
 	doctor_module(d);
+	doctor_kernels(d);
 	doctor_device(d);
 	doctor_server(d);
 	doctor_firewall(d);

@@ -19,6 +19,10 @@
 #define DOCTOR_TEXT_MAX		400	/* octets of one line of a result */
 #define DOCTOR_FILE_MAX		(4U << 20)
 #define DOCTOR_PORTS_MAX	64
+#define DOCTOR_PATH_MAX		256
+#define DOCTOR_VERSION_MAX	64
+
+#define DOCTOR_GUIDE	"/usr/share/doc/rpcrdma-tools/admin-guide.rst.gz"
 
 enum doctor_verdict {
 	DOCTOR_OK,
@@ -54,6 +58,12 @@ struct doctor_address {
 struct doctor_route {
 	char netdev[64];
 	struct doctor_address source;
+};
+
+/* Why a kernel does not have this module */
+struct doctor_obstacle {
+	char why[DOCTOR_TEXT_MAX];
+	char advice[DOCTOR_TEXT_MAX];
 };
 
 /* What the loaded module tells about a device */
@@ -105,6 +115,7 @@ struct doctor {
 	int patience;		/* ms that a program or a name may take */
 	const struct doctor_kernel *kernel;
 	char release[128];	/* of the running kernel */
+	bool vendor;		/* it has a vendor's RDMA stack, which has been said */
 
 	struct doctor_port ports[DOCTOR_PORTS_MAX];
 	size_t port_count;
@@ -238,6 +249,53 @@ int doctor_run(struct doctor *d, char *const argv[], int *status, char **output)
 int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
 		int *status, char **output);
 
+/* doctor_build.c */
+
+/**
+ * doctor_module_file - the file of a module that modprobe takes for a kernel
+ * @list: modules.dep, or modules.builtin
+ * @module: its name
+ * @file: gets the path, mostly relative to the kernel's folder of modules
+ *
+ * Return: whether there is one.
+ */
+bool doctor_module_file(struct doctor *d, const char *release, const char *list,
+			const char *module, char file[DOCTOR_PATH_MAX]);
+
+/**
+ * doctor_is_ours - whether that file is this module, not the kernel's own
+ */
+bool doctor_is_ours(const char *file);
+
+/**
+ * doctor_dkms - the newest version of this module whose source DKMS has
+ *
+ * Return: whether there is one.
+ */
+bool doctor_dkms(struct doctor *d, char version[DOCTOR_VERSION_MAX]);
+
+/**
+ * doctor_obstacle - why a kernel does not have this module, and what to do
+ *
+ * It is not advised to build for a kernel that DKMS would refuse.
+ */
+void doctor_obstacle(struct doctor *d, const char *release, struct doctor_obstacle *o);
+
+/**
+ * doctor_missing - add the result that a kernel does not have this module
+ * @file: the kernel's own, "" if there is none or it is built in
+ */
+void doctor_missing(struct doctor *d, const char *check, enum doctor_verdict verdict,
+		    const char *release, const char *file);
+
+/**
+ * doctor_vendor - look for a vendor's RDMA stack, and add the result if there is one
+ *
+ * Return: whether there is one.
+ */
+bool doctor_vendor(struct doctor *d, const char *check, enum doctor_verdict verdict,
+		   const char *release);
+
 /* doctor_status.c: functions of doctor_kernel, by the family rpcrdma of netlink */
 int doctor_status_limits(struct doctor *d, const char *device, struct doctor_limits *limits);
 int doctor_status_listeners(struct doctor *d,
@@ -249,6 +307,7 @@ int doctor_status_listeners(struct doctor *d,
  */
 
 void doctor_module(struct doctor *d);
+void doctor_kernels(struct doctor *d);
 void doctor_device(struct doctor *d);
 void doctor_server(struct doctor *d);
 void doctor_firewall(struct doctor *d);

@@ -17,12 +17,12 @@
 #define READ_MAX	(64U << 20)	/* octets of the log */
 #define RECENT		3600		/* s */
 #define LINE_SHOWN	300
-#define GUIDE		"see \"Log lines\" in /usr/share/doc/rpcrdma-dkms/admin-guide.rst.gz"
+#define GUIDE		"see \"Log lines\" in " DOCTOR_GUIDE
 
 /* Lines that tell of a problem */
 static const struct sign {
 	const char *text;
-	const char *advice;
+	const char *advice;	/* NULL: the module was not built for this kernel */
 	enum doctor_verdict verdict;
 	bool lasting;		/* until the module is loaded again, however old */
 } signs[] = {
@@ -31,9 +31,8 @@ static const struct sign {
 	{ "not usable: no memory;", "modprobe -r rpcrdma, modprobe rpcrdma", DOCTOR_WRONG, true },
 	{ "no memory for the shrinker", "modprobe -r rpcrdma, modprobe rpcrdma",
 	  DOCTOR_WRONG, true },
-	{ "disagrees about version of symbol", "build the module for this kernel",
-	  DOCTOR_WRONG, true },
-	{ "Unknown symbol", "build the module for this kernel", DOCTOR_WRONG, true },
+	{ "disagrees about version of symbol", NULL, DOCTOR_WRONG, true },
+	{ "Unknown symbol", NULL, DOCTOR_WRONG, true },
 	{ "work request failed", "look at the network and at the other end; " GUIDE,
 	  DOCTOR_WRONG, false },
 	{ "does not stop the queue pair", "look for lines of the device's driver",
@@ -188,15 +187,22 @@ static int read_log(struct log *log, int fd, int patience)
 static void report(struct doctor *d, const struct log *log)
 {
 	size_t i, findings = d->count[DOCTOR_WRONG];
+	struct doctor_obstacle obstacle;
 
 	for (i = 0; i < ARRAY_SIZE(signs); i++) {
 		const struct hit *hit = &log->hits[i];
+		const char *advice = signs[i].advice;
 
+		if (!hit->count || (!advice && d->vendor))
+			continue;
+		if (!advice) {
+			doctor_obstacle(d, d->release, &obstacle);
+			advice = obstacle.advice;
+		}
 		if (hit->count == 1)
-			doctor_add(d, CHECK, signs[i].verdict, signs[i].advice,
-				   "\"%s\"", hit->line);
-		else if (hit->count)
-			doctor_add(d, CHECK, signs[i].verdict, signs[i].advice,
+			doctor_add(d, CHECK, signs[i].verdict, advice, "\"%s\"", hit->line);
+		else
+			doctor_add(d, CHECK, signs[i].verdict, advice,
 				   "\"%s\", %u such lines", hit->line, hit->count);
 	}
 	if (d->count[DOCTOR_WRONG] == findings)

@@ -10,61 +10,6 @@
 #define CHECK		"module"
 #define SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #define RELOAD		"umount what uses RDMA, stop nfsd, modprobe -r rpcrdma, modprobe rpcrdma"
-#define INSTALL		\
-	"apt-get install rpcrdma-dkms and the headers of kernel %s (rpcrdma(4))"
-
-/* Whether a path ends in rpcrdma.ko, or in rpcrdma.ko.xz and such */
-static bool names_module(const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	base = base ? base + 1 : path;
-	return !strncmp(base, "rpcrdma.ko", 10) && (!base[10] || base[10] == '.');
-}
-
-/* The file that modprobe takes, relative to the kernel's folder of modules */
-static bool find_file(struct doctor *d, const char *list, char *file, size_t size)
-{
-	char path[256], *text, *rest, *line;
-	bool found = false;
-
-	snprintf(path, sizeof(path), "/lib/modules/%s/%s", d->release, list);
-	text = doctor_read(d, path, NULL);
-	if (!text)
-		return false;
-	rest = text;
-	while (!found && (line = doctor_line(&rest))) {
-		line[strcspn(line, ":")] = 0;
-		found = names_module(line);
-		if (found)
-			snprintf(file, size, "%s", line);
-	}
-	free(text);
-	return found;
-}
-
-/* Our module is installed in updates/, by make install as well as by DKMS. */
-static bool is_ours(const char *file)
-{
-	return !strncmp(file, "updates/", 8) || strstr(file, "/updates/");
-}
-
-static void check_file(struct doctor *d, const char *file)
-{
-	char advice[DOCTOR_TEXT_MAX];
-
-	doctor_advise(advice, INSTALL, d->release);
-	if (!*file && find_file(d, "modules.builtin", advice, sizeof(advice)))
-		doctor_add(d, CHECK, DOCTOR_WRONG,
-			   "use a kernel with CONFIG_SUNRPC_XPRT_RDMA=m",
-			   "the kernel's own rpcrdma is built into kernel %s", d->release);
-	else if (!*file)
-		doctor_add(d, CHECK, DOCTOR_WRONG, advice,
-			   "there is no rpcrdma for kernel %s", d->release);
-	else if (!is_ours(file))
-		doctor_add(d, CHECK, DOCTOR_WRONG, advice,
-			   "modprobe takes the kernel's own rpcrdma: %s", file);
-}
 
 static void check_loaded(struct doctor *d, const char *file)
 {
@@ -82,8 +27,8 @@ static void check_loaded(struct doctor *d, const char *file)
 		return;
 	}
 	if (!strchr(taint, 'O')) {
-		doctor_add(d, CHECK, DOCTOR_WRONG, is_ours(file) ? RELOAD :
-			   "install this module, then unload the other: modprobe -r rpcrdma",
+		doctor_add(d, CHECK, DOCTOR_WRONG, doctor_is_ours(file) ? RELOAD :
+			   "when modprobe takes this module, unload the other: modprobe -r rpcrdma",
 			   "the loaded rpcrdma is the kernel's own");
 		return;
 	}
@@ -248,11 +193,15 @@ static void check_modprobe(struct doctor *d)
 
 void doctor_module(struct doctor *d)
 {
-	char file[256] = "";
+	char file[DOCTOR_PATH_MAX] = "";
 
 	doctor_read_line(d, d->release, sizeof(d->release), "/proc/sys/kernel/osrelease");
-	find_file(d, "modules.dep", file, sizeof(file));
-	check_file(d, file);
+	d->vendor = doctor_vendor(d, CHECK, DOCTOR_WRONG, d->release);
+	if (d->vendor)
+		return;
+	doctor_module_file(d, d->release, "modules.dep", "rpcrdma", file);
+	if (!doctor_is_ours(file))
+		doctor_missing(d, CHECK, DOCTOR_WRONG, d->release, file);
 	check_loaded(d, file);
 	if (!*file)
 		return;

@@ -23,7 +23,7 @@ static const char * const files[] = {
 	"/proc/self/limits", "/proc/self/status", "/proc/fs/nfsd/threads",
 	"/proc/fs/nfsd/portlist", "/proc/self/mountinfo", "/proc/self/mountstats",
 	"/etc/fstab", "/run/mount/utab", "/dev/kmsg", "/proc/uptime", "/proc/modules",
-	"/sys/kernel/security/lockdown",
+	"/sys/kernel/security/lockdown", "/sys/module/ib_core/taint",
 };
 
 static const char * const programs[] = {

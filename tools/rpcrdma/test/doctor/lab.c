@@ -280,6 +280,7 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/programs", root);
 	setenv("PATH", path, 1);
 	module_tests();
+	kernels_tests();
 	device_tests();
 	mount_tests();
 	route_tests();

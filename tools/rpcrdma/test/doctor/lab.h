@@ -54,6 +54,7 @@ void expect_at(bool holds, const char *what, const char *file, int line);
 
 /* Tests, each in a file of its name */
 void module_tests(void);
+void kernels_tests(void);
 void device_tests(void);
 void mount_tests(void);
 void route_tests(void);

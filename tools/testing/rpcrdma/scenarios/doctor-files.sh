@@ -18,6 +18,8 @@ client() {
 	need "the program" tool_up
 	check "all is well: 0" well
 	which_module
+	vendors_stack
+	other_kernels
 	signatures
 	names_of_module
 	limits_of_programs
@@ -40,7 +42,7 @@ which_module() {
 		finds_only "rpcrdma is built into kernel $release"
 	echo "$built_in:" >>/tmp/modules.dep
 	check "modprobe would take the kernel's own" in_place $list /tmp/modules.dep \
-		finds_only "modprobe takes the kernel's own rpcrdma: $built_in"
+		finds_only "for kernel $release modprobe takes the kernel's own rpcrdma"
 	other_build
 	mkdir -p /tmp/no-taint/rpcrdma
 	check "it is not known which one is loaded" in_place /sys/module /tmp/no-taint \
@@ -53,6 +55,49 @@ other_build() {
 	LC_ALL=C sed 's/srcversion=..../srcversion=0000/' "$file" >/tmp/rpcrdma.ko
 	check "another build is installed" in_place "$file" /tmp/rpcrdma.ko \
 		notes "the loaded rpcrdma is not the one that is installed"
+}
+
+# Its modules have other symbols, so a module that was built against the kernel's does not load.
+vendors_stack() {
+	local file=updates/dkms/ib_core.ko.xz
+	{ echo "$file:"; cat $MODULES/modules.dep; } >/tmp/modules.dep
+	dmesg --clear
+	echo "rpcrdma: disagrees about version of symbol rdma_create_id" >/dev/kmsg
+	check "a vendor's RDMA stack" in_place $MODULES/modules.dep /tmp/modules.dep \
+		finds_only "has a vendor's RDMA stack: modprobe takes $file"
+	check "it does not say that a build helps" says "[-]> do not build rpcrdma against it"
+	dmesg --clear
+}
+
+# Another kernel than the running one, and what DKMS has done for it
+
+other_kernels() {
+	local kernel=9.9.9-1-amd64 modules=/lib/modules/9.9.9-1-amd64
+	local own="for kernel 9.9.9-1-amd64 modprobe takes the kernel's own rpcrdma"
+	local log=/var/lib/dkms/rpcrdma/0.1/build/make.log
+	mkdir -p $modules/{kernel,build} /usr/src/rpcrdma-0.1 ${log%/*}
+	accept "^9[.]9[.]9-[0-9]+-amd64\$"
+	echo "kernel/net/sunrpc/xprtrdma/rpcrdma.ko:" >$modules/modules.dep
+	check "a newer kernel without headers" finds_only "$own: it has no headers"
+	check "it names their package" says "[-]> .* linux-headers-$kernel"
+	touch $modules/build/Makefile
+	check "nothing is built for a newer kernel" finds_only "$own: DKMS has not built it"
+	printf 'for kernel %s (x86_64)\nx.c:1: error: lab\n' $kernel >$log
+	check "the build for a newer kernel failed" \
+		finds_only "$own: DKMS could not build it: x.c:1: error: lab"
+	accept "^$"
+	check "DKMS refuses a newer kernel" finds_only "$own: no test covers this kernel"
+	check "it advises another kernel" says "[-]> use a kernel that the tests cover"
+	mv $modules /lib/modules/1.0.0-amd64
+	check "DKMS refuses an older kernel: 0" notes "for kernel 1.0.0-amd64 modprobe takes"
+	echo "updates/dkms/rpcrdma.ko:" >/lib/modules/1.0.0-amd64/modules.dep
+	check "each kernel has it: 0" well
+	rm -r /lib/modules/1.0.0-amd64 /usr/src/rpcrdma-0.1 /var/lib/dkms
+}
+
+# accept EXPRESSION: the kernels that DKMS builds for
+accept() {
+	printf '%s\n' PACKAGE_NAME=rpcrdma "BUILD_EXCLUSIVE_KERNEL='$1'" >/usr/src/rpcrdma-0.1/dkms.conf
 }
 
 # What wants a signature. The module has none indeed.
