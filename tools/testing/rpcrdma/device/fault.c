@@ -28,6 +28,7 @@ static const char * const op_names[MEM_NUM_OPS] = {
 	[MEM_OP_POST_SEND] = "post-send",
 	[MEM_OP_POST_RECV] = "post-recv",
 	[MEM_OP_DATAGRAM] = "datagram",
+	[MEM_OP_STOP] = "stop",
 };
 
 /* Names of the statuses, and of the other actions, by their value */
@@ -129,17 +130,18 @@ static bool fault_makes_sense(const struct mem_fault *fault)
 {
 	bool post = fault->op == MEM_OP_POST_SEND || fault->op == MEM_OP_POST_RECV;
 	bool datagram = fault->op == MEM_OP_DATAGRAM;
+	bool stop = fault->op == MEM_OP_STOP;
 
 	switch (fault->verdict.action) {
 	case MEM_ACTION_NOMEM:
-		return post;
+		return post || stop;
 	case MEM_ACTION_LOSE:
 	case MEM_ACTION_DUPLICATE:
 		return datagram;
 	case MEM_ACTION_QP_FATAL:
-		return !post && !datagram;
+		return !post && !datagram && !stop;
 	default:
-		return !post;
+		return !post && !stop;
 	}
 }
 
@@ -231,7 +233,7 @@ void mem_fault_show(struct mem_dev *dev, struct seq_file *m)
 		 "#   late N: the completion waits for N more of its queue, or 100 ms\n"
 		 "#   hold: the completion and those behind it wait for: release\n"
 		 "#   lose, duplicate: datagram only\n"
-		 "#   nomem: post-send and post-recv only\n"
+		 "#   nomem: post-send, post-recv, and stop, which is to go to error, only\n"
 		 "#   qp-fatal: the queue pair goes to error by itself\n"
 		 "#   gone: the device is removed\n"
 		 "# clear: forget all faults, and release\n");

@@ -349,6 +349,9 @@ int mem_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 	might_alloc(GFP_KERNEL);
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR &&
+	    mem_fault(qp->dev, MEM_OP_STOP).action == MEM_ACTION_NOMEM)
+		return -ENOMEM;
 	spin_lock_irqsave(&qp->lock, flags);
 	to = mask & IB_QP_STATE ? attr->qp_state : qp->state;
 	/* Closing, as iw_cm calls it, ends in the error state as soon as TCP is closed. */

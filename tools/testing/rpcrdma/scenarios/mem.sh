@@ -26,8 +26,21 @@ client() {
 		every_form "v$vers" $vers
 		reconnects "v$vers: the client closes the connection" disconnect
 		judge "v$vers"
+		reconnects "v$vers: and the driver refuses to stop a queue pair for a while" \
+			stops_late
+		judge "v$vers, after that"
 		reconnects "v$vers: the device is deleted and added again" device_bounce
 		judge "v$vers, the new device"
 		check "umount v$vers" umount /mnt
 	done
+}
+
+# Each attempt of either end tells its queue pair twice.
+stops_late() {
+	local n before
+	before=$(hits mem0)
+	for n in {1..6}; do
+		fault mem0 stop 1 nomem || return
+	done
+	disconnect && is $((before + 6)) "$(hits mem0)"
 }

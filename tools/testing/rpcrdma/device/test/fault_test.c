@@ -62,7 +62,8 @@ static void test_nonsense(struct kunit *test)
 	static const char * const lines[] = {
 		"send", "send 1", "send 0 hold", "send x hold", "send 1 success",
 		"send 1 late", "send 1 hold 1", "post-send 1 hold", "send 1 nomem",
-		"send 1 lose", "datagram 1 qp-fatal", "sent 1 hold",
+		"send 1 lose", "datagram 1 qp-fatal", "stop 1 hold", "stop 1 qp-fatal",
+		"sent 1 hold",
 	};
 	struct lab *lab = lab_make(test, 0);
 	int i;
