@@ -82,7 +82,7 @@ other_kernels() {
 	check "it names their package" says "[-]> .* linux-headers-$kernel"
 	touch $modules/build/Makefile
 	check "nothing is built for a newer kernel" finds_only "$own: DKMS has not built it"
-	printf 'for kernel %s (x86_64)\nx.c:1: error: lab\n' $kernel >$log
+	printf 'DKMS make.log for rpcrdma-0.1 for kernel %s (x86_64)\nx.c:1: error: lab\n' $kernel >$log
 	check "the build for a newer kernel failed" \
 		finds_only "$own: DKMS could not build it: x.c:1: error: lab"
 	accept "^$"

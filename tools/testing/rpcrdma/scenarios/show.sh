@@ -135,11 +135,15 @@ second_report() {
 }
 
 tables() {
+	local digits
 	rpcrdma show >/tmp/printed
 	sed 's/^/# /' /tmp/printed
 	check "show names the four kinds" is 4 \
 		"$(grep -cE '^(Connections (to|of)|Listeners|Devices)' /tmp/printed)"
-	check "no line of it is longer than 100 characters" not grep -qE '.{101}' /tmp/printed
+	digits=$(awk -v n=2 '/established/ && length($1) > n { n = length($1) } END { print n }' \
+		/tmp/printed)
+	check "no line of it is longer than 98 characters and the digits of the ID" \
+		not grep -qE ".{$((99 + digits))}" /tmp/printed
 	check "a pipe gets no colours" not grep -q $'\033' /tmp/printed
 	rpcrdma show client -d >/tmp/printed
 	sed 's/^/# /' /tmp/printed
