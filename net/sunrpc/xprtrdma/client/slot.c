@@ -91,11 +91,12 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 	struct xprt_rdma_request *request, *next;
 
 	WARN_ON_ONCE(client->in_use);
+	if (READ_ONCE(rpcrdma_works_kept))
+		return;
 	list_for_each_entry_safe(request, next, &client->slots, all) {
 		kfree(request->call_buffer.data);
 		kfree(request->reply_buffer.data);
-		if (!READ_ONCE(rpcrdma_works_kept))
-			kfree(request);
+		kfree(request);
 	}
 }
 

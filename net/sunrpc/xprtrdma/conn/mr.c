@@ -479,6 +479,8 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
  * @sgl: the pages
  * @num: elements
  *
+ * Those of kmalloc() may have none. Who has such memory does not free it.
+ *
  * Context: any.
  */
 void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
@@ -491,7 +493,7 @@ void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
 		pfn = page_to_pfn(sg_page(sg));
 		end = pfn + DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE);
 		while (pfn < end)
-			get_page(pfn_to_page(pfn++));
+			get_page_unless_zero(pfn_to_page(pfn++));
 	}
 }
 
