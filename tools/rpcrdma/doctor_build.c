@@ -52,7 +52,10 @@ bool doctor_is_ours(const char *file)
 	return !strncmp(file, "updates/", 8) || strstr(file, "/updates/");
 }
 
-/* Vendors' RDMA stacks, which replace ib_core and the drivers. The Makefile looks for the same. */
+/*
+ * Vendors' RDMA stacks, which replace ib_core and the drivers. The Makefile looks for their
+ * files; this sees what modprobe takes and what is loaded.
+ */
 
 /* What others are built against, a folder for each kernel */
 static bool has_sources(struct doctor *d, const char *release, char what[DOCTOR_TEXT_MAX])
@@ -219,14 +222,16 @@ void doctor_missing(struct doctor *d, const char *check, enum doctor_verdict ver
 	char built_in[DOCTOR_PATH_MAX];
 	struct doctor_obstacle o;
 
+	if (!*file && doctor_module_file(d, release, "modules.builtin", "rpcrdma", built_in)) {
+		doctor_add(d, check, verdict, "use a kernel with CONFIG_SUNRPC_XPRT_RDMA=m",
+			   "the kernel's own rpcrdma is built into kernel %s", release);
+		return;
+	}
 	doctor_obstacle(d, release, &o);
 	if (*file)
 		doctor_add(d, check, verdict, o.advice,
 			   "for kernel %s modprobe takes the kernel's own rpcrdma: %s",
 			   release, o.why);
-	else if (doctor_module_file(d, release, "modules.builtin", "rpcrdma", built_in))
-		doctor_add(d, check, verdict, "use a kernel with CONFIG_SUNRPC_XPRT_RDMA=m",
-			   "the kernel's own rpcrdma is built into kernel %s", release);
 	else
 		doctor_add(d, check, verdict, o.advice, "there is no rpcrdma for kernel %s: %s",
 			   release, o.why);

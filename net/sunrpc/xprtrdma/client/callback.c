@@ -10,7 +10,7 @@
 #include "client_private.h"
 #include "../trace.h"
 
-/* @msg becomes the RDMA_ERROR that its error says. Return: 0 or a negative errno. */
+/* Make an RDMA_ERROR of @msg and its error, and write it into @send. Return: 0 or -EMSGSIZE. */
 static int xprt_rdma_backward_fill_error(struct rpcrdma_message *msg, struct rpcrdma_send *send)
 {
 	int len;
@@ -298,8 +298,8 @@ static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets
  *
  * Drops the Call if the server exceeds its credits, or if there is no callback service.
  * Answers a Call that has chunks with an error: RFC 8167 does not require support for
- * chunks in this direction. This goes for empty ones, too, which a Reply would have to return
- * (RFC 8166 section 3.4.6): a header without any has the least length.
+ * chunks in this direction. An empty chunk counts, because a Reply would have to return it
+ * (RFC 8166 section 3.4.6). Only an RDMA_MSG without chunks has the least length.
  *
  * Context: ->received.
  */
@@ -400,10 +400,12 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	trace_rpcrdma_reply_form(ep->conn, &ep->call, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, false);
 	if (!ret) {
-		if (ep->call.proc == RPCRDMA_ERROR)
+		if (ep->call.proc == RPCRDMA_ERROR) {
+			ep->conn->counters.sent.messages[RPCRDMA_FORM_ERROR]++;
 			ep->conn->counters.faults[RPCRDMA_FAULT_NOT_SENT]++;
-		else
+		} else {
 			xprt_rdma_backward_count(&ep->conn->counters.sent, rqst->rq_snd_buf.len);
+		}
 		return 0;
 	}
 put:

@@ -54,7 +54,7 @@ static const struct {
  */
 #define HOSTS	512
 
-siphash_key_t rpcrdma_host_key;
+siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
 
 static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
 static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
@@ -416,8 +416,8 @@ static void conn_destroy(struct rpcrdma_conn *conn)
 
 /*
  * Runs once. It waits for threads that have entered, for callbacks and for rdma_cm's
- * event handler. So these must not wait for it. Reclaim may: for what a mount needs to
- * write, it needs the next connection, which waits for ->closed.
+ * event handler. So these must not wait for it. Reclaim may wait for it: to write to a
+ * mount it needs the next connection, which waits for ->closed.
  */
 static void conn_teardown_work(struct work_struct *work)
 {

@@ -237,6 +237,7 @@ struct rpcrdma_work {
 	bool denied;			/* the peer denied it access to memory */
 };
 
+/* Once true: nothing is freed that has a work in it, or is registered memory of a role. */
 extern bool rpcrdma_works_kept;
 
 int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
@@ -531,8 +532,7 @@ enum rpcrdma_admission {
  * @ops: the role's callbacks
  * @role: the role's own object
  * @device: the device. Valid from CONNECTING or ACCEPTING on.
- * @qp: the queue pair. Valid as @cm_id, but NULL if the teardown had to destroy it
- *	early.
+ * @qp: the queue pair. Valid as @cm_id.
  * @agreement: thresholds of version 1, and remote invalidation. Valid from
  *	->established on; on a server from rpcrdma_conn_accept() on. See
  *	rpcrdma_conn_call_threshold().

@@ -14,7 +14,8 @@
  *	    admission_lock (conn.c)	inside of either
  *	mr_conns_lock (mr.c)
  *	  conn->mr_lock
- *	conn->recv_lock, conn->send_lock, conn->resource_lock
+ *	    conn->resource_lock
+ *	conn->recv_lock, conn->send_lock
  *	the lock of the connections' numbers (status.c)
  *
  * listeners_lock (listener.c), a mutex, is taken outside of listener->lock.
@@ -73,8 +74,8 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
 bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn);
 
 /*
- * Completion handlers begin with this and end with rpcrdma_conn_leave(), so that
- * conn_keep() can wait for them. Mostly the drain waits for them.
+ * Completion handlers of works and Receives begin with this and end with
+ * rpcrdma_conn_leave(), so that conn_keep() can wait for them.
  */
 static inline bool rpcrdma_conn_enter_wc(struct rpcrdma_conn *conn)
 {

@@ -261,7 +261,10 @@ static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_
 		rpcrdma_conn_refused(&refused);
 }
 
-/* In the event handler, whose workqueue the whole host needs to connect. It allocates. */
+/*
+ * The event handler runs in an ordered workqueue of the whole host, and resolving the route
+ * allocates. Reclaim must not wait for that.
+ */
 static void conn_on_address(struct rpcrdma_conn *conn)
 {
 	unsigned int flags = rpcrdma_memalloc_save(conn);
@@ -430,7 +433,7 @@ rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
 	mutex_lock(&conn->setup);
 	err = conn_resolve(conn, net, src, dst);
 	if (err) {
-		/* The role need not wait for the teardown before it frees these. */
+		/* There is no ->closed now, so the role may free these before the teardown ends. */
 		conn->config.swapper = NULL;
 		conn->config.mrs_made = NULL;
 	}

@@ -479,7 +479,8 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
  * @sgl: the pages
  * @num: elements
  *
- * Those of kmalloc() may have none. Who has such memory does not free it.
+ * Pages of kmalloc() may have no count of references. Their owners do not free them, see
+ * rpcrdma_works_kept.
  *
  * Context: any.
  */
@@ -509,9 +510,12 @@ void rpcrdma_mr_keep(struct rpcrdma_conn *conn)
 
 	spin_lock_bh(&conn->mr_lock);
 	list_for_each_entry(mr, &conn->mrs, resource.all) {
+		/* Its owner may be in rpcrdma_resource_drop(). */
+		spin_lock(&conn->resource_lock);
 		if (mr->mapped)
 			rpcrdma_sg_keep(mr->sgl, mr->num_sg);
 		mr->mapped = false;
+		spin_unlock(&conn->resource_lock);
 	}
 	spin_unlock_bh(&conn->mr_lock);
 }

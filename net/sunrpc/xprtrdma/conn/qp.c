@@ -200,8 +200,9 @@ static int qp_stop(struct ib_qp *qp)
 	if (!err)
 		return 0;
 	attr.qp_state = IB_QPS_RTS;
-	return ib_query_qp(qp, &attr, IB_QP_STATE, &init_attr) ||
-	       attr.qp_state != IB_QPS_ERR ? err : 0;
+	if (!ib_query_qp(qp, &attr, IB_QP_STATE, &init_attr) && attr.qp_state == IB_QPS_ERR)
+		return 0;
+	return err;
 }
 
 /**
@@ -220,17 +221,15 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 	unsigned int left = STOP_TRIES;
 	int err;
 
-	for (;;) {
+	for (;; msleep(STOP_PAUSE_MS)) {
 		rdma_disconnect(conn->cm_id);
 		err = qp_stop(conn->qp);
-		if (!err)
+		if (!err || !--left)
 			break;
-		if (!--left)
-			return err;
-		msleep(STOP_PAUSE_MS);
 	}
-	ib_drain_qp(conn->qp);
-	return 0;
+	if (!err)
+		ib_drain_qp(conn->qp);
+	return err;
 }
 
 /**

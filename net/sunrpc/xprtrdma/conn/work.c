@@ -194,7 +194,10 @@ static void work_completed(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 	}
 }
 
-/* If the connection is stuck, the work may be another connection's by now. */
+/*
+ * If a connection is stuck, its works are done already, and their owners may use them for
+ * another connection. So the queue pair tells whose completion this is.
+ */
 static void work_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_conn *conn = wc->qp->qp_context;

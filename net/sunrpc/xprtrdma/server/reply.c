@@ -284,8 +284,8 @@ static int svcrdma_reply_fill_send(struct svcrdma_reply *reply, struct rpcrdma_s
 }
 
 /*
- * The threshold was chosen before. The requester may send the next Call as soon as the Reply
- * is posted, and its Reply may be longer.
+ * For this Reply the threshold was chosen before. The requester may send the next Call as
+ * soon as this one is posted, and the Reply to that may be longer.
  */
 static void svcrdma_reply_note_version(const struct svcrdma_request *request)
 {

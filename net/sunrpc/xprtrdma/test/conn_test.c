@@ -283,7 +283,7 @@ static void test_device_does_not_stop(struct kunit *test)
 #define HOST_SHARE	64
 #define WAIT_SHARE	1024
 #define MANY		1000
-#define OLD_HASH_BITS	9
+#define UNKEYED_BITS	9
 
 /* Hosts with an even number have IPv6 addresses. */
 static struct sockaddr_storage host_address(u8 host, u16 port)
@@ -393,8 +393,8 @@ static void test_two_hosts_leave_a_place(struct kunit *test)
 }
 
 /*
- * A host that has many addresses, and knows how addresses are hashed but not the key, cannot
- * use up the limit of another host: all of these have the same hash_32() as that host.
+ * A host with many addresses must not be able to choose those that share the limit of another
+ * host. A hash without a key, such as hash_32(), could be computed.
  */
 static void test_hash_is_not_known(struct kunit *test)
 {
@@ -402,13 +402,13 @@ static void test_hash_is_not_known(struct kunit *test)
 						    GFP_KERNEL);
 	struct sockaddr_storage victim = host_address(1, 1), address = victim;
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
-	u32 hash = hash_32((__force u32)v4->sin_addr.s_addr, OLD_HASH_BITS);
+	u32 hash = hash_32((__force u32)v4->sin_addr.s_addr, UNKEYED_BITS);
 	unsigned int n = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, conns);
 	while (n < HOST_SHARE) {
 		be32_add_cpu(&v4->sin_addr.s_addr, 1);
-		if (hash_32((__force u32)v4->sin_addr.s_addr, OLD_HASH_BITS) != hash)
+		if (hash_32((__force u32)v4->sin_addr.s_addr, UNKEYED_BITS) != hash)
 			continue;
 		conns[n] = wait_conn_of(test, &address);
 		rpcrdma_conn_begin(conns[n++]);

@@ -35,7 +35,6 @@ struct wire {
 	struct rpc_procinfo proc;
 	struct rpc_clnt clnt;
 	struct rpc_task task;
-	struct rpcrdma_send *send;
 	struct rpcrdma_recv recv;
 	__be32 reply[ARRAY_SIZE(reply_words)];
 	u8 call_buffer[CALL_LEN];

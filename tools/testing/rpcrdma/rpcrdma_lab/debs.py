@@ -48,6 +48,7 @@ FILES = {
                      "./usr/share/doc/rpcrdma-dkms/examples/nfs.conf.d/rpcrdma.conf",
                      "./usr/share/doc/rpcrdma-dkms/examples/sysctl.d/rpcrdma.conf"),
     "rpcrdma-tools": ("./usr/sbin/rpcrdma", "./usr/share/man/man8/rpcrdma.8.gz",
+                      "./usr/share/doc/rpcrdma-tools/admin-guide.rst.gz",
                       "./usr/share/doc/rpcrdma-tools/rpcrdma.yaml.gz",
                       "./usr/share/bash-completion/completions/rpcrdma"),
 }

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug um-7 debian-6.1 debian-6.12
 # devices: rxe
+# modules: ours
 
 client() {
 	local vers
