@@ -132,6 +132,7 @@ struct xprt_rdma_client_stats {
  * @version: of the connection; zero while there is none or its version is open
  * @version_one_until: until when the server is taken for one of version 1, in jiffies;
  *	zero: it is not. Written in ->closed, or while there is no connection.
+ * @stuck: one of its connections was, so slots and their buffers are never freed
  * @reply_lost: a Reply on this connection may have been discarded, so an RPC may wait
  *	in vain
  * @idle: the first slot not in use, linked by ->next_idle; reserve_lock
@@ -165,6 +166,7 @@ struct xprt_rdma_client {
 	u32 backward_payload;
 	u32 version;
 	unsigned long version_one_until;
+	bool stuck;
 	bool reply_lost;
 
 	struct xprt_rdma_request *idle;

@@ -327,6 +327,8 @@ static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 	if (xprt_rdma_version_is_lost(&ep->version, status))
 		xprt_rdma_ep_note_version_lost(ep, conn, status);
 	WRITE_ONCE(ep->client->version, 0);
+	if (conn->stuck)
+		WRITE_ONCE(ep->client->stuck, true);
 	ep->status = status;
 	if (ep->established && !READ_ONCE(ep->closing))
 		xprt_force_disconnect(&ep->client->xprt);

@@ -91,7 +91,7 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 	struct xprt_rdma_request *request, *next;
 
 	WARN_ON_ONCE(client->in_use);
-	if (READ_ONCE(rpcrdma_works_kept))
+	if (client->stuck)
 		return;
 	list_for_each_entry_safe(request, next, &client->slots, all) {
 		kfree(request->call_buffer.data);
@@ -255,7 +255,8 @@ static bool xprt_rdma_buffer_grow(struct xprt_rdma_client *client,
 	if (before >= size)
 		return true;
 	size = round_up(size, XPRT_RDMA_BUFFER_STEP);
-	kfree(buffer->data);
+	if (!READ_ONCE(client->stuck))
+		kfree(buffer->data);
 	buffer->data = kzalloc(size, rpc_task_gfp_mask());
 	buffer->size = buffer->data ? size : 0;
 	atomic_long_add(buffer->size - before, &client->buffers_size);

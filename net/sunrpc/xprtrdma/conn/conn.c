@@ -22,8 +22,6 @@ struct workqueue_struct *rpcrdma_wq;
  */
 struct workqueue_struct *rpcrdma_teardown_wq;
 
-bool rpcrdma_works_kept;
-
 /*
  * Limits for connections of servers, over all listeners: how many may wait, begin and
  * end at a time, in all and for one host. The role limits those that are established.
@@ -357,17 +355,16 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 /*
  * The driver does not stop the queue pair, so the device may reach memory of this connection
  * as long as it likes, and complete what was posted. All of that is kept for good: the queue
- * pair, what it can reach, the pages of RPCs too, and the works that completions name. The
- * RPCs go on. When this returns, no completion handler of this connection does anything
+ * pair, the memory that it may write, the pages of RPCs too, and by the roles the works that
+ * completions name. The RPCs go on. When this returns, no completion handler of this connection does anything
  * any more.
  */
 static void conn_keep(struct rpcrdma_conn *conn, int err)
 {
-	pr_err("%s: %s does not stop the queue pair: %pe: its memory is lost, and rpcrdma stays loaded\n",
+	pr_err_ratelimited("%s: %s does not stop the queue pair: %pe: its memory is lost, and rpcrdma stays loaded\n",
 	       conn->peer, conn->qp->device->name, ERR_PTR(err));
 	rpcrdma_conn_get(conn);
 	__module_get(THIS_MODULE);
-	WRITE_ONCE(rpcrdma_works_kept, true);
 	WRITE_ONCE(conn->stuck, true);
 	conn_lock_out(conn);
 	rpcrdma_rest_stop(conn);

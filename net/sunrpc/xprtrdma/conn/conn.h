@@ -220,8 +220,8 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
  *	otherwise -ENOTCONN. A work that is not signalled waits for a later work that
  *	is. A signalled work may overtake an RDMA Read that was posted before it.
  *
- * Part of what the chain belongs to, which must live until @done. If rpcrdma_works_kept is
- * set then, it is never freed: a device that does not stop may still complete it.
+ * Part of what the chain belongs to, which must live until @done, and for good if the
+ * connection is stuck: the device may still complete it.
  */
 struct rpcrdma_work {
 	void (*done)(struct rpcrdma_work *work, int status);
@@ -236,9 +236,6 @@ struct rpcrdma_work {
 	bool signalled;
 	bool denied;			/* the peer denied it access to memory */
 };
-
-/* Once true: nothing is freed that has a work in it, or is registered memory of a role. */
-extern bool rpcrdma_works_kept;
 
 int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
 			struct ib_send_wr *first, struct ib_send_wr *last,
@@ -554,6 +551,8 @@ enum rpcrdma_admission {
  * @peer: the other end as "address:port", for logs and traces
  * @id: its number, for traces and for those who watch
  * @server: it is a server's
+ * @stuck: the device does not stop, so it may reach for good what the role has posted and
+ *	registered; see conn_keep(). Valid in ->done and ->closed.
  * @net: network namespace of its addresses; valid until ->closed has returned
  * @counters: what the role counts
  *
@@ -584,6 +583,7 @@ struct rpcrdma_conn {
 	char peer[RPCRDMA_PEER_LEN];
 	u32 id;
 	bool server;
+	bool stuck;
 	struct net *net;
 	struct rpcrdma_counters counters ____cacheline_aligned;
 
@@ -596,7 +596,6 @@ struct rpcrdma_conn {
 	ktime_t established_at;		/* valid if @was_established */
 	bool was_established;		/* ->established has been called */
 	bool version_logged;		/* the first version, of several possible ones */
-	bool stuck;			/* the queue pair did not stop, see conn_keep() */
 	int status;			/* why it closes; post_lock */
 	struct rpcrdma_params peer_params;
 	u8 peer_reads;			/* RDMA Reads that the peer serves at a time */

@@ -479,8 +479,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
  * @sgl: the pages
  * @num: elements
  *
- * Pages of kmalloc() may have no count of references. Their owners do not free them, see
- * rpcrdma_works_kept.
+ * Pages of kmalloc() may have no count of references. Their owners do not free them.
  *
  * Context: any.
  */
@@ -494,7 +493,7 @@ void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
 		pfn = page_to_pfn(sg_page(sg));
 		end = pfn + DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE);
 		while (pfn < end)
-			get_page_unless_zero(pfn_to_page(pfn++));
+			folio_try_get(page_folio(pfn_to_page(pfn++)));
 	}
 }
 

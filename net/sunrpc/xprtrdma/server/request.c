@@ -73,7 +73,7 @@ static void svcrdma_request_free(struct svcrdma_request *request)
 	svcrdma_pages_put_spares(request);
 	atomic_dec(&request->service->num_requests);
 	kfree(request->pages);
-	if (!READ_ONCE(rpcrdma_works_kept))
+	if (!request->service->conn->stuck)
 		kmem_cache_free(svcrdma_request_cache, request);
 }
 

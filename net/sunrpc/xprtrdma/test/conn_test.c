@@ -168,7 +168,7 @@ static void stuck_done(struct rpcrdma_work *work, int status)
 	struct stuck *stuck = container_of(work, struct stuck, work);
 
 	stuck->done++;
-	stuck->done_early = !stuck->stopped && !rpcrdma_works_kept;
+	stuck->done_early = !stuck->stopped && !work->conn->stuck;
 	stuck->done_entered = rpcrdma_conn_enter(work->conn);
 	if (stuck->done_entered)
 		rpcrdma_conn_leave(work->conn);
@@ -266,11 +266,10 @@ static void test_device_does_not_stop(struct kunit *test)
 	wc.wr_cqe->done(NULL, &wc);
 	KUNIT_EXPECT_EQ(test, stuck->done, 1);
 	KUNIT_EXPECT_FALSE(test, stuck->destroyed);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_works_kept);
+	KUNIT_EXPECT_TRUE(test, conn->stuck);
 	KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 2);
 
 	/* Undo what is for good. */
-	rpcrdma_works_kept = false;
 	module_put(THIS_MODULE);
 	rpcrdma_conn_put(conn);
 	rpcrdma_conn_put(conn);

@@ -297,6 +297,23 @@ static void test_mr_first_entry_is_clear(struct kunit *test)
 	pool_end(pool);
 }
 
+/* A page in the middle of a folio: a reference keeps all of the folio. */
+static void test_sg_keep(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
+	struct scatterlist sg;
+	int before;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	before = page_count(page);
+	sg_init_table(&sg, 1);
+	sg_set_page(&sg, page + 1, 100, 0);
+	rpcrdma_sg_keep(&sg, 1);
+	KUNIT_EXPECT_EQ(test, page_count(page), before + 1);
+	put_page(page);
+	__free_pages(page, 1);
+}
+
 static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(test_mr_segments),
 	KUNIT_CASE(test_mr_bounced),
@@ -304,6 +321,7 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(test_mr_oldest_key_first),
 	KUNIT_CASE(test_mr_key_kept),
 	KUNIT_CASE(test_mr_first_entry_is_clear),
+	KUNIT_CASE(test_sg_keep),
 	{}
 };
 
