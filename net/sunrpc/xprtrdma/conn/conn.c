@@ -355,14 +355,14 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 /*
  * The driver does not stop the queue pair, so the device may reach memory of this connection
  * as long as it likes, and complete what was posted. All of that is kept for good: the queue
- * pair, the memory that it may write, the pages of RPCs too, and by the roles the works that
- * completions name. The RPCs go on. When this returns, no completion handler of this connection does anything
- * any more.
+ * pair, the memory that it may reach, and by the roles the works that completions name. The
+ * RPCs go on. When this returns, no completion handler of this connection does anything any
+ * more.
  */
 static void conn_keep(struct rpcrdma_conn *conn, int err)
 {
 	pr_err_ratelimited("%s: %s does not stop the queue pair: %pe: its memory is lost, and rpcrdma stays loaded\n",
-	       conn->peer, conn->qp->device->name, ERR_PTR(err));
+			   conn->peer, conn->qp->device->name, ERR_PTR(err));
 	rpcrdma_conn_get(conn);
 	__module_get(THIS_MODULE);
 	WRITE_ONCE(conn->stuck, true);

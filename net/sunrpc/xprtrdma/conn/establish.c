@@ -263,14 +263,15 @@ static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_
 
 /*
  * The event handler runs in an ordered workqueue of the whole host, and resolving the route
- * allocates. Reclaim must not wait for that.
+ * allocates. Reclaim must not wait for that. The event may come after ->closed, so nothing
+ * of the role is looked at.
  */
 static void conn_on_address(struct rpcrdma_conn *conn)
 {
-	unsigned int flags = rpcrdma_memalloc_save(conn);
+	unsigned int noio = memalloc_noio_save();
 	int err = rdma_resolve_route(conn->cm_id, conn->config.timeout_ms);
 
-	rpcrdma_memalloc_restore(flags);
+	memalloc_noio_restore(noio);
 	if (err)
 		rpcrdma_conn_close(conn, err);
 }

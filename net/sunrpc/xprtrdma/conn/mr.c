@@ -138,10 +138,13 @@ static void mr_pool_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(to_delayed_work(work),
 						 struct rpcrdma_conn, mr_work);
-	unsigned int flags = rpcrdma_memalloc_save(conn);
-	unsigned int added, removed;
+	unsigned int added, removed, flags;
 	bool writable;
 
+	/* What is idle then need not be invalidated. */
+	if (conn->stuck)
+		return;
+	flags = rpcrdma_memalloc_save(conn);
 	removed = mr_pool_shrink(conn);
 	added = mr_pool_grow(conn);
 	rpcrdma_memalloc_restore(flags);

@@ -14,9 +14,13 @@
 /* When the device refuses a send queue, a smaller one is tried, but none below this. */
 #define SQ_MIN		64U
 
-/* How often a queue pair is told to stop, and the pause in between */
+/*
+ * How often a queue pair is told to stop, the pause in between, and after how many refusals it
+ * is asked whether it has stopped
+ */
 #define STOP_TRIES	20
 #define STOP_PAUSE_MS	100
+#define STOP_SURE	3
 
 /* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
@@ -189,20 +193,12 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	return qp_create(conn);
 }
 
-/* Some drivers refuse to move a queue pair to the error state if it is in it already. */
-static int qp_stop(struct ib_qp *qp)
+static bool qp_is_stopped(struct ib_qp *qp)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
 	struct ib_qp_init_attr init_attr;
-	int err;
 
-	err = ib_modify_qp(qp, &attr, IB_QP_STATE);
-	if (!err)
-		return 0;
-	attr.qp_state = IB_QPS_RTS;
-	if (!ib_query_qp(qp, &attr, IB_QP_STATE, &init_attr) && attr.qp_state == IB_QPS_ERR)
-		return 0;
-	return err;
+	return !ib_query_qp(qp, &attr, IB_QP_STATE, &init_attr) && attr.qp_state == IB_QPS_ERR;
 }
 
 /**
@@ -210,7 +206,8 @@ static int qp_stop(struct ib_qp *qp)
  * @conn: the connection, which has a queue pair; nothing is posted any more
  *
  * ib_drain_qp() does not report errors, so this changes the state first. To change it, a
- * driver may need memory.
+ * driver may need memory. Some drivers refuse if the queue pair is in that state already.
+ * Some tell the state that was asked for last, so that is believed only after some refusals.
  *
  * Context: the teardown; sleeps.
  * Return: 0, or a negative errno: the driver has refused for two seconds, and the queue
@@ -218,14 +215,18 @@ static int qp_stop(struct ib_qp *qp)
  */
 int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 {
-	unsigned int left = STOP_TRIES;
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	unsigned int tries;
 	int err;
 
-	for (;; msleep(STOP_PAUSE_MS)) {
+	for (tries = 1;; tries++) {
 		rdma_disconnect(conn->cm_id);
-		err = qp_stop(conn->qp);
-		if (!err || !--left)
+		err = ib_modify_qp(conn->qp, &attr, IB_QP_STATE);
+		if (err && tries >= STOP_SURE && qp_is_stopped(conn->qp))
+			err = 0;
+		if (!err || tries == STOP_TRIES)
 			break;
+		msleep(STOP_PAUSE_MS);
 	}
 	if (!err)
 		ib_drain_qp(conn->qp);

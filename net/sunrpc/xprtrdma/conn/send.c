@@ -289,7 +289,7 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 	struct rpcrdma_conn *conn = send->work.conn;
 	bool wanted;
 
-	if (send->num_sge > 1)
+	if (send->num_sge > 1 && !conn->stuck)
 		send_unmap_pages(send);
 	spin_lock_bh(&conn->send_lock);
 	send_add_free_locked(conn, send);

@@ -149,6 +149,9 @@ void svcrdma_request_put(struct svcrdma_request *request)
 	struct svcrdma_service *service = request->service;
 
 	svcrdma_request_put_recv(request);
+	/* The device may still send what is in them. */
+	if (unlikely(service->conn->stuck))
+		request->num_pages = 0;
 	if (request->num_pages)
 		svcrdma_pages_put(request);
 	if (request->num_spares && svcrdma_pages_too_many_spares(service))
