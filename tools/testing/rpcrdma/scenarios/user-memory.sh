@@ -25,10 +25,10 @@ make_file() {
 
 # into_ring LENGTH OFFSET [FILE]: READ into a ring of a packet socket, whose pages are the
 # kernel's. Whatever the READ does not return must stay. If a file is named, it is removed
-# first, and the READ must fail.
+# first, nfsd closes what it has open, and the READ must fail.
 into_ring() {
 	python3 -B - "$@" <<-'END'
-		import mmap, os, socket, struct, sys
+		import mmap, os, socket, struct, subprocess, sys
 
 		SOL_PACKET, PACKET_RX_RING, SIZE, FRAME = 263, 5, 65536, 2048
 		length, offset = map(int, sys.argv[1:3])
@@ -42,6 +42,7 @@ into_ring() {
 		file = os.open("/mnt/file", os.O_RDONLY | os.O_DIRECT)
 		if sys.argv[3:]:
 		    os.unlink(sys.argv[3])
+		    subprocess.run(["exportfs", "-f"], check=True)
 		    wanted = b""
 		try:
 		    count = os.preadv(file, [memoryview(memory)[:length]], offset)
