@@ -299,15 +299,25 @@ class Runner(NamedTuple):
     what: str           # name of that process in the test's output
     word: bytes         # part of that process's command line
     argv: list[str]     # command of the run
+    console: Path | None = None     # it is waiting once a certain word is in here
 
 
+# In its first milliseconds User-Mode Linux tries what ptrace can do, with a child that stays
+# for ever, stopped, if it is killed then. So it is killed when it does what "hang" does.
 GUEST = Runner("guest", b"lab.share=",
-               [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox", "hang"])
+               [str(LAB / "lab"), "run", "--folder", "selftest", "--module", "inbox", "hang"],
+               host.BUILD / "logs-test/um-inbox-1/console.log")
 MAKE = Runner("make", b"sleep\x0060",
               [sys.executable, "-c", "from rpcrdma_lab import __main__ as lab, check, host; "
                "check.PARTS = {'make': check.Part(lambda report: "
                "host.run('make', '-f', '/dev/null', '--eval', 'all: ; sleep 60'), 60)}; "
                "lab.main()", "check", "make"])
+
+
+def waits(killed: Runner, mark: str) -> bool:
+    """Whether the process that a runner shall take with it is there and waits."""
+    return bool(processes_of(mark, killed.word)) and (
+        killed.console is None or "SOFTLOCKUP" in killed.console.read_text(errors="replace"))
 
 
 def dies_with_runner(test: Test, killed: Runner, number: int) -> None:
@@ -317,7 +327,7 @@ def dies_with_runner(test: Test, killed: Runner, number: int) -> None:
                           stderr=subprocess.DEVNULL,
                           env=dict(os.environ, PYTHONPATH=str(LAB),
                                    RPCRDMA_LAB_TEST=mark)) as runner:
-        begun = wait_until(lambda: processes_of(mark, killed.word), 60)
+        begun = wait_until(lambda: waits(killed, mark), 60)
         runner.send_signal(number)
         # Before the runner would kill the guest because it does not answer
         gone = wait_until(lambda: runner.poll() is not None and not processes_of(mark), 5)
