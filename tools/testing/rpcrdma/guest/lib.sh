@@ -16,6 +16,7 @@
 #   GUEST   the name of this guest
 #   SLOW    1 on a guest on which everything takes very long, else 0. A scenario then
 #           does less.
+#   FAULTS  1 if the scenario says that connections break in it, else 0. See unmount.
 #   PACE    how much time this guest takes at the moment, in percent of what User-Mode
 #           Linux takes on a quick machine, at most 400. seconds() uses it. The demo,
 #           the shell and the benchmark do not set it and get 400.
@@ -365,7 +366,7 @@ each_version() {
 		check "mount v$vers" nfs_mount $vers rdma /mnt || continue
 		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
 		"$1" $vers
-		check "umount v$vers" umount /mnt
+		check "umount v$vers" unmount /mnt
 	done
 }
 
@@ -412,10 +413,30 @@ link_to() {
 	ln -s "$2" "$1" && [ "$(readlink "$1")" = "$2" ] && rm "$1"
 }
 
+# Whether each transport of the present mounts has made one connection at most, and each Call
+# was sent once and answered in time, by their statistics. The first Call, a NULL, is sent
+# again to a server that does not know version 2.
+steady() {
+	awk '
+		$1 == "device" { dir = $5 }
+		$1 == "xprt:" && $2 == "rdma" && $5 > 1 { print dir ": connected " $5 " times"; bad = 1 }
+		$1 !~ /^[A-Z0-9_]+:$/ || NF < 9 { next }
+		$3 > $2 && $1 != "NULL:" { print dir ": sent again: " $0; bad = 1 }
+		$4 > 0 { print dir ": too late: " $0; bad = 1 }
+		END { exit bad }' /proc/self/mountstats
+}
+
+# unmount DIRECTORY: umount. It fails if not all has gone well until now.
+unmount() {
+	local status=0
+	[ "$FAULTS" != 0 ] || steady || status=$?
+	umount "$1" && return $status
+}
+
 unmount_all() {
 	local dir
 	for dir in $(awk '$3 ~ /^nfs4?$/ { print $2 }' /proc/mounts | tac); do
-		umount "$dir" || return
+		unmount "$dir" || return
 	done
 }
 

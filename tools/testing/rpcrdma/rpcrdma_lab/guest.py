@@ -110,6 +110,7 @@ class Guest:
         self.process: subprocess.Popen[bytes] | None = None
         self.channel: Channel | None = None
         self.checked = 0                # octets of the console that were checked
+        self.steady = False             # whether no connection may break now
         self._fill()
 
     def _fill(self) -> None:
@@ -287,7 +288,8 @@ class Guest:
 
     def check_console(self) -> None:
         """Raise GuestFailure if the kernel has printed an error since the last check."""
-        self.checked += console.check_log(self.console, self.checked, self._whose())
+        self.checked += console.check_log(self.console, self.checked, self._whose(),
+                                          self.steady)
 
     def last_lines(self) -> list[str]:
         """The end of the console."""

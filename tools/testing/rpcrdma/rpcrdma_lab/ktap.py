@@ -135,12 +135,15 @@ class Test:
             self.out(f"    # {text.removeprefix('# ')}")
 
     def step(self, passed: bool, what: str, skipped: str | None = None) -> None:
-        """Add a result; skipped is the reason why a step was not done."""
+        """
+        Add a result; skipped is the reason why a step was not done. A step that failed was
+        done, whatever it says.
+        """
         self.steps += 1
-        if skipped is not None:
-            self.skipped += 1
-        elif not passed:
+        if not passed:
             self.bad += 1
+        elif skipped is not None:
+            self.skipped += 1
         directive = f" # SKIP {skipped}" if skipped is not None else ""
         self.out(f"    {'ok' if passed else 'not ok'} {self.steps} - {what}{directive}")
 

@@ -60,6 +60,8 @@ class Scenario:
                 get more in proportion
       steps:    its functions, if they are not the usual four
       host:     a function that runs on the host after the guests' functions
+      faults:   what in it breaks connections, if anything does. Without this line each link has
+                one connection, no Call is sent twice, and no work request fails.
       skip:     GUEST DEVICE ENDS MODULE: why; * matches anything. There may be
                 several of these lines.
     """
@@ -74,6 +76,7 @@ class Scenario:
     limit: int
     steps: tuple[str, ...]
     host: str | None
+    faults: str | None
     skips: tuple[Skip, ...]
 
     @staticmethod
@@ -95,7 +98,7 @@ class Scenario:
             path.stem, path, fields["shows"], tuple(guests), tuple(also), tuple(devices),
             tuple(int(n) for n in ends), tuple(modules),
             int(fields.get("limit", "60")), tuple(fields.get("steps", "").split()),
-            fields.get("host"), skips)
+            fields.get("host"), fields.get("faults"), skips)
 
     def runs_on(self, places: Sequence[str], guest: str, device: str, ends: int,
                 module: str) -> bool:

@@ -102,6 +102,7 @@ class Session:
             if not self.guests:
                 self.boot(test)
             for guest in self.guests:
+                guest.steady = job.scenario.faults is None
                 guest.measure_pace()
                 test.line("# this guest is now "
                           f"{guest.pace:.1f} times as slow as um on a quick machine")
@@ -121,7 +122,7 @@ class Session:
             "MODULE": scenario.module_of(job.module, step.end), "DEVICE": job.device,
             "ENDS": job.ends, "END": step.end, "GUEST": scenario.guest_name(guest.name),
             "PACE": min(math.ceil(100 * guest.pace), 400),
-            "SLOW": int(self.name in SLOWEST)}
+            "FAULTS": int(job.scenario.faults is not None), "SLOW": int(self.name in SLOWEST)}
         before = test.bad
         status = guest.run(variables, job.scenario.name, step.function,
                            math.ceil(job.scenario.limit * guest.pace), test.line)

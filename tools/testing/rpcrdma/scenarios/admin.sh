@@ -154,7 +154,7 @@ $SERVER4:any: closed: -ECONNRESET"
 	)
 	for n in 1 2 3; do
 		dmesg --clear
-		nfs_mount 3 rdma /mnt && umount /mnt || return
+		nfs_mount 3 rdma /mnt && unmount /mnt || return
 		wait_for 5 logged_is "$wanted" && return
 	done
 	logged_is "$wanted"
@@ -167,7 +167,7 @@ version_2() {
 		mount_logs 8192/4096 32 16 on/off 4 "1 or 2" 8192/4096
 	need "mount" nfs_mount 3 rdma /mnt
 	check "mountstats has version 2" is 2 "$(numbers $FIELDS)"
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 	need "the server has version 1" tune svc_rdma/version 1
 	need "mount" nfs_mount 3 rdma /mnt
 	check "mountstats has version 1 with a server of version 1" is 1 "$(numbers $FIELDS)"
@@ -207,7 +207,7 @@ statistics() {
 	check "nfs-utils' mountstats prints the same numbers, in its order" is \
 		"$(numbers 3 4 {6..8} {11..21} 24 22 23 {25..27})" "$(by_mountstats)"
 	check "nfsiostat has 64 KiB for each READ and WRITE" is "64 64" "$(by_nfsiostat)"
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 	check "a counter takes 0 and nothing else" resets
 }
 

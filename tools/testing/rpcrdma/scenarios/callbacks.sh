@@ -62,7 +62,7 @@ calls_back() {
 	check "$what: the client reads what was written" is $FILES "$(cat "/mnt/$what".* | grep -c more)"
 	# A client sends TEST_STATEID when an answer tells it that something was revoked.
 	check "$what: no delegation was revoked" is 0 "$(operations TEST_STATEID)"
-	check "$what: umount" umount /mnt
+	check "$what: umount" unmount /mnt
 }
 
 # log_session COMMAND...: write what NFS prints meanwhile about the session's backward

@@ -32,7 +32,7 @@ both_versions() {
 		check "v$vers: read them back" same_sum /tmp/data /mnt/large
 		check "v$vers: a long directory" long_directory /mnt/long
 		check "v$vers: a symbolic link" link_to /mnt/link target
-		check "umount" umount /mnt
+		check "umount" unmount /mnt
 	done
 }
 

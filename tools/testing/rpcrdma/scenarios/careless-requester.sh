@@ -4,6 +4,7 @@
 # also:    um-debug debian-6.1 debian-6.12 um-7
 # devices: rxe siw
 # modules: ours
+# faults:  the requester closes its connections
 
 . /lab/guest/peer.sh
 

@@ -72,7 +72,7 @@ inline_padding() {
 	for size in 2001 2003; do
 		check "wrong padding: READ of $size octets that returns 511 inline" read_odd "$size" 511
 	done
-	check "wrong padding: umount" umount /mnt
+	check "wrong padding: umount" unmount /mnt
 	peer_stop
 }
 
@@ -96,7 +96,7 @@ unused_chunks() {
 	check "a Write chunk returned without segments" read_odd 2008 512
 	check "a Write chunk returned without a handle" read_odd 2012 512
 	check "a Write chunk returned with more segments" read_odd 2016 512
-	check "a Write chunk that is not used: umount" umount /mnt
+	check "a Write chunk that is not used: umount" unmount /mnt
 	peer_stop
 }
 
@@ -139,7 +139,7 @@ link_is_read() {
 		"answer $(call_to $LOOKUP) = $(answer_with 32 0 8 :f11ef11ef11ef11e 1 "$(fattr3 5 "$2" 2)" 0)"
 	check "$1: mount" from_peer soft,timeo=$SHORT_TIMEO
 	check "$1" is "${LINK:0:$2}" "$(timeout $AT_ONCE readlink -n /mnt/link)"
-	check "$1: umount" umount /mnt
+	check "$1: umount" unmount /mnt
 	peer_stop
 }
 
@@ -147,6 +147,6 @@ link_is_read() {
 too_long() {
 	serve_files 32 "answer $(call_to $NULL) = $(answer_with 32 "$(repeat 200 0x41414141)")"
 	check "octets after the Reply: the mount succeeds" from_peer soft
-	check "octets after the Reply: umount" umount /mnt
+	check "octets after the Reply: umount" unmount /mnt
 	peer_stop
 }

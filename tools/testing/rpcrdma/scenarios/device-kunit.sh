@@ -6,6 +6,7 @@
 # modules: kunit
 # limit:   30
 # steps:   unit_tests
+# faults:  the suites break the rules of verbs
 
 . "${BASH_SOURCE%/*}/../guest/kunit.sh"
 

@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   120
+# faults:  the log has what the doctor is to find
 #
 # Another file is mounted over one that the doctor reads, where the guest itself cannot be made
 # so: a kernel that wants signed modules would not load ours any more.
@@ -175,7 +176,7 @@ mount_tables() {
 	sed '/^\txprt:\trdma/p; s/^\txprt:\trdma /\txprt:\ttcp /' /proc/self/mountstats >/tmp/mountstats
 	check "a mount over RDMA with a connection over TCP" in_own mountstats /tmp/mountstats \
 		finds_only "/mnt is mounted with proto=rdma, and has a connection over tcp"
-	need "umount" umount /mnt
+	need "umount" unmount /mnt
 	seq -f "36 35 0:40 / /mnt%g rw - nfs4 s:/ rw,proto=tcp" 1100 >/tmp/mountinfo
 	check "more mounts than it looks at" in_own mountinfo /tmp/mountinfo \
 		cannot_tell "there are more than 1024 NFS mounts"
@@ -189,7 +190,7 @@ mount_tables() {
 	check "the mount command asked for RDMA, and the mount has TCP" \
 		in_place /run/mount/utab /tmp/utab \
 		finds_only "/mnt is mounted over tcp, and the mount command asks for RDMA"
-	need "umount" umount /mnt
+	need "umount" unmount /mnt
 }
 
 # The log. These lines are as the module and the kernel write them.

@@ -4,6 +4,7 @@
 # also:    um-debug um-7 debian-6.1 debian-6.12
 # devices: mem
 # modules: ours
+# faults:  what the doctor is to find
 #
 # mem0, on lab0, is deleted and added again with other limits.
 

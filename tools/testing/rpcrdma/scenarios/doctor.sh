@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   180
+# faults:  the device and the server go away
 
 . /lab/guest/doctor.sh
 

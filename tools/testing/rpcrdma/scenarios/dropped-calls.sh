@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   120
+# faults:  the server drops Calls, and clients send them again
 
 . /lab/guest/peer.sh
 

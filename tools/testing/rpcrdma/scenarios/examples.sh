@@ -50,7 +50,7 @@ nfs_conf() {
 		is 2 "$(grep -cx "rdma $PORT" /proc/fs/nfsd/portlist)"
 	check "nfs.conf.d: it listens on TCP, too" grep -x "tcp 2049" /proc/fs/nfsd/portlist
 	check "nfs.conf.d: mount" nfs_mount 3 rdma /mnt
-	check "nfs.conf.d: umount" umount /mnt
+	check "nfs.conf.d: umount" unmount /mnt
 	check "nfs.conf.d: remove the file" rm /etc/nfs.conf.d/rpcrdma.conf
 }
 

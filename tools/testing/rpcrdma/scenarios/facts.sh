@@ -176,7 +176,7 @@ callback_window() {
 	check "xprt_info of the callback channel has one credit before the first callback" \
 		callback_is $SCALE
 	check "after a callback it has the 8 that the client grants" callback_grant
-	check "umount v4.2" umount /mnt
+	check "umount v4.2" unmount /mnt
 }
 
 # nfsd does not delegate each file, nor one twice in a short time.

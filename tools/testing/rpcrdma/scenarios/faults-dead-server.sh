@@ -4,6 +4,7 @@
 # also:    um-debug debian-6.1 debian-6.12 um/mem
 # devices: rxe siw mem
 # limit:   90
+# faults:  the server ends
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -3,6 +3,7 @@
 # guests:  um-debug/mem
 # also:    um-debug/rxe um-debug/siw smp-debug um-7-debug
 # devices: rxe siw mem
+# faults:  connections are closed
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

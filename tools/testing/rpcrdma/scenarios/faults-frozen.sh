@@ -5,6 +5,7 @@
 # devices: rxe siw mem
 # modules: ours
 # limit:   150
+# faults:  a guest or a service stands still
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -5,6 +5,7 @@
 # devices: rxe mem
 # modules: ours
 # limit:   300
+# faults:  the device goes away
 #
 # Kernels before 6.16 do not have the mount option.
 

@@ -5,6 +5,7 @@
 # devices: rxe siw mem
 # modules: ours
 # limit:   120
+# faults:  connections are closed
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

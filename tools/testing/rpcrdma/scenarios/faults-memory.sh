@@ -4,6 +4,7 @@
 # also:    um-debug/siw um-debug/mem
 # devices: rxe siw mem
 # limit:   150
+# faults:  no memory
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

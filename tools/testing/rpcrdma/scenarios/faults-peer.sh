@@ -5,6 +5,7 @@
 # devices: rxe
 # ends:    2
 # limit:   150
+# faults:  the other guest ends
 #
 #   end 1: server                       end 2: client
 #   +---------------------------+       +---------------------------+

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem
 # devices: rxe siw mem
+# faults:  processes are killed
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -4,6 +4,7 @@
 # also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem
 # devices: rxe siw mem
 # limit:   90
+# faults:  the server starts again
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -43,7 +43,7 @@ client() {
 mounted() {
 	check "mount" nfs_mount 3 rdma /mnt
 	check "$1: the data are correct" "by_$1"
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 }
 
 # The kernel's clients offer one Write chunk at most, so this uses the scripted peer.
@@ -61,7 +61,7 @@ several_write_chunks() {
 
 long_link() {
 	printf '%0*d' 3000 17 >/tmp/link && nfs_mount 3 rdma /mnt &&
-		ln -s "$(cat /tmp/link)" /mnt/link && umount /mnt
+		ln -s "$(cat /tmp/link)" /mnt/link && unmount /mnt
 }
 
 # On the host

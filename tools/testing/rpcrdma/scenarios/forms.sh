@@ -21,14 +21,14 @@ client() {
 	check "long_call: the list arrived" long_call_arrived
 	form reply_chunk "reply" "reply" \
 		"reply_segments placed invalidations rdma_stat_write"
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 	need "set inline sizes of 16384 octets" large_sizes
 	check "mount" nfs_mount 3 rdma /mnt
 	form gathered "inline" "inline" ""
 	check "gathered: the client copies little of the data" [ "$(copied)" -lt 4096 ]
 	check "gathered: the device sends from the server's pages" \
 		grep 'rpcrdma_reply: .* len=12[0-9][0-9][0-9] written=0 pages=[1-9]' /tmp/trace
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 	need "set inline sizes of 1024 octets again" small_sizes
 	for switch in {rdma_,svc_rdma/}{remote_invalidation,private_data}; do
 		without $switch
@@ -83,6 +83,6 @@ without() {
 	check "without $1: mount" nfs_mount 3 rdma /mnt
 	form write_chunk "write" "write" "write_segments placed invalidations rdma_stat_write"
 	check "without $1: the client invalidates the handle" invalidated_by client
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 	tune "$1" 1
 }

@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   180
+# faults:  the peer breaks the rules
 
 . /lab/guest/peer.sh
 . /lab/guest/tools.sh

@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   150
+# faults:  the peer breaks the rules
 
 . /lab/guest/peer.sh
 . /lab/guest/requester.sh

@@ -6,6 +6,7 @@
 # modules: ours
 # skip:    um*-debug siw * *: takes minutes, and um with siw and um-debug with rxe show the same
 # limit:   300
+# faults:  the peer breaks the rules
 
 . /lab/guest/peer.sh
 . /lab/guest/responder.sh

@@ -26,6 +26,6 @@ client() {
 		check "v$vers: verified I/O, 512 B to 1 MiB" fio_verify --direct=1 --bsrange=512-1m --numjobs=2
 		check "v$vers: a long directory" long_directory /mnt/long
 		check "v$vers: a symbolic link" link_to /mnt/link target
-		check "umount v$vers" umount /mnt
+		check "umount v$vers" unmount /mnt
 	done
 }

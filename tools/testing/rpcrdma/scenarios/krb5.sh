@@ -93,7 +93,7 @@ use() {
 			fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=2m
 	fi
 	if [ "$MODULE" = inbox ]; then
-		check "$what: umount" umount /mnt
+		check "$what: umount" unmount /mnt
 		return
 	fi
 	check "$what: umount" traced contexts_end
@@ -117,7 +117,7 @@ no_chunks() {
 contexts_end() {
 	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_ctx_destroy/enable status
 	echo 1 >$event
-	umount /mnt && wait_for 10 not rdma_transports
+	unmount /mnt && wait_for 10 not rdma_transports
 	status=$?
 	echo 0 >$event
 	return $status

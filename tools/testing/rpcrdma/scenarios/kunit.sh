@@ -5,6 +5,7 @@
 # modules: kunit
 # limit:   30
 # steps:   unit_tests
+# faults:  the suites make devices fail
 
 . "${BASH_SOURCE%/*}/../guest/kunit.sh"
 

@@ -4,6 +4,7 @@
 # also:    um-debug um-7 um-7-debug smp-debug debian-6.1 debian-6.12 debian-13-7
 # devices: mem
 # limit:   120
+# faults:  the device loses connections and completions
 #
 #   +------------------------------------+
 #   | nfsd, rdma port 20049; mount       |

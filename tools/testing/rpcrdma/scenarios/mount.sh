@@ -30,7 +30,7 @@ client() {
 			[ "$vers $netid" != "4.2 rdma" ] ||
 				check "verified I/O, 512 B to 1 MiB" \
 					fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=2m
-			check "umount" umount /mnt
+			check "umount" unmount /mnt
 		done
 	done
 }

@@ -17,7 +17,7 @@ client() {
 		check "v$vers over rdma is what is mounted" mounted_as /mnt $vers rdma
 		check "v$vers: the mount has four transports" is 4 "$(sends | wc -l)"
 		share_work "v$vers"
-		check "umount v$vers" umount /mnt
+		check "umount v$vers" unmount /mnt
 		check "v$vers: both ends have closed all connections" wait_for 10 none_left
 	done
 }

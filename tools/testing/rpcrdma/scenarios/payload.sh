@@ -69,5 +69,5 @@ read_and_write() {
 	check "$what: each READ has $3 octets" is $CALLS "$(operations READ)"
 	check "$what: what was read is what was written" same_sum /tmp/data /tmp/back
 	rm -f /tmp/data /tmp/back /mnt/data
-	check "$what: umount" umount /mnt
+	check "$what: umount" unmount /mnt
 }

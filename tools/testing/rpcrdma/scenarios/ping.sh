@@ -74,7 +74,7 @@ as_mounted() {
 	dmesg --clear
 	check "a mount" nfs_mount 4.2 rdma /mnt
 	check "the log says the same of it: $wanted" grep "connected on .*$wanted" <(dmesg)
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 }
 
 addresses() {

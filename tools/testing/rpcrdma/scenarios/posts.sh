@@ -4,6 +4,7 @@
 # devices: mem
 # limit:   400
 # steps:   posts
+# faults:  posts, completions and datagrams are lost
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
@@ -16,7 +17,7 @@ posts() {
 		late $device
 		broken $device
 	done
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 	for device in mem0 mem1; do
 		datagrams $device
 	done
@@ -100,7 +101,7 @@ datagrams() {
 			need "$what: from now on" fault "$1" datagram $nth $action
 			need "$what: mount" nfs_mount 3 rdma /mnt
 			check "$what: I/O" verified_io
-			check "$what: umount" umount /mnt
+			check "$what: umount" unmount /mnt
 			check "$what: it has happened" wait_for $RECOVERY more_hits "$1" "$before"
 			check "$what: the connection is gone" wait_for $RECOVERY no_connection
 		done
@@ -117,7 +118,7 @@ gone() {
 	need "mount" nfs_mount 3 rdma /mnt
 	reconnects "mem1 goes away, and is added again" goes_away mem1 send client_device_up
 	reconnects "mem0 goes away, and is added again" goes_away mem0 send-inv rdma_up
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 }
 
 # goes_away DEVICE OPERATION COMMAND: the command adds it again.

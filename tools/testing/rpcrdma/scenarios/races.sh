@@ -3,6 +3,7 @@
 # also:    smp-kcsan
 # devices: mem
 # limit:   120
+# faults:  connections are closed
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 

@@ -5,6 +5,7 @@
 # devices: rxe mem
 # modules: ours
 # limit:   90
+# faults:  the server refuses connections
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 . "${BASH_SOURCE%/*}/../guest/peer.sh"

@@ -27,7 +27,7 @@ client() {
 	traffic
 	rates
 	tables
-	check "unmount" umount /mnt
+	check "unmount" unmount /mnt
 	check "no connection is left" wait_for 10 no_connections
 	monitor_ends
 }

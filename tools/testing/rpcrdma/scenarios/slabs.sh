@@ -46,7 +46,7 @@ cycle() {
 	local vers
 	modprobe rpcrdma && server_start || return
 	for vers in 3 4.2; do
-		nfs_mount $vers rdma /mnt && fill && umount /mnt || return
+		nfs_mount $vers rdma /mnt && fill && unmount /mnt || return
 	done
 	rpc.nfsd 0 && unload
 }

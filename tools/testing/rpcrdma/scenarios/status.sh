@@ -4,6 +4,7 @@
 # also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem
 # devices: rxe siw mem
 # modules: ours
+# faults:  connections are closed
 #
 # What is written and read is known, so the counters of both ends have to be exact. Both
 # ends are in one guest.

@@ -4,6 +4,7 @@
 # devices: mem
 # limit:   1500
 # steps:   all_statuses
+# faults:  connections end in each way
 
 . "${BASH_SOURCE%/*}/statuses.sh"
 

@@ -5,6 +5,7 @@
 # devices: mem
 # limit:   60
 # steps:   statuses
+# faults:  connections end in each way
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 

@@ -33,7 +33,7 @@ pair() {
 		"2 inline=$octets/$octets remote_inv=$client_inv/$server_inv" "$(agreed)"
 	check "$who: the longest Send is near to that and not longer" sends_up_to $octets
 	check "$who: one connection and no error" no_error_seen
-	check "$who: umount" umount /mnt
+	check "$who: umount" unmount /mnt
 }
 
 # A mount reconnects with other thresholds. A Call that was prepared as inline may need a

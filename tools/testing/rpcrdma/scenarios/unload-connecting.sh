@@ -5,6 +5,7 @@
 # devices: rxe siw mem
 # skip:    * siw * *: siw waits two minutes for TCP to connect, with the kernel's own module as well
 # limit:   90
+# faults:  the module goes while it connects
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -4,6 +4,7 @@
 # also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um-7-debug debian-13-7
 # also:    um/mem smp-debug/mem
 # devices: rxe siw mem
+# faults:  the module goes while it is used
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 

@@ -14,7 +14,7 @@ client() {
 		check "v$vers: a short READ with a Write chunk" into_ring 65536 0
 		check "v$vers: a short READ without chunks" into_ring 2048 4096
 		[ $vers != 3 ] || check "v$vers: a READ that fails" into_ring 65536 0 $LOCAL/file
-		check "v$vers: umount" umount /mnt
+		check "v$vers: umount" unmount /mnt
 	done
 }
 

@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   90
+# faults:  connections are made again in another version
 
 . /lab/guest/peer.sh
 . /lab/guest/responder.sh

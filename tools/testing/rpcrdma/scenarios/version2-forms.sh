@@ -41,7 +41,7 @@ use_version_2() {
 
 # Mount again, so that the trace has the first messages.
 new_transport() {
-	umount /mnt && nfs_mount "$1" rdma /mnt
+	unmount /mnt && nfs_mount "$1" rdma /mnt
 }
 
 in_version_2() {
@@ -87,5 +87,5 @@ who_invalidates() {
 	check "$1: mount" nfs_mount 3 rdma /mnt
 	form write_chunk "write" "write"
 	check "$1: the $2 invalidates the handle" invalidated_by "$2"
-	check "$1: umount" umount /mnt
+	check "$1: umount" unmount /mnt
 }

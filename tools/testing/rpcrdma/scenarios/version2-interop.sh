@@ -21,7 +21,7 @@ client() {
 		[ "$MODULE" != ours ] || negotiated "v$vers"
 		check "v$vers: a long directory" long_directory /mnt/long
 		check "v$vers: a symbolic link" link_to /mnt/link target
-		check "v$vers: umount" umount /mnt
+		check "v$vers: umount" unmount /mnt
 	done
 }
 

@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   120
+# faults:  the server does not answer
 
 . /lab/guest/peer.sh
 . /lab/guest/responder.sh

@@ -5,6 +5,7 @@
 # devices: rxe siw
 # modules: ours
 # limit:   90
+# faults:  a Call is too long for the Receives, and a connection is dropped
 
 . "${BASH_SOURCE%/*}/../guest/peer.sh"
 . "${BASH_SOURCE%/*}/../guest/requester.sh"
@@ -45,7 +46,7 @@ pair() {
 	check "$who: the longest Send is near to that and not longer" sends_up_to $octets
 	check "$who: the first Call has 1024 octets or less" first_calls_are_short
 	check "$who: one connection and no error" no_error_seen
-	check "$who: umount" umount /mnt
+	check "$who: umount" unmount /mnt
 }
 
 # The first Calls of all connections in the trace
@@ -71,7 +72,7 @@ client_sends_4096() {
 	fits=$((fits + 1))
 	check "WRITE of $fits octets" traced write_and_read $fits
 	check "WRITE of $fits octets: a Read chunk" grep "call_form: .* sent .* form=[^ ]*read" /tmp/trace
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 }
 
 # The peer sends no private data, so that in version 1 the server would have to receive no
@@ -161,7 +162,7 @@ first_call_is_short() {
 	check "the first Call has 1024 octets or less" first_calls_are_short
 	check "a later one has more than 12 KiB" [ "$(longest call)" -gt 12288 ]
 	check "one more connection" is 2 "$(connections_made)"
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 }
 
 # write_twice FD: without opening the file, which would be another RPC

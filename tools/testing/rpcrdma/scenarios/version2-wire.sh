@@ -44,7 +44,7 @@ client() {
 	need "the client may use version 2 again" tune rdma_version 2
 	need "mount" nfs_mount 3 rdma /mnt lookupcache=none
 	need "the server has version 1" order server_has_version_1
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 	capture server_1 mounted write_chunk
 }
 
@@ -56,14 +56,14 @@ server_has_version_1() {
 mounted() {
 	check "mount" nfs_mount 3 rdma /mnt
 	check "$1: the data are correct" "by_$1"
-	check "umount" umount /mnt
+	check "umount" unmount /mnt
 }
 
 nfs4() {
 	check "nfs4: mount" nfs_mount 4.2 rdma /mnt
 	check "nfs4: the data are correct" fio_verify --direct=1 --bsrange=512-256k --numjobs=4 --size=1m
 	check "nfs4: a long directory" long_directory /mnt/long
-	check "nfs4: umount" umount /mnt
+	check "nfs4: umount" unmount /mnt
 }
 
 server_done() {

@@ -4,6 +4,7 @@
 # devices: mem
 # limit:   600
 # steps:   zoo
+# faults:  connections are broken between the forms
 
 . "${BASH_SOURCE%/*}/zoo.sh"
 

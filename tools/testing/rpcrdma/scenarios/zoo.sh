@@ -5,6 +5,7 @@
 # devices: mem
 # limit:   180
 # steps:   zoo
+# faults:  connections are broken between the forms
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
@@ -63,6 +64,7 @@ with_reads() {
 	forms_begin
 	need "$1: mount v3" nfs_mount 3 rdma /mnt
 	every_form "$1" 3
+	check "$1: all on one connection, and nothing twice" steady
 	reconnects "$1: a queue pair goes to error by itself" queue_pair_fatal
 	# RoCE's other ends of a connection are in the scenario mem. sunrpc closes connections of
 	# the initial network namespace alone.
