@@ -9,6 +9,7 @@
 
 #include "client/client.h"
 #include "conn/conn.h"
+#include "objects.h"
 #include "server/server.h"
 #include "status/status.h"
 
@@ -45,6 +46,7 @@ static void __exit rpcrdma_exit(void)
 	svcrdma_exit();
 	rpcrdma_conn_exit();
 	rpcrdma_status_exit();
+	rpcrdma_objects_exit();
 }
 
 module_init(rpcrdma_init);

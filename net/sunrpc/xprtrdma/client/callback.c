@@ -8,6 +8,7 @@
 #include <linux/sunrpc/bc_xprt.h>
 
 #include "client_private.h"
+#include "../objects.h"
 #include "../trace.h"
 
 /* Make an RDMA_ERROR of @msg and its error, and write it into @send. Return: 0 or -EMSGSIZE. */
@@ -62,6 +63,7 @@ static void xprt_rdma_backward_release(struct xprt_rdma_backward *backward)
 {
 	free_page((unsigned long)backward->call);
 	free_page((unsigned long)backward->reply);
+	rpcrdma_object_freed(RPCRDMA_OBJECT_BACKWARD);
 	kfree(backward);
 }
 
@@ -71,6 +73,7 @@ static struct xprt_rdma_backward *xprt_rdma_backward_create(struct rpc_xprt *xpr
 
 	if (!backward)
 		return NULL;
+	rpcrdma_object_made(RPCRDMA_OBJECT_BACKWARD);
 	backward->call = (void *)__get_free_page(GFP_KERNEL);
 	backward->reply = (void *)__get_free_page(GFP_KERNEL);
 	backward->rqst.rq_xprt = xprt;

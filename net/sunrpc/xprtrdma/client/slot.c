@@ -7,6 +7,7 @@
 
 #include "client_private.h"
 #include "page_frag.h"
+#include "../objects.h"
 
 /* Sizes of buffers are multiples of this, in octets, so that they soon fit every RPC. */
 #define XPRT_RDMA_BUFFER_STEP	512
@@ -18,6 +19,7 @@ static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
 	if (!request)
 		return NULL;
 	INIT_LIST_HEAD(&request->invalidation.mrs);
+	rpcrdma_object_made(RPCRDMA_OBJECT_SLOT);
 	return request;
 }
 
@@ -97,6 +99,7 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 		kfree(request->call_buffer.data);
 		kfree(request->reply_buffer.data);
 		kfree(request);
+		rpcrdma_object_freed(RPCRDMA_OBJECT_SLOT);
 	}
 }
 

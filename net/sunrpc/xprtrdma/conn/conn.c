@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
+#include "../objects.h"
 #include "../trace.h"
 
 struct workqueue_struct *rpcrdma_wq;
@@ -297,6 +298,7 @@ static void conn_free(struct kref *ref)
 	rpcrdma_conn_unpublish(conn);
 	percpu_ref_exit(&conn->users);
 	mutex_destroy(&conn->setup);
+	rpcrdma_object_freed(RPCRDMA_OBJECT_CONN);
 	kfree_rcu(conn, rcu);
 }
 
@@ -499,6 +501,7 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	rpcrdma_mr_pool_init(conn);
 	if (rpcrdma_conn_publish(conn))
 		goto err_users;
+	rpcrdma_object_made(RPCRDMA_OBJECT_CONN);
 	return conn;
 
 err_users:

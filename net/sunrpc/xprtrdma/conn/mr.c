@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
+#include "../objects.h"
 #include "../trace.h"
 
 /* If fewer are idle, more are made. The shrinker leaves this many to each connection. */
@@ -34,6 +35,7 @@ static void mr_release(struct rpcrdma_resource *resource)
 {
 	struct rpcrdma_mr *mr = container_of(resource, struct rpcrdma_mr, resource);
 
+	rpcrdma_object_freed(RPCRDMA_OBJECT_MR);
 	kfree(mr->sgl);
 	kfree(mr);
 }
@@ -58,6 +60,7 @@ static struct rpcrdma_mr *mr_alloc(struct rpcrdma_conn *conn)
 	mr->mr_type = device->mr_type;
 	mr->max_sg = device->max_mr_pages;
 	mr->conn = conn;
+	rpcrdma_object_made(RPCRDMA_OBJECT_MR);
 	return mr;
 
 err_free:

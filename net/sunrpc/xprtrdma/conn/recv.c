@@ -12,12 +12,14 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
+#include "../objects.h"
 #include "../trace.h"
 
 static void recv_release(struct rpcrdma_resource *resource)
 {
 	struct rpcrdma_recv *recv = container_of(resource, struct rpcrdma_recv, resource);
 
+	rpcrdma_object_freed(RPCRDMA_OBJECT_RECV);
 	kfree(recv->data);
 	kfree(recv);
 }
@@ -170,6 +172,7 @@ static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	recv->wr.sg_list = &recv->sge;
 	recv->wr.num_sge = 1;
 	recv->conn = conn;
+	rpcrdma_object_made(RPCRDMA_OBJECT_RECV);
 	return recv;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
+#include "../objects.h"
 #include "../trace.h"
 
 /* Made with the connection, so that it makes progress when memory is short */
@@ -40,6 +41,7 @@ static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	send->num_sge = 1;
 	send->wr.sg_list = send->sge;
 	send->work.conn = conn;
+	rpcrdma_object_made(RPCRDMA_OBJECT_SEND);
 	return send;
 }
 
@@ -92,6 +94,7 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
 {
 	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size, DMA_TO_DEVICE);
+	rpcrdma_object_freed(RPCRDMA_OBJECT_SEND);
 	kfree(send->data);
 	kfree(send);
 }

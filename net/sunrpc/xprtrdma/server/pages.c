@@ -335,3 +335,14 @@ void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 	}
 	svcrdma_pages_keep_others(request, rqstp, end, head, i);
 }
+
+/**
+ * svcrdma_pages_exit - see that no spare or held page is left
+ *
+ * Context: any. No request is left.
+ */
+void svcrdma_pages_exit(void)
+{
+	WARN_ON(atomic_long_read(&svcrdma_num_spares));
+	WARN_ON(atomic_long_read(&svcrdma_num_held));
+}

@@ -33,6 +33,7 @@ int svcrdma_request_init(void)
 void svcrdma_request_exit(void)
 {
 	kmem_cache_destroy(svcrdma_request_cache);
+	svcrdma_pages_exit();
 }
 
 /* If the connection is gone, no request stays. */

@@ -413,6 +413,7 @@ void svcrdma_pages_returned(struct svcrdma_request *request, bool keep);
 void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			struct page **end, bool head);
+void svcrdma_pages_exit(void);
 
 /* rw.c */
 /* Make a chain empty. One of few elements needs no more than this. */

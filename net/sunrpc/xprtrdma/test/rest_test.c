@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "../conn/conn_private.h"
+#include "../objects.h"
 
 #define MADE	8
 
@@ -34,6 +35,7 @@ static void rest_add_mr(struct kunit *test, struct rest *rest, unsigned int i)
 
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mr);
+	rpcrdma_object_made(RPCRDMA_OBJECT_MR);
 	mr->sgl = kzalloc(sizeof(*mr->sgl), GFP_KERNEL);
 	rest->ib_mr[i].device = &rest->ib;
 	rest->ib_mr[i].pd = &rest->pd;
@@ -53,6 +55,7 @@ static void rest_add_send(struct kunit *test, struct rest *rest)
 
 	send = kzalloc(struct_size(send, sge, 1), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, send);
+	rpcrdma_object_made(RPCRDMA_OBJECT_SEND);
 	send->num_sge = 1;
 	send->work.conn = conn;
 	send->next = conn->sends_free;

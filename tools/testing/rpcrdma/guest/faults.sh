@@ -232,8 +232,10 @@ reclaim_by_nobody() {
 
 # Memory
 
-# For each slab cache: objects in use, and objects in a slab. Also the memory that cannot
-# be reclaimed. Caches free their unused objects first, KASAN those of its quarantine.
+# For each slab cache: objects in use, and objects in a slab, if the kernel tells. Also the memory
+# that cannot be reclaimed, and how many pages are neither free nor counted as anything: those
+# that somebody has from alloc_pages() for himself. Caches free their unused objects first, KASAN
+# those of its quarantine.
 slab_counts() {
 	local cache
 	drop_caches
@@ -242,8 +244,14 @@ slab_counts() {
 	for cache in /sys/kernel/slab/*/shrink; do
 		echo 1 >"$cache"
 	done
-	awk 'FILENAME ~ /slabinfo/ && FNR > 2 { print $1, $2, $5 }
-	     /^SUnreclaim:/ { print $1, $2 }' /proc/slabinfo /proc/meminfo
+	awk 'FILENAME ~ /slabinfo/ { if (FNR > 2) print $1, $2, $5; next }
+	     FILENAME ~ /zoneinfo/ { if ($1 == "count:") pages -= $2; next }
+	     /^SUnreclaim:/ { print $1, $2 }
+	     /^MemTotal:/ { pages += $2 / 4 }
+	     /^(MemFree|Active|Inactive|Unevictable|Slab|KernelStack|PageTables|Percpu|VmallocUsed):/ {
+		pages -= $2 / 4
+	     }
+	     END { print "pages:", pages }' $(ls /proc/slabinfo) /proc/meminfo /proc/zoneinfo
 }
 
 # grown TIMES BEFORE AFTER: print the caches that have one more object for each time, and
@@ -254,5 +262,6 @@ grown() {
 		NR == FNR { before[$1] = $2; next }
 		{ more = $2 - before[$1] }
 		$1 == "SUnreclaim:" && more >= 32 * times { print $1, more " KiB" }
-		$1 != "SUnreclaim:" && more >= times + cpus * $3 { print $1, more }' "$2" "$3"
+		$1 == "pages:" && more >= times { print $1, more }
+		$1 !~ /:$/ && more >= times + cpus * $3 { print $1, more }' "$2" "$3"
 }

@@ -23,7 +23,7 @@ from .host import BUILD, LabError
 from .results import Results
 from .scenario import Job, Scenario
 
-FLOOR = 85      # percent
+FLOOR = 93      # percent
 REPORT = BUILD / "coverage.txt"
 FOLDER = "net/sunrpc/xprtrdma"
 
@@ -54,8 +54,8 @@ def jobs(scenarios: Sequence[Scenario], everywhere: bool = False) -> list[Job]:
     """
     return [job for job in scenario.jobs(scenarios, [kernels.COVERAGE], ("ours",),
                                          everywhere=everywhere)
-            if job.ends == 1 and job.module == "ours" and (everywhere or job.daily)
-            and (job.device != MEM or job.scenario.devices == (MEM,))]
+            if job.ends == 1 and job.module in ("ours", "kunit") and (everywhere or job.daily)
+            and (job.device != MEM or job.scenario.devices == (MEM,) and job.module == "ours")]
 
 
 def counts_for(job: Job, todo: Sequence[Job]) -> bool:

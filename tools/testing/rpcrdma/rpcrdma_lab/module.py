@@ -52,7 +52,7 @@ def make(kernel: Kernel, *words: str, variant: str = "ours", log: str = "make") 
     """
     Run make for one kernel and return its output. The variant "ours" is the module as
     users build it, "kunit" has its unit tests as well; both are linked from the same
-    objects. The module that counts lines always has the tests, which run when it is loaded.
+    objects. The module that counts lines always has the tests; they run if it is "kunit".
     """
     directory = directory_of(kernel.name)
     options = [f"KDIR={kernel.kdir}", *kernel.make_args, f"-j{host.jobs()}", "W=1",
