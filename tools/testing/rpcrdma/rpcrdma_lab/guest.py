@@ -151,7 +151,7 @@ class Guest:
         kind = "um" if self.uml else "qemu"
         match = self._read_until(re.compile(r"# ready (\d+)"),
                                  math.ceil(BOOT_SECONDS[kind] * host.pace()), "boot")
-        cpus = 1 if self.plugin else emulator.CPUS[kind]
+        cpus = 1 if self.plugin else self.kernel.cpus or emulator.CPUS[kind]
         if int(match[1]) != cpus:
             raise GuestFailure(f"boot: {match[1]} CPUs instead of {cpus}")
         console.check_log(self.out / "boot.log", whose=self._whose())

@@ -42,6 +42,7 @@ class Kernel:
     append: str = ""            # added to its command line
     append_mem: str = ""        # added where the test device is used
     tools: str | None = None    # the release of Debian whose compiler the module needs
+    cpus: int = 0               # how many it has; 0: as many as others, see emulator.py
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +97,7 @@ class Flavour:
     append: str = ""
     append_mem: str = ""
     source: Source = SOURCE_6
+    cpus: int = 0                   # see Kernel
 
 
 FLAVOURS = {
@@ -115,6 +117,8 @@ FLAVOURS = {
                     source=SOURCE_7),
     "um-7-debug": Flavour("um", "linux", ("linux", "modules"),
                           ("common", "um", "debug", "um-debug", "7"), source=SOURCE_7),
+    "um-7-smp": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7", "um-smp"),
+                        "seccomp=on ncpus=2", source=SOURCE_7, cpus=2),
 }
 
 
@@ -136,8 +140,8 @@ STOCK = {
     "debian-13-7": Stock("13", r"linux-image-(7\.\d+\.\d+)\+deb13(\.\d+)?-amd64"),
 }
 
-NAMES = ("um", "um-debug", "um-7", "um-7-debug", "debian-6.1", "debian-6.12", "debian-13",
-         "debian-13-7", "smp-debug", "smp-kcsan")
+NAMES = ("um", "um-debug", "um-7", "um-7-debug", "um-7-smp", "debian-6.1", "debian-6.12",
+         "debian-13", "debian-13-7", "smp-debug", "smp-kcsan")
 
 # The guest whose module counts the lines that it runs; its kernel is that of um.
 COVERAGE = "um-gcov"
@@ -279,7 +283,8 @@ def build_own(name: str) -> Kernel:
     out = cache.cached(kind(name), version(name), build, parent=tree)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Kernel(name, out / flavour.image, release, out, out / "mods",
-                  (f"ARCH={flavour.arch}",), flavour.append, flavour.append_mem)
+                  (f"ARCH={flavour.arch}",), flavour.append, flavour.append_mem,
+                  cpus=flavour.cpus)
 
 
 def relocate_headers(directory: Path) -> None:

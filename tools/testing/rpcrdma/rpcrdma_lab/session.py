@@ -28,7 +28,8 @@ P = ParamSpec("P")
 
 # Seconds that the jobs of one boot may take together if they are several. Guests that
 # boot quickly get short boots, because these spread better over the CPUs.
-BOOT_LIMIT = {"um": 45, "um-7": 45, kernels.COVERAGE: 45, "um-debug": 120, "um-7-debug": 120}
+BOOT_LIMIT = {"um": 45, "um-7": 45, "um-7-smp": 45, kernels.COVERAGE: 45, "um-debug": 120,
+              "um-7-debug": 120}
 LONG_BOOT = 300
 # Guests in which scenarios do less
 SLOWEST = ("smp-debug", "smp-kcsan")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   kill -9 during I/O affects no other process, and the mount can still be used
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem
+# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem um-7-smp
 # devices: rxe siw mem
 # faults:  processes are killed
 

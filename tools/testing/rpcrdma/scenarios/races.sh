@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   KCSAN finds no data race of the module while many processes do I/O and connections break
+# shows:   many processes do I/O on two CPUs while connections break; KCSAN finds no data race
+# guests:  um-7-smp
 # also:    smp-kcsan
 # devices: mem
 # limit:   120
@@ -15,7 +16,7 @@ KCSAN=/sys/kernel/debug/kcsan
 client() {
 	local vers
 	client_begin
-	need "switch KCSAN on" eval "echo on >$KCSAN"
+	[ ! -e $KCSAN ] || need "switch KCSAN on" eval "echo on >$KCSAN"
 	for vers in 3 4.2; do
 		need "mount v$vers" nfs_mount $vers rdma /mnt nconnect=2
 		under_load "v$vers"
@@ -65,6 +66,7 @@ reload() {
 # Before the device goes: what the module does when it ends is judged, too.
 server_done() {
 	server_end
+	[ -e $KCSAN ] || return 0
 	check "switch KCSAN off" eval "echo off >$KCSAN"
 	check "it was working" grep -q 'setup_watchpoints: [1-9]' $KCSAN
 	say_races
