@@ -110,7 +110,7 @@ class Guest:
         self.process: subprocess.Popen[bytes] | None = None
         self.channel: Channel | None = None
         self.checked = 0                # octets of the console that were checked
-        self.steady = False             # whether no connection may break now
+        self.steady = ""                # device whose connections may not break now
         self._fill()
 
     def _fill(self) -> None:

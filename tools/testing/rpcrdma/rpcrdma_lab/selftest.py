@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import benchtest, cache, host, kernels, packages, peer, results, root, scenario, session
-from .console import KERNEL_ERROR, GuestFailure, check_log
+from .console import KERNEL_ERROR, GuestFailure, check_log, is_bad
 from .host import LAB, LabError
 from .ktap import Report, Reporter, Test
 
@@ -104,6 +104,32 @@ def console_lines(test: Test) -> None:
         for line in wrong:
             test.line(f"# {line}")
         test.step(not wrong, f"lines on a console that are {'errors' if bad else 'no errors'}")
+
+
+# What the module prints of a connection, after the devices over which it fails a scenario
+# that declares no faults
+CONNECTION_LINES = """
+    rxe      work request failed: local QP operation error (vendor error 0x0)
+    rxe      closed: -5
+    rxe siw  work request failed: remote access error (vendor error 0x0)
+    rxe siw  closed: -110
+    rxe siw  the queue pair does not stop
+             closed: -104
+             closed: -ESHUTDOWN
+"""
+
+
+def broken_connections(test: Test) -> None:
+    """A connection that breaks is a failure, but not the end that siw gives to one."""
+    wrong = []
+    for line in CONNECTION_LINES.strip("\n").splitlines():
+        printed = f"[   17.170000] rpcrdma: 10.17.0.2:43479: {line[13:]}"
+        bad = [device for device in ("", "rxe", "siw") if is_bad(printed, device)]
+        if bad != line[:13].split():
+            wrong.append(line)
+    for line in wrong:
+        test.line(f"# {line}")
+    test.step(not wrong, "lines about connections that are errors over a device")
 
 
 # What KCSAN prints, with the function at the top of each stack
@@ -343,6 +369,7 @@ def run(report: Reporter) -> None:
     with report.test("the lab reports planted faults") as test:
         planted_faults(test)
         console_lines(test)
+        broken_connections(test)
         races(test)
     with report.test("the benchmark compares variants") as test:
         benchtest.run(test)

@@ -103,7 +103,7 @@ class Session:
             if not self.guests:
                 self.boot(test)
             for guest in self.guests:
-                guest.steady = job.scenario.faults is None
+                guest.steady = "" if job.scenario.faults else job.device
                 guest.measure_pace()
                 test.line("# this guest is now "
                           f"{guest.pace:.1f} times as slow as um on a quick machine")
