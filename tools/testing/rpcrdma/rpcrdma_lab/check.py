@@ -7,11 +7,12 @@ import functools
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
 
 from . import (builds, cache, coverage, debs, dissector, emulator, host, kernels, ktap, module,
-               packages, results, root, scenario, selftest, session, style, tasks, toolchain,
+               packages, results, root, scenario, selftest, session, steps, style, tasks, toolchain,
                tools, wire)
-from .host import LabError
+from .host import TOP, LabError
 from .ktap import Report, Reporter, Test
 from .results import Results
 from .scenario import Job
@@ -39,6 +40,9 @@ class Part:
     guess: float                        # seconds
     kernels: tuple[str, ...] = ()       # that it needs
     daily: bool = True                  # False: only with ALL=1, or when T= names it
+    # All files that it depends on. It need not run again as long as these, and the programs in
+    # part_ran_with(), stay as they are.
+    inputs: tuple[str, ...] = ()
 
 
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
@@ -51,11 +55,15 @@ PARTS = {
     "build [in-tree um-7]": Part(functools.partial(builds.build_in_tree, "um-7"), 120, ("um-7",),
                                  False),
     "make": Part(builds.make_refuses, 5),
-    "packages": Part(debs.make_deb, 30),
+    "packages": Part(debs.make_deb, 30, inputs=(
+        "net", "include", "tools", "scripts", "debian", "Documentation", "LICENSES", "Makefile",
+        "Kbuild", "Kconfig", "dkms.conf", "README.md", "COPYING")),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False)
        for name in kernels.STOCK},
     "wire": Part(wire.wire, 60),
-    "tools": Part(tools.tools, 45),
+    "tools": Part(tools.tools, 45, inputs=(
+        "tools/rpcrdma", "include/uapi", "Documentation/netlink", f"{coverage.FOLDER}/wire",
+        "Makefile", "dkms.conf", "tools/testing/rpcrdma/rpcrdma_lab/tools.py")),
     "dissector": Part(dissector.dissector, 5),
     "runner": Part(selftest.run, 60, ("um",)),
 }
@@ -82,6 +90,9 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
             todo = [job for job in todo if job.scenario.name in INBOX_DAILY
                     or not coverage.counts_for(job, counts)]
         todo = counts + todo
+    if pattern == "*" and not everywhere:
+        tree = results.tree()[0]
+        todo = [job for job in todo if job.scenario.has_turn(job.device, tree)]
     return todo
 
 
@@ -101,23 +112,43 @@ def part_ran_with(name: str) -> str:
     return " ".join([*versions, *(have[name] for name in names)])
 
 
-def do_part(name: str, run: Run) -> None:
-    """Run one part. The results of its tests are kept as one."""
+def inputs_key(name: str) -> str | None:
+    """A hash of all that a part depends on, if it says what that is."""
+    paths = [path for path in steps.sources(["."], "*") if any(
+        path.is_relative_to(TOP / folder) for folder in PARTS[name].inputs)]
+    return results.hash_of(paths, name, part_ran_with(name)) if paths else None
+
+
+def do_part(name: str, run: Run, again: bool) -> None:
+    """
+    Run one part. The results of its tests are kept as one. If nothing that it depends on has
+    changed since it passed, it only runs if it is to run again.
+    """
     report = run.report.branch()
+    passes, key = results.Passes("parts"), inputs_key(name)
+    if key and key in passes.known and not again:
+        passed, skipped, took = cast(list[int], passes.known[key])
+        outcome = results.Outcome(name, passed, 0, skipped, took)
+        run.report.earlier(outcome)
+        run.keep([outcome], part_ran_with(name))
+        return
     start = time.monotonic()
     session.guarded(report, name, PARTS[name].function, report)
     seconds = time.monotonic() - start
     if not any(outcome.failed for outcome in report.outcomes):
         run.times.keep({name: seconds})
-    run.keep([ktap.together(name, report.outcomes, seconds)], part_ran_with(name))
+    outcome = ktap.together(name, report.outcomes, seconds)
+    run.keep([outcome], part_ran_with(name))
+    if key and outcome.passed and not outcome.failed:
+        passes.keep({key: [outcome.passed, outcome.skipped, round(seconds)]})
 
 
-def part_task(name: str, run: Run) -> tasks.Task:
+def part_task(name: str, run: Run, again: bool) -> tasks.Task:
     """A task that runs one part."""
     part = PARTS[name]
     needs = [need for kernel in part.kernels for need in session.needs(kernel)]
     return tasks.Task(name, functools.partial(session.guarded, run.report, name,
-                                              do_part, name, run),
+                                              do_part, name, run, again),
                       run.times.about(name, part.guess), tuple(needs))
 
 
@@ -181,7 +212,7 @@ def check(pattern: str, under_test: str | None, everywhere: bool) -> bool:
             coverage.forget(known)
     if known and everywhere and pattern == "*":
         parts, todo = still_open(parts, todo, run, known)
-    spent = run_all(parts, todo, run)
+    spent = run_all(parts, todo, run, again=pattern != "*")
     if known and counted:
         measure_coverage(run.report, known, everywhere)
     say_times(run.report, spent)
@@ -191,13 +222,15 @@ def check(pattern: str, under_test: str | None, everywhere: bool) -> bool:
     return run.report.close()
 
 
-def run_all(parts: Sequence[str], todo: Sequence[Job], run: Run) -> dict[str, float]:
+def run_all(parts: Sequence[str], todo: Sequence[Job], run: Run,
+            again: bool) -> dict[str, float]:
     """Run parts and jobs. Returns the seconds of each group."""
     for name in parts:
         if name in STOCK_BUILDS:    # compile all files: others would print no warnings
             shutil.rmtree(module.directory_of(STOCK_BUILDS[name]), ignore_errors=True)
     names = [job.guest for job in todo] + [name for part in parts for name in PARTS[part].kernels]
-    return tasks.run([*session.guest_tasks(names, run), *(part_task(name, run) for name in parts),
+    return tasks.run([*session.guest_tasks(names, run),
+                      *(part_task(name, run, again) for name in parts),
                       *session.session_tasks(todo, run)])
 
 
@@ -207,6 +240,9 @@ def say_times(report: Report, spent: Mapping[str, float]) -> None:
     for group in sorted(spent, key=lambda group: spent[group], reverse=True):
         host.say(f"#   {spent[group]:6.0f}  {group}")
     host.say("# the slowest tests:")
-    slowest = sorted(report.seconds, key=lambda name: report.seconds[name], reverse=True)
-    for name in slowest[:10]:
-        host.say(f"#   {report.seconds[name]:6.0f}  {name}")
+    for outcome in sorted(report.outcomes, key=lambda outcome: -outcome.seconds)[:10]:
+        host.say(f"#   {outcome.seconds:6.0f}  {outcome.name}")
+    host.say(f"# {sum(outcome.cpu for outcome in report.outcomes):.0f} s of CPU in scenarios, "
+             "most in:")
+    for outcome in sorted(report.outcomes, key=lambda outcome: -outcome.cpu)[:10]:
+        host.say(f"#   {outcome.cpu:6.0f}  {outcome.name}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """A running guest: boot it, have it run steps, check its console, end it."""
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -281,6 +282,16 @@ class Guest:
                 self.check_console()
                 raise GuestFailure(f"{what}: the guest ended "
                                    f"(status {self.process.returncode})")
+
+    def cpu_seconds(self) -> float:
+        """The CPU time that the guest has used: its process, and those that run its programs."""
+        ticks = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):      # it has just ended
+                fields = stat.read_text("ascii", "replace").rpartition(")")[2].split()
+                if self.process and int(fields[3]) == self.process.pid:     # its session
+                    ticks += sum(map(int, fields[11:15]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     # The console
 

@@ -37,7 +37,7 @@ class Report:
         self.passed = self.failed = self.skipped = 0
         self.number = 0
         self.failures: list[str] = []
-        self.seconds: dict[str, float] = {}     # of each test
+        self.outcomes: list[Outcome] = []
         self.start = time.monotonic()
         self.out("KTAP version 1")
 
@@ -116,6 +116,7 @@ class Test:
         self.lines: list[str] = []
         self.steps = self.skipped = self.bad = 0
         self.start = time.monotonic()
+        self.cpu = 0.0                      # seconds that the guests have used
 
     def __enter__(self) -> "Test":
         if not self.only_failure:
@@ -167,7 +168,7 @@ class Test:
             self.report.note(f"{self.name}: passed")
             return
         outcome = Outcome(self.name, self.steps - self.skipped - self.bad, self.bad,
-                          self.skipped, time.monotonic() - self.start)
+                          self.skipped, time.monotonic() - self.start, self.cpu)
         self.print(outcome)
         if self.outcomes is not None:
             self.outcomes.append(outcome)
@@ -182,9 +183,10 @@ class Test:
             report.failed += outcome.failed
             if outcome.failed:
                 report.failures.append(self.name)
-            report.seconds[self.name] = outcome.seconds
+            report.outcomes.append(outcome)
             for line in ("    KTAP version 1", f"    # Subtest: {self.name}",
                          f"    1..{self.steps}", *self.lines,
                          f"{'not ok' if self.bad else 'ok'} {report.number} - {self.name}",
-                         f"# {self.name}: {outcome.seconds:.1f} s"):
+                         f"# {self.name}: {outcome.seconds:.1f} s"
+                         + (f", {outcome.cpu:.1f} s of CPU" if outcome.cpu else "")):
                 report.out(line)

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, cast
 
@@ -25,7 +25,7 @@ def write(path: Path, data: Mapping[str, object]) -> None:
     """Write a JSON file completely or, if the runner is killed, not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(f".{os.getpid()}")
-    scratch.write_text(json.dumps(data, indent=1, sort_keys=True))
+    scratch.write_text(json.dumps(data, indent=1))
     scratch.rename(path)
 
 
@@ -39,16 +39,18 @@ def read(path: Path) -> dict[str, object]:
 
 
 class Times:
-    """The seconds that each test took the last time on this machine. Runs may overlap."""
+    """
+    The seconds that each test took the last time on this machine, or the CPU time that its
+    guests used. Runs may overlap.
+    """
 
-    FILE = CACHE / "times.json"
-
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "times") -> None:
+        self.file = CACHE / f"{kind}.json"
         self.seconds = self.load()
 
     def load(self) -> dict[str, float]:
         """What the file has."""
-        return cast(dict[str, float], read(self.FILE))
+        return cast(dict[str, float], read(self.file))
 
     def about(self, name: str, guess: float) -> float:
         """What a test will take, or a guess if it has not run on this machine."""
@@ -65,7 +67,34 @@ class Times:
         with cache.locked("times", quiet=True):
             self.seconds = {**self.load(), **{name: round(seconds, 1)
                                               for name, seconds in took.items()}}
-            write(self.FILE, self.seconds)
+            write(self.file, self.seconds)
+
+
+class Passes:
+    """
+    What passed, by a hash of all that it depends on: tests that read or build a few files need
+    not run again as long as these stay as they are. All checkouts share it.
+    """
+
+    MOST = 1000     # older ones are forgotten
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.file = kind, CACHE / f"{kind}.json"
+        self.known = read(self.file)
+
+    def keep(self, passed: Mapping[str, object]) -> None:
+        """Add some."""
+        with cache.locked(self.kind, quiet=True):
+            kept = list({**read(self.file), **passed}.items())
+            write(self.file, dict(kept[-self.MOST:]))
+
+
+def hash_of(paths: Iterable[Path], *more: str) -> str:
+    """A hash of the names and contents of files in the checkout, and of some texts."""
+    sums = hashlib.sha256("\0".join(more).encode())
+    for path in paths:
+        sums.update(f"\0{path.relative_to(TOP)}\0".encode() + path.read_bytes())
+    return sums.hexdigest()
 
 
 # The tree that is tested
@@ -122,6 +151,7 @@ class Outcome:
     failed: int
     skipped: int
     seconds: float
+    cpu: float = 0      # seconds that the guests used
 
 
 class Passed(TypedDict):

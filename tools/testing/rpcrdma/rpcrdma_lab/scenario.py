@@ -3,6 +3,7 @@
 
 import dataclasses
 import fnmatch
+import hashlib
 import itertools
 import re
 import statistics
@@ -24,6 +25,10 @@ GUESS = {"um": 1, "um-debug": 4, "um-7": 1, "um-7-debug": 4, "um-7-smp": 2,
 # Scenarios that um-gcov runs with ALL=1 only: they wait for long, and run hardly any line
 # that others do not run.
 LEFT_OUT = {"thresholds", "unload-connecting", "faults-dead-server"}
+
+
+# Devices that take turns
+TURNS = ("rxe", "siw")
 
 
 class Step(NamedTuple):
@@ -60,6 +65,8 @@ class Scenario:
                 get more in proportion
       steps:    its functions, if they are not the usual four
       host:     a function that runs on the host after the guests' functions
+      turns:    what it is about, if that is the same over rxe and siw. The daily check then runs
+                it over one of them, in turns by commit.
       faults:   what in it breaks connections, if anything does. Without this line each link has
                 one connection, no Call is sent twice, and no work request fails.
       skip:     GUEST DEVICE ENDS MODULE: why; * matches anything. There may be
@@ -76,6 +83,7 @@ class Scenario:
     limit: int
     steps: tuple[str, ...]
     host: str | None
+    turns: str | None
     faults: str | None
     skips: tuple[Skip, ...]
 
@@ -98,7 +106,7 @@ class Scenario:
             path.stem, path, fields["shows"], tuple(guests), tuple(also), tuple(devices),
             tuple(int(n) for n in ends), tuple(modules),
             int(fields.get("limit", "60")), tuple(fields.get("steps", "").split()),
-            fields.get("host"), fields.get("faults"), skips)
+            fields.get("host"), fields.get("turns"), fields.get("faults"), skips)
 
     def runs_on(self, places: Sequence[str], guest: str, device: str, ends: int,
                 module: str) -> bool:
@@ -112,6 +120,13 @@ class Scenario:
             return f"{guest}/{MEM}" in places
         return any(place in (guest, f"{guest}/{device}", f"{guest}/{ends}", f"{guest}/{module}")
                    for place in places)
+
+    def has_turn(self, device: str, tree: str) -> bool:
+        """Whether the daily check of a tree runs it over a device."""
+        if not self.turns or device not in TURNS:
+            return True
+        number = int(hashlib.sha256(f"{tree} {self.name}".encode()).hexdigest(), 16)
+        return device == TURNS[number % len(TURNS)]
 
     def pairs(self) -> list[str]:
         """The places with two different guests."""

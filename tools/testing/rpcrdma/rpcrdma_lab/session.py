@@ -26,11 +26,6 @@ from .tasks import Task
 
 P = ParamSpec("P")
 
-# Seconds that the jobs of one boot may take together if they are several. Guests that
-# boot quickly get short boots, because these spread better over the CPUs.
-BOOT_LIMIT = {"um": 45, "um-7": 45, "um-7-smp": 45, kernels.COVERAGE: 45, "um-debug": 120,
-              "um-7-debug": 120}
-LONG_BOOT = 300
 # Guests in which scenarios do less
 SLOWEST = ("smp-debug", "smp-kcsan")
 
@@ -43,6 +38,7 @@ class Run:
     results: Results | None = None      # of a run that can be continued
     # Keeps the counts of lines that a guest left in a folder; returns a name for them.
     keep_counts: Callable[[Path, bool], str] | None = None
+    cpu: Times = dataclasses.field(default_factory=lambda: Times("cpu"))
 
     def keep(self, outcomes: Sequence[Outcome], ran_with: str, counts: str = "") -> None:
         """
@@ -90,6 +86,10 @@ class Session:
             test.line(f"# {guest.name} booted in {seconds:.1f} s, log: {guest.console}")
         test.restart()
 
+    def cpu_seconds(self) -> float:
+        """The CPU time that the guests have used."""
+        return sum(guest.cpu_seconds() for guest in self.guests)
+
     def kill(self) -> None:
         """End the guests."""
         for guest in self.guests:
@@ -99,9 +99,11 @@ class Session:
     def run(self, job: Job, test: Test) -> None:
         """Run one job. If it fails the guests are killed, so that the next job gets new ones."""
         before = test.bad
+        used = 0.0
         try:
             if not self.guests:
                 self.boot(test)
+            used = self.cpu_seconds()
             for guest in self.guests:
                 guest.steady = "" if job.scenario.faults else job.device
                 guest.measure_pace()
@@ -112,6 +114,7 @@ class Session:
                 self.host_step(job, job.scenario.host, test)
         except (GuestFailure, LabError, OSError, subprocess.SubprocessError) as failure:
             fail(test, failure)
+        test.cpu = self.cpu_seconds() - used
         if test.bad > before:
             self.show_consoles(test)
             self.kill()
@@ -211,6 +214,8 @@ def run_session(key: SessionKey, jobs: Sequence[Job], run: Run) -> None:
                 session.run(job, test)
         run.times.keep({outcome.name: outcome.seconds for outcome in report.outcomes
                         if not outcome.failed})
+        run.cpu.keep({outcome.name: outcome.cpu for outcome in report.outcomes
+                      if not outcome.failed})
         session.check_boot(report)
         session.check_consoles(report)
         counts = ""
@@ -278,8 +283,11 @@ def needs(place: str) -> tuple[str, ...]:
 
 
 def boot_limit(place: str) -> int:
-    """Seconds that the jobs of one boot may take there."""
-    return max(BOOT_LIMIT.get(name, LONG_BOOT) for name in scenario.guests_at(place))
+    """
+    Seconds that the jobs of one boot may take together if they are several. User-Mode Linux
+    boots quickly: short boots spread better over the CPUs.
+    """
+    return 150 if place.startswith("um") else 300
 
 
 def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
@@ -291,10 +299,13 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
     for key, group in sessions.items():
         name = key.guest
         for boot in divide(group, run.times, boot_limit(name)):
+            todo = [job for job in boot if not job.scenario.why_skipped(job)]
+            seconds = sum(job.about(run.times) for job in todo)
+            cpu = sum(run.cpu.about(job.name, tasks.GUESSED_CPUS * job.about(run.times))
+                      for job in todo)
             found.append(Task(
                 name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
-                sum(job.about(run.times) for job in boot if not job.scenario.why_skipped(job)),
-                needs(name),
+                seconds, needs(name), cpus=cpu / seconds if seconds else 0,
                 # These guests have a thread for each of their two CPUs. On a host with two
                 # CPUs, two such guests run faster one after the other than at the same
                 # time: a CPU that waits for a spinlock uses up its time while the holder

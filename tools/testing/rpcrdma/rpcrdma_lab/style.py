@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-from . import kernels
+from . import kernels, results
 from .host import BUILD, LAB, TOP, attempt, run
 from .ktap import Reporter
 from .steps import C_FOLDERS, MODULE_FOLDERS, check_step, sources
@@ -40,12 +40,18 @@ EXEMPT = {
 
 def checkpatch() -> list[str]:
     """What checkpatch says about all C files, but for EXEMPT."""
-    tree = kernels.source()
+    tree, passes = kernels.source(), results.Passes("checkpatch")
+    keys = {path: results.hash_of([path], kernels.source_version(), repr(EXEMPT))
+            for path in sources(C_FOLDERS, "*.[ch]")}
+    files = [path for path, key in keys.items() if key not in passes.known]
+    if not files:
+        return []
     done = attempt("perl", tree / "scripts/checkpatch.pl", f"--root={tree}", "--strict",
-                   "--terse", "--no-summary", "--show-types", "-f",
-                   *sources(C_FOLDERS, "*.[ch]"), cwd=BUILD)
+                   "--terse", "--no-summary", "--show-types", "-f", *files, cwd=BUILD)
     lines = [line.replace(f"{TOP}/", "") for line in done.stdout.splitlines()]
-    return [line for line in lines if ": " in line and not exempt(line)]
+    complaints = [line for line in lines if ": " in line and not exempt(line)]
+    passes.keep({} if complaints else {keys[path]: True for path in files})
+    return complaints
 
 
 def exempt(line: str) -> bool:

@@ -3,8 +3,8 @@
 Tasks that run side by side, and what is printed about them meanwhile.
 
 Each task has a thread of its own, because a guest is killed when the thread that
-booted it ends. As many run as the machine has CPUs. One more is started whenever CPUs
-are idle, since most guests wait most of the time.
+booted it ends. Most guests wait most of the time. So as many run as together use the
+machine's CPUs, by what they used the last time.
 """
 
 import collections
@@ -18,11 +18,12 @@ from pathlib import Path
 
 from . import emulator, guest, host
 
-# How often the scheduler looks for idle CPUs, and how often it prints its progress
-LOOK_SECONDS = 1
+# How often the progress is printed
 TELL_SECONDS = 30
-# CPUs that must be idle for one more task
-IDLE_CPUS = 0.4
+# CPUs that tasks may use beyond those of the machine, because few use as many all the time
+MORE_CPUS = 0.5
+# Those of a guest that has not run on this machine
+GUESSED_CPUS = 0.6
 MOST_TASKS = 8
 
 
@@ -34,29 +35,8 @@ class Task:
     seconds: float              # what it took the last time, or a guess
     needs: tuple[str, ...] = ()     # groups that must be done first
     alone: str = ""             # only one task with the same word runs at a time
+    cpus: float = 1             # that it uses on average
     start: float = 0.0
-
-
-class IdleCpus:
-    """Measures how many of the machine's CPUs are idle."""
-
-    def __init__(self) -> None:
-        self.since, self.ticks = time.monotonic(), self.idle_ticks()
-
-    @staticmethod
-    def idle_ticks() -> int:
-        """The time that our CPUs have been idle or have waited for a disk."""
-        lines = [line.split() for line in Path("/proc/stat").read_text("ascii").splitlines()]
-        ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
-        return sum(int(fields[4]) + int(fields[5]) for fields in lines if fields[0] in ours)
-
-    def count(self) -> float:
-        """The average since the last call; 0 if that was too short ago to tell."""
-        seconds = time.monotonic() - self.since
-        if seconds < LOOK_SECONDS / 2:
-            return 0
-        before, self.ticks, self.since = self.ticks, self.idle_ticks(), self.since + seconds
-        return (self.ticks - before) / os.sysconf("SC_CLK_TCK") / seconds
 
 
 def most_tasks() -> int:
@@ -99,26 +79,23 @@ class Scheduler:
 
     def run(self) -> None:
         """Run all tasks. Raises the exception of the first one that fails."""
-        idle = IdleCpus()
         told = self.begun
         with self.changed:
             while self.waiting or self.running:
-                self.start(idle.count())
-                self.changed.wait(LOOK_SECONDS)
+                self.start()
+                self.changed.wait(1)
                 if time.monotonic() - told >= TELL_SECONDS:
                     told = time.monotonic()
                     self.tell(self.progress())
                 if self.failure:
                     raise self.failure
 
-    def start(self, idle: float) -> None:
-        """Start as many tasks as there are CPUs, and one more if CPUs are idle."""
-        extra = idle >= IDLE_CPUS
+    def start(self) -> None:
+        """Start as many tasks as there are CPUs for."""
         while len(self.running) < self.most:
-            if len(self.running) >= host.jobs() and not extra:
-                return
-            extra = extra and len(self.running) < host.jobs()
-            task = next((task for task in self.waiting if self.ready(task)), None)
+            free = host.jobs() + MORE_CPUS - sum(task.cpus for task in self.running)
+            task = next((task for task in self.waiting if self.ready(task)
+                         and (task.cpus <= free or not self.running)), None)
             if not task:
                 return
             self.waiting.remove(task)

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um-7 um/mem
 # devices: rxe siw mem
+# turns:   what an administrator sets
 # modules: ours
 # host:    documented
 

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um-7
 # devices: rxe siw
+# turns:   the server's checks
 # modules: ours
 # faults:  the requester closes its connections
 

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug um-7 debian-6.12
 # devices: rxe siw
+# turns:   sunrpc's deferral
 # modules: ours
 # limit:   60
 

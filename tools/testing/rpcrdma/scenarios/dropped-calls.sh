@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um-7
 # devices: rxe siw
+# turns:   what nfsd drops
 # modules: ours
 # limit:   120
 # faults:  the server drops Calls, and clients send them again

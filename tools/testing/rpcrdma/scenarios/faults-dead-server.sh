@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um/mem
 # devices: rxe siw mem
+# turns:   sunrpc's time-outs
 # limit:   90
 # faults:  the server ends
 

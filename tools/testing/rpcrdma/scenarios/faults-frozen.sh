@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um/mem
 # devices: rxe siw mem
+# turns:   nfsd's threads
 # modules: ours
 # limit:   150
 # faults:  a guest or a service stands still

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um/mem
 # devices: rxe siw mem
+# turns:   the number of connections
 # modules: ours
 # limit:   120
 # faults:  connections are closed

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem um-7-smp
 # devices: rxe siw mem
+# turns:   sunrpc's tasks
 # faults:  processes are killed
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"

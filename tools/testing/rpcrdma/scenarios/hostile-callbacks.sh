@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um-7
 # devices: rxe siw
+# turns:   backward Calls and Replies
 # modules: ours
 # limit:   120
 # faults:  the peer breaks the rules

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um-7
 # devices: rxe siw
+# turns:   what is made of messages
 # modules: ours
 # skip:    um*-debug siw * *: takes minutes, and um with siw and um-debug with rxe show the same
 # limit:   300

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    debian-6.12 um-7
 # devices: rxe siw
+# turns:   sunrpc's rpcsec_gss
 # limit:   90
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 

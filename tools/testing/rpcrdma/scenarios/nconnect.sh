@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem um-7-smp
 # devices: rxe siw mem
+# turns:   sunrpc's transports
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 client() {

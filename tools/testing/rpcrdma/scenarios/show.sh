@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem
 # devices: rxe siw mem
+# turns:   the program rpcrdma
 # modules: ours
 #
 # Both ends are in one guest, so each connection is there twice: once as the client's, once

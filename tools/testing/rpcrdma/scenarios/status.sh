@@ -3,6 +3,7 @@
 # guests:  um um-7-smp/rxe
 # also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem um-7-smp
 # devices: rxe siw mem
+# turns:   the status family
 # modules: ours
 # faults:  connections are closed
 #

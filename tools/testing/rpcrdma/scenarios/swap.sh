@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug um/mem um-debug/mem
 # devices: rxe siw mem
+# turns:   sunrpc's memory flags
 # modules: ours
 # limit:   90
 # faults:  connections are closed

@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem
 # devices: rxe siw mem
+# turns:   NFS's operations
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 FOLDERS=$((SLOW ? 2 : 10))
