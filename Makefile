@@ -81,6 +81,9 @@ bench: ## compare our module with the kernel's own; ROUNDS=3, 0: only what TCG c
 fuzz: ## fuzz the wire format; FUZZ_SECONDS=600
 	@$(LAB) fuzz $(FUZZ_SECONDS)
 
+mutate: ## plant N=100 defects in net/, one at a time, and say which are found; SEED=0
+	@$(LAB) mutate $(N) --seed $(or $(SEED),0)
+
 drawings: ## make Documentation/drawings/*.svg again; needs graphviz
 	@scripts/draw
 
@@ -91,4 +94,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers tested vendor install uninstall deb demo check coverage scenarios shell bench fuzz drawings clean help
+.PHONY: modules headers tested vendor install uninstall deb demo check coverage scenarios shell bench fuzz mutate drawings clean help

@@ -11,6 +11,7 @@ The lab's one command. `make help` lists the targets for users; they call this:
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   compare our module with the kernel's own
   lab fuzz [SECONDS]    fuzz the wire format
+  lab mutate [COUNT]    plant defects in net/, and say which of them are found
   lab setup [GUEST...]  build or fetch guests
 """
 
@@ -21,8 +22,8 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 
-from . import (bench, chart, check, debs, demo, host, kernels, ktap, packages, results, scenario,
-               session, wire)
+from . import (bench, chart, check, debs, demo, host, kernels, ktap, mutate, packages, results,
+               scenario, session, wire)
 
 
 @dataclasses.dataclass
@@ -38,6 +39,9 @@ class Arguments(argparse.Namespace):
     folder: str = "scenarios"
     rounds: int = bench.ROUNDS
     seconds: int = 0
+    count: int = mutate.COUNT
+    seed: int = 0
+    names: list[str] = dataclasses.field(default_factory=list)
     guests: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -67,6 +71,11 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--rounds", type=int, default=bench.ROUNDS)
     fuzz = commands.add_parser("fuzz", help="fuzz the wire format")
     fuzz.add_argument("seconds", type=int, nargs="?", default=600)
+    plant = commands.add_parser("mutate", help="plant defects in net/, see which are found")
+    plant.add_argument("count", type=int, nargs="?", default=mutate.COUNT)
+    plant.add_argument("--seed", type=int, default=0)
+    cells = commands.add_parser("cells", help="scenarios by their whole names, until one fails")
+    cells.add_argument("names", nargs="+")
     setup = commands.add_parser("setup", help="build or fetch guests")
     setup.add_argument("guests", nargs="*", default=list(kernels.NAMES))
     return top
@@ -113,6 +122,8 @@ COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "shell": lambda args: demo.shell(args.shell_guest, args.module or check.MODULE, args.device),
     "bench": lambda args: bench.bench(args.rounds, args.pattern),
     "fuzz": lambda args: wire.fuzz(args.seconds),
+    "mutate": lambda args: mutate.mutate(args.count, args.seed),
+    "cells": lambda args: mutate.cells(args.names),
     "setup": setup_guests,
 }
 

@@ -71,24 +71,34 @@ def forget(results: Results) -> None:
 
 def keep(results: Results, out: Path, daily: bool) -> str:
     """
-    Keep a guest's counts together with the notes of the compiler, which gcov needs.
-    Returns the name of their folder.
+    Keep a guest's counts with the results of the tree. Returns the name of their folder.
     """
+    scratch = with_notes(out, results.counts)
+    return scratch.rename(results.counts / f"{'daily' if daily else 'all'}-{scratch.name[1:]}").name
+
+
+def with_notes(out: Path, parent: Path) -> Path:
+    """A new folder with a guest's counts and the notes of the compiler, which gcov needs."""
     built = module.directory_of(kernels.COVERAGE) / FOLDER
-    results.counts.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".", dir=results.counts))
+    parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".", dir=parent))
     shutil.copytree(out / "gcov", scratch, dirs_exist_ok=True)
     for file in scratch.rglob("*.gcda"):
         notes = file.with_suffix(".gcno")
         shutil.copy(built / notes.relative_to(scratch), notes)
-    return scratch.rename(results.counts / f"{'daily' if daily else 'all'}-{scratch.name[1:]}").name
+    return scratch
 
 
 def counts(results: Results, *kinds: str) -> dict[str, dict[int, int]]:
+    """How often each line ran, by the results of the tree."""
+    return read_counts(path for kind in kinds for path in results.counts.glob(f"{kind}-*"))
+
+
+def read_counts(folders: Iterable[Path]) -> dict[str, dict[int, int]]:
     """How often each line ran: {file below net/sunrpc/xprtrdma: {line: times}}."""
     built = module.directory_of(kernels.COVERAGE) / FOLDER
     files: dict[str, dict[int, int]] = {}
-    for left in (path for kind in kinds for path in results.counts.glob(f"{kind}-*")):
+    for left in folders:
         out = subprocess.run(["gcov", "--json-format", "--stdout", *left.rglob("*.gcda")],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              check=False)
@@ -102,8 +112,7 @@ def counts(results: Results, *kinds: str) -> dict[str, dict[int, int]]:
                 if not name.startswith(("..", "test/")):
                     add(files.setdefault(name, {}), file["lines"])
     if not files:
-        raise LabError(f"there are no line counts in {results.counts}: "
-                       "see why the guests um-gcov failed")
+        raise LabError("there are no line counts: see why the guests um-gcov failed")
     return files
 
 
