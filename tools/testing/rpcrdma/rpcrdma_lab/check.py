@@ -63,7 +63,8 @@ PARTS = {
     "wire": Part(wire.wire, 60),
     "tools": Part(tools.tools, 45, inputs=(
         "tools/rpcrdma", "include/uapi", "Documentation/netlink", f"{coverage.FOLDER}/wire",
-        "Makefile", "dkms.conf", "tools/testing/rpcrdma/rpcrdma_lab/tools.py")),
+        "Makefile", "dkms.conf", "tools/testing/rpcrdma/rpcrdma_lab/tools.py",
+        "tools/testing/rpcrdma/rpcrdma_lab/wire.py")),
     "dissector": Part(dissector.dissector, 5),
     "runner": Part(selftest.run, 60, ("um",)),
 }

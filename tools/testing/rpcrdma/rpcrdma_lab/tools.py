@@ -12,6 +12,7 @@ from . import host
 from .host import BUILD, TOP, once, run
 from .ktap import Reporter
 from .steps import check_step
+from .wire import short_fuzz
 
 FOLDER = TOP / "tools/rpcrdma"
 OUT = BUILD / "tools"
@@ -28,12 +29,6 @@ def program() -> Path:
     run("make", "-C", FOLDER, f"O={out}", f"CFLAGS=-O1 -g -Werror {SANITIZE}",
         "LDFLAGS=-static-libubsan")
     return out / "rpcrdma"
-
-
-def short_fuzz() -> list[str]:
-    """Fuzz for FUZZ_SECONDS. Raises LabError if that finds something."""
-    run(*TESTS, "fuzz", f"SECONDS={FUZZ_SECONDS}")
-    return []
 
 
 def warnings() -> list[str]:
@@ -81,7 +76,8 @@ def tools(report: Reporter) -> None:
         if done.returncode and test.bad == before:
             test.fail("the golden tests failed", *done.stdout.splitlines()[-30:])
     with report.test("tools [fuzz]") as test:
-        check_step(test, f"{FUZZ_SECONDS} s from the committed corpus", short_fuzz)
+        check_step(test, f"{FUZZ_SECONDS} s from the committed corpus",
+                   functools.partial(short_fuzz, test, TESTS, FUZZ_SECONDS))
     for makefile in sorted((FOLDER / "test").glob("*/Makefile")):
         with report.test(f"tools [{makefile.parent.name}]") as test:
             check_step(test, "its tests", functools.partial(tests_of, makefile.parent))
