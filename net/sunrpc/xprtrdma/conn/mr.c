@@ -49,6 +49,7 @@ static struct rpcrdma_mr *mr_alloc(struct rpcrdma_conn *conn)
 	mr = kzalloc_node(sizeof(*mr), GFP_KERNEL, node);
 	if (!mr)
 		return NULL;
+	rpcrdma_object_made(RPCRDMA_OBJECT_MR);
 	mr->sgl = kmalloc_array_node(device->max_mr_pages, sizeof(*mr->sgl),
 				     GFP_KERNEL, node);
 	if (!mr->sgl)
@@ -60,7 +61,6 @@ static struct rpcrdma_mr *mr_alloc(struct rpcrdma_conn *conn)
 	mr->mr_type = device->mr_type;
 	mr->max_sg = device->max_mr_pages;
 	mr->conn = conn;
-	rpcrdma_object_made(RPCRDMA_OBJECT_MR);
 	return mr;
 
 err_free:
