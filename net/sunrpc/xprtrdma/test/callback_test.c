@@ -10,8 +10,8 @@
 #include <net/net_namespace.h>
 
 #include "../client/client_private.h"
-#include "../conn/conn_private.h"
 #include "../server/server_private.h"
+#include "fake_conn.h"
 
 #define XID	cpu_to_be32(0x1badcafe)
 #define HANDLE	0x17
@@ -20,12 +20,8 @@
 
 /* A connection with one backward Reply, which matches no Call */
 struct backward {
-	struct ib_device ib;
-	struct ib_qp qp;
-	struct rpcrdma_device device;
-	struct rpcrdma_conn *conn;
+	struct fake_conn fake;
 	struct svcrdma_service service;
-	struct rpcrdma_recv recv;
 	struct svcrdma_request request;
 	struct rpc_xprt *xprt;
 	u8 octets[64];		/* received */
@@ -39,44 +35,17 @@ static bool credit_is_back(const struct backward *backward)
 	return !test_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
 }
 
-static int backward_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
-			      const struct ib_recv_wr **bad)
+static void backward_reposting(struct fake_conn *fake)
 {
-	struct backward *backward = container_of(qp, struct backward, qp);
+	struct backward *backward = container_of(fake, struct backward, fake);
 
 	backward->receives++;
 	backward->credit_first = credit_is_back(backward);
-	return 0;
 }
 
-static void backward_connect(struct kunit *test, struct backward *backward)
+static void backward_end(struct kunit *test, struct backward *backward)
 {
-	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(false);
-
-	KUNIT_ASSERT_NOT_NULL(test, conn);
-	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
-	backward->ib.ops.post_recv = backward_post_recv;
-	backward->qp.device = &backward->ib;
-	backward->device.ib = &backward->ib;
-	conn->device = &backward->device;
-	conn->qp = &backward->qp;
-	conn->backward_credits = CREDITS;
-	conn->recv_batch = 1;
-	conn->recv_open = true;
-	backward->conn = conn;
-}
-
-/* The teardown must find neither a device nor a Receive. */
-static void backward_end(struct backward *backward)
-{
-	struct rpcrdma_conn *conn = backward->conn;
-
-	conn->recvs_free = NULL;
-	conn->device = NULL;
-	conn->qp = NULL;
-	rpcrdma_conn_close(conn, -ECANCELED);
-	flush_workqueue(rpcrdma_teardown_wq);
-	rpcrdma_conn_put(conn);
+	fake_conn_end(test, &backward->fake);
 	xprt_free(backward->xprt);
 }
 
@@ -86,20 +55,21 @@ static struct backward *backward_begin(struct kunit *test)
 	struct backward *backward = kunit_kzalloc(test, sizeof(*backward),
 						  GFP_KERNEL);
 
-	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
-		kunit_skip(test, "a device without a bus cannot map memory");
 	KUNIT_ASSERT_NOT_NULL(test, backward);
+	fake_conn_make(test, &backward->fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
+	backward->fake.conn->backward_credits = CREDITS;
+	backward->fake.reposting = backward_reposting;
 	backward->xprt = xprt_alloc(&init_net, sizeof(struct svcrdma_callback),
 				    1, 1);
 	KUNIT_ASSERT_NOT_NULL(test, backward->xprt);
-	backward_connect(test, backward);
 
-	backward->service.conn = backward->conn;
+	backward->service.conn = backward->fake.conn;
 	backward->service.xprt.xpt_bc_xprt = backward->xprt;
 	atomic_set(&backward->service.calls_held, 1);
-	backward->recv.conn = backward->conn;
+	memset(backward->octets, 0x17, sizeof(backward->octets));
 	backward->request.service = &backward->service;
-	backward->request.recv = &backward->recv;
+	backward->request.recv = fake_take_recv(&backward->fake, backward->octets,
+						sizeof(backward->octets));
 	set_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
 	return backward;
 }
@@ -116,7 +86,7 @@ static void test_receive_before_credit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, backward->receives, 1);
 	KUNIT_EXPECT_FALSE(test, backward->credit_first);
 	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));
-	backward_end(backward);
+	backward_end(test, backward);
 }
 
 struct grant_row {
@@ -159,7 +129,7 @@ static void test_granted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, callback->granted, row->granted);
 	KUNIT_EXPECT_EQ(test, callback->in_flight, 1);
 	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));
-	backward_end(backward);
+	backward_end(test, backward);
 }
 
 struct completes_row {
@@ -210,8 +180,6 @@ static void test_completes(struct kunit *test)
 	struct rpc_task task = {};
 
 	await_reply(&task, &rqst);
-	memset(backward->octets, 0x17, sizeof(backward->octets));
-	backward->recv.data = backward->octets;
 	msg->xid = XID;
 	msg->version = RPCRDMA_VERSION_ONE;
 	msg->proc = row->proc;
@@ -225,7 +193,7 @@ static void test_completes(struct kunit *test)
 			row->denied ? sizeof(denial) : row->len);
 	KUNIT_EXPECT_EQ(test, memcmp(reply, row->denied ? (void *)denial : backward->octets,
 				     sizeof(denial)), 0);
-	backward_end(backward);
+	backward_end(test, backward);
 }
 
 struct call_row {
@@ -418,8 +386,7 @@ static void test_service_is_kept(struct kunit *test)
 	struct rpc_xprt *xprt;
 
 	service->xprt.xpt_bc_xprt = NULL;
-	backward->conn->backward_credits = 0;
-	backward->conn->num_recvs = rpcrdma_recv_batch(0);	/* enough */
+	backward->fake.conn->backward_credits = 0;
 	refcount_set(&service->users, 1);
 	spin_lock_init(&service->xprt.xpt_lock);
 	xprt = svcrdma_callback_setup(&args);
@@ -431,7 +398,8 @@ static void test_service_is_kept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&service->users), 2);
 	xprt->ops->destroy(xprt);
 	KUNIT_EXPECT_EQ(test, refcount_read(&service->users), 1);
-	backward_end(backward);
+	rpcrdma_recv_put(backward->request.recv);
+	backward_end(test, backward);
 }
 
 static struct kunit_case callback_cases[] = {
