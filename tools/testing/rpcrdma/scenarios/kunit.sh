@@ -10,7 +10,7 @@
 . "${BASH_SOURCE%/*}/../guest/kunit.sh"
 
 # All suites, so that one that is not built is noticed.
-SUITES="call callback conn credits drops form grant handle mr outage page_frag pages place
+SUITES="call callback conn credits drops endpoint form grant handle mr outage page_frag pages place
 	private_data pull read_admission receive reply rest slot status unsent version
 	wire_build wire_chunks wire_golden wire_usual wire_v2 wire_verdict work"
 

@@ -1,0 +1,743 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of client/endpoint.c: connecting and how it fails, closing and breaking, who has
+ * a reference when, who is woken, and what a connection may ask of memory meanwhile.
+ */
+#include <kunit/test.h>
+#include <linux/sched/mm.h>
+
+#include "fake_client.h"
+
+#define XID	0x1badcafe
+
+/* Connecting */
+
+static struct fake_client *endpoint_make(struct kunit *test)
+{
+	return fake_client_make(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
+}
+
+static struct fake_client *endpoint_begin(struct kunit *test)
+{
+	return fake_client_begin(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
+}
+
+static bool is_set(const struct fake_client *t, int bit)
+{
+	return test_bit(bit, &t->client->xprt.state);
+}
+
+/* An attempt is over: whoever waited for it goes on, and another may begin. */
+static void expect_woken(struct kunit *test, struct fake_client *t, int status)
+{
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&t->connector));
+	KUNIT_EXPECT_EQ(test, t->connector.tk_status, status);
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CONNECTING));
+	/* It had passed XPRT_LOCKED to the attempt, and has got it back since. */
+	KUNIT_EXPECT_PTR_EQ(test, t->client->xprt.snd_task, &t->connector);
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_SND_IS_COOKIE));
+}
+
+static void test_connect(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	struct sockaddr_in *local = (struct sockaddr_in *)&t->fake.conn->local_addr;
+
+	local->sin_family = AF_INET;
+	local->sin_port = htons(17);
+	xprt->connect_cookie = 7;
+	t->client->reply_lost = true;
+	/* A task asked for this because of the connection before. */
+	set_bit(XPRT_CLOSE_WAIT, &xprt->state);
+	fake_client_connect(t);
+	expect_woken(test, t, -EAGAIN);
+	KUNIT_EXPECT_TRUE(test, is_set(t, XPRT_CONNECTED));
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CLOSE_WAIT));
+	KUNIT_EXPECT_PTR_EQ(test, t->client->ep, t->ep);
+	KUNIT_EXPECT_PTR_EQ(test, t->ep->conn, t->fake.conn);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 3);
+	KUNIT_EXPECT_EQ(test, xprt->connect_cookie, 8);
+	KUNIT_EXPECT_EQ(test, xprt->stat.connect_count, 1);
+	KUNIT_EXPECT_FALSE(test, t->client->reply_lost);
+	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_ONE);
+	KUNIT_EXPECT_EQ(test, t->client->local.ss_family, AF_INET);
+	KUNIT_EXPECT_EQ(test, t->ep->max_mr_pages, FAKE_MR_PAGES);
+	KUNIT_EXPECT_EQ(test, fake_cleanups(t), 0);
+	fake_client_end(test, t);
+}
+
+/* What the client asks of conn/ */
+static void test_config(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	const struct rpcrdma_conn_config *config = &t->config;
+
+	xprt->connect_timeout = 3 * HZ;
+	t->client->wants_backward = true;
+	fake_client_connect(t);
+	KUNIT_EXPECT_PTR_EQ(test, config->role, (void *)t->ep);
+	KUNIT_EXPECT_EQ(test, config->credits, FAKE_CREDITS);
+	KUNIT_EXPECT_EQ(test, config->backward_credits, XPRT_RDMA_BACKWARD_CREDITS);
+	KUNIT_EXPECT_EQ(test, config->params.send_size, xprt_rdma_max_inline_write);
+	KUNIT_EXPECT_EQ(test, config->params.recv_size, xprt_rdma_max_inline_read);
+	KUNIT_EXPECT_TRUE(test, config->params.remote_inv);
+	KUNIT_EXPECT_FALSE(test, config->omit_private_data);
+	KUNIT_EXPECT_EQ(test, config->version_max, RPCRDMA_VERSION_ONE);
+	/* A Call as long as a Send may begin and end within a page. */
+	KUNIT_EXPECT_EQ(test, config->send_pages, xprt_rdma_max_inline_write / PAGE_SIZE + 2);
+	KUNIT_EXPECT_EQ(test, config->poll_ctx, IB_POLL_WORKQUEUE);
+	KUNIT_EXPECT_PTR_EQ(test, config->swapper, &xprt->swapper);
+	KUNIT_EXPECT_PTR_EQ(test, config->mrs_made, &t->client->stats.mrs_made);
+	KUNIT_EXPECT_EQ(test, config->timeout_ms, 3000);
+	KUNIT_EXPECT_NULL(test, t->source);
+	fake_client_end(test, t);
+}
+
+static void test_config_of_settings(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	unsigned int inline_write = xprt_rdma_max_inline_write;
+
+	xprt_rdma_max_inline_write = XPRT_RDMA_GATHER_MIN;
+	xprt_rdma_private_data = 0;
+	xprt_rdma_remote_invalidation = 0;
+	t->client->source.ss_family = AF_INET6;
+	fake_client_connect(t);
+	xprt_rdma_max_inline_write = inline_write;
+	xprt_rdma_private_data = 1;
+	xprt_rdma_remote_invalidation = 1;
+	/* No Call that is gathered fits into such a Send. */
+	KUNIT_EXPECT_EQ(test, t->config.send_pages, 0);
+	KUNIT_EXPECT_EQ(test, t->config.backward_credits, 0);
+	KUNIT_EXPECT_TRUE(test, t->config.omit_private_data);
+	KUNIT_EXPECT_FALSE(test, t->config.params.remote_inv);
+	KUNIT_EXPECT_PTR_EQ(test, t->source, (struct sockaddr *)&t->client->source);
+	fake_client_end(test, t);
+}
+
+/* sunrpc and NFS read the sizes without asking the connection. */
+static void test_published(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+
+	KUNIT_EXPECT_EQ(test, xprt->max_payload,
+			xprt_rdma_form_max_payload(1, RPCRDMA_INLINE_MIN, RPCRDMA_INLINE_MIN,
+						   FAKE_MR_PAGES));
+	KUNIT_EXPECT_EQ(test, t->client->backward_payload,
+			RPCRDMA_INLINE_MIN - RPCRDMA_V1_HEADER_MIN);
+	fake_client_end(test, t);
+
+	/* The two directions differ. */
+	t = endpoint_make(test);
+	t->fake.conn->agreement.call_threshold = 8192;
+	fake_client_connect(t);
+	KUNIT_EXPECT_EQ(test, t->client->xprt.max_payload,
+			xprt_rdma_form_max_payload(1, 8192, RPCRDMA_INLINE_MIN, FAKE_MR_PAGES));
+	KUNIT_EXPECT_EQ(test, t->client->backward_payload,
+			RPCRDMA_INLINE_MIN - RPCRDMA_V1_HEADER_MIN);
+	fake_client_end(test, t);
+}
+
+/* Reclaim may need the connection, and swap may need more than that. */
+static void expect_flags(struct kunit *test, int swapper, unsigned int flags)
+{
+	const unsigned int all = PF_MEMALLOC | PF_MEMALLOC_NOFS;
+	struct fake_client *t = endpoint_make(test);
+	struct work_struct *work = &t->client->connect_work.work;
+	unsigned int before = current->flags;
+
+	atomic_set(&t->client->xprt.swapper, swapper);
+	fake_sleep(&t->client->xprt.pending, &t->connector);
+	xprt_rdma_ep_connect(&t->client->xprt, &t->connector);
+	cancel_delayed_work_sync(&t->client->connect_work);
+	work->func(work);
+	fake_lock(t);
+	KUNIT_EXPECT_EQ(test, t->connects, 1);
+	KUNIT_EXPECT_EQ(test, t->flags & all, flags);
+	KUNIT_EXPECT_EQ(test, current->flags & all, before & all);
+	fake_client_end(test, t);
+}
+
+static void test_memory_flags(struct kunit *test)
+{
+	expect_flags(test, 0, PF_MEMALLOC_NOFS);
+	expect_flags(test, 1, PF_MEMALLOC_NOFS | PF_MEMALLOC);
+}
+
+/* Attempts that fail */
+
+struct status_row {
+	const char *name;
+	int status;
+	int woken;
+	int fatal;		/* if the task shall fail without a network; zero: the same */
+	int gone;		/* and if there has been no device for long */
+};
+
+static const struct status_row status_rows[] = {
+	{ "refused", -ECONNREFUSED, -ECONNREFUSED },
+	{ "reset", -ECONNRESET, -ECONNRESET },
+	{ "aborted", -ECONNABORTED, -ECONNABORTED },
+	{ "unreachable", -EHOSTUNREACH, -EHOSTUNREACH },
+	{ "protocol", -EPROTO, -EPROTO },
+	{ "address in use", -EADDRINUSE, -EADDRINUSE },
+	{ "not connected", -ENOTCONN, -ENOTCONN },
+	{ "time-out", -ETIMEDOUT, -ETIMEDOUT },
+	{ "no buffers", -ENOBUFS, -ENOBUFS },
+	{ "no memory", -ENOMEM, -ENOBUFS },
+	{ "try again", -EAGAIN, -ENOBUFS },
+	{ "no files", -ENFILE, -ENOBUFS },
+	{ "no device", -ENODEV, -EHOSTUNREACH, 0, -ENETUNREACH },
+	{ "no address", -EADDRNOTAVAIL, -EHOSTUNREACH, 0, -ENETUNREACH },
+	{ "no network", -ENETUNREACH, -ENETUNREACH, -EHOSTUNREACH, -ENETUNREACH },
+	{ "network down", -ENETDOWN, -ENETDOWN, -EHOSTUNREACH, -ENETDOWN },
+	{ "anything else", -EINVAL, -ECONNABORTED },
+};
+
+KUNIT_ARRAY_PARAM_DESC(status, status_rows, name);
+
+/* Nothing is left of the attempt but the reference of the test. */
+static void expect_failed(struct kunit *test, struct fake_client *t, int status)
+{
+	expect_woken(test, t, status);
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CONNECTED));
+	KUNIT_EXPECT_NULL(test, t->client->ep);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
+	KUNIT_EXPECT_EQ(test, t->client->xprt.stat.connect_count, 0);
+}
+
+static void fail_to_connect(struct fake_client *t, bool fatal)
+{
+	t->connector.tk_flags = fatal ? RPC_TASK_NETUNREACH_FATAL : 0;
+	/* At once, whatever happened before */
+	t->client->xprt.reestablish_timeout = 0;
+	fake_client_connect(t);
+}
+
+static void test_status(struct kunit *test)
+{
+	const struct status_row *row = test->param_value;
+	struct fake_client *t = endpoint_make(test);
+
+	t->fake.connect_error = row->status;
+	fail_to_connect(t, false);
+	expect_failed(test, t, row->woken);
+	fail_to_connect(t, RPC_TASK_NETUNREACH_FATAL);
+	expect_failed(test, t, RPC_TASK_NETUNREACH_FATAL && row->fatal ? row->fatal : row->woken);
+	/* There has been no device for a minute. */
+	t->client->outage.since -= XPRT_RDMA_OUTAGE_MAX;
+	fail_to_connect(t, false);
+	expect_failed(test, t, row->woken);
+	fail_to_connect(t, true);
+	expect_failed(test, t, RPC_TASK_NETUNREACH_FATAL && row->gone ? row->gone : row->woken);
+	KUNIT_EXPECT_EQ(test, t->connects, 4);
+	fake_client_end(test, t);
+}
+
+/* The attempt fails later: not at once, but by what the network or the server says. */
+
+static void close_refused(struct fake_conn *fake)
+{
+	rpcrdma_conn_close(fake->conn, -ECONNREFUSED);
+}
+
+static void close_without_status(struct fake_conn *fake)
+{
+	rpcrdma_conn_close(fake->conn, 0);
+}
+
+static void expect_breaks(struct kunit *test, void (*stalls)(struct fake_conn *fake), int woken)
+{
+	struct fake_client *t = endpoint_make(test);
+
+	t->fake.stalls = stalls;
+	fake_client_connect(t);
+	expect_failed(test, t, woken);
+	/* sunrpc has nothing to close. */
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CLOSE_WAIT));
+	fake_client_end(test, t);
+}
+
+static void test_breaks_while_connecting(struct kunit *test)
+{
+	expect_breaks(test, close_refused, -ECONNREFUSED);
+	/* Whoever waits gets an error in any case. */
+	expect_breaks(test, close_without_status, -ECONNABORTED);
+}
+
+static void do_nothing(struct fake_conn *fake)
+{
+}
+
+/* sunrpc waits to destroy the transport, and nobody connects. */
+static void test_abandoned(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	unsigned int i;
+
+	refcount_set(&xprt->kref.refcount, 0);
+	fake_client_connect(t);
+	KUNIT_EXPECT_EQ(test, t->connects, 0);
+	expect_woken(test, t, -ECONNABORTED);
+
+	/* The same a moment later, while the server does not answer: the attempt ends. */
+	t->fake.stalls = do_nothing;
+	refcount_set(&xprt->kref.refcount, 1);
+	fake_sleep(&xprt->pending, &t->connector);
+	xprt->reestablish_timeout = 0;
+	xprt_rdma_ep_connect(xprt, &t->connector);
+	for (i = 0; i < 10 * HZ && !READ_ONCE(t->connects); i++)
+		schedule_timeout_uninterruptible(1);
+	refcount_set(&xprt->kref.refcount, 0);
+	flush_delayed_work(&t->client->connect_work);
+	fake_lock(t);
+	expect_failed(test, t, -ECONNABORTED);
+	refcount_set(&xprt->kref.refcount, 1);
+	fake_client_end(test, t);
+}
+
+/* When the next attempt begins */
+
+struct pause_row {
+	const char *name;
+	long since;		/* the last one began, in jiffies before now */
+	unsigned long pause;	/* after it */
+	long left;		/* of that */
+	unsigned long next;	/* pause after this one */
+};
+
+static const struct pause_row pause_rows[] = {
+	{ "the first", 0, 0, 0, HZ },
+	{ "the second", HZ / 4, HZ, HZ - HZ / 4, 2 * HZ },
+	{ "the third", HZ, 2 * HZ, HZ, 4 * HZ },
+	{ "long ago", 100 * HZ, 4 * HZ, 0, 8 * HZ },
+	{ "the longest pause", 0, 20 * HZ, 20 * HZ, 30 * HZ },
+	{ "the last one is still to come", -HZ, 2 * HZ, 2 * HZ, 4 * HZ },
+};
+
+KUNIT_ARRAY_PARAM_DESC(pause, pause_rows, name);
+
+static void test_pause(struct kunit *test)
+{
+	const struct pause_row *row = test->param_value;
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	struct delayed_work *work = &t->client->connect_work;
+	long left, slack = HZ / 2;
+
+	t->client->connect_at = jiffies - row->since;
+	xprt->reestablish_timeout = row->pause;
+	xprt_rdma_ep_connect(xprt, &t->connector);
+	left = t->client->connect_at - jiffies;
+	KUNIT_EXPECT_LE(test, left, row->left);
+	KUNIT_EXPECT_GE(test, left, row->left - slack);
+	KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, row->next);
+	/* It looks once a second whether the transport is to be destroyed. */
+	if (row->left > HZ)
+		KUNIT_EXPECT_TRUE(test, time_before_eq(work->timer.expires, jiffies + HZ));
+	flush_delayed_work(work);
+	KUNIT_EXPECT_EQ(test, t->connects, row->left <= 0);
+	KUNIT_EXPECT_EQ(test, delayed_work_pending(work), row->left > 0);
+	fake_client_end(test, t);
+}
+
+/* A transport that is to be destroyed does not wait for its next attempt. */
+static void test_no_pause_when_abandoned(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+
+	xprt->reestablish_timeout = 20 * HZ;
+	refcount_set(&xprt->kref.refcount, 0);
+	fake_client_connect(t);
+	refcount_set(&xprt->kref.refcount, 1);
+	expect_woken(test, t, -ECONNABORTED);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->client->connect_work));
+	fake_client_end(test, t);
+}
+
+/* A server that refuses may soon be back; one that answers was never away. */
+static void test_pause_after(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+
+	t->fake.connect_error = -ETIMEDOUT;
+	t->client->connect_at = jiffies - 100 * HZ;
+	xprt->reestablish_timeout = 8 * HZ;
+	fake_client_connect(t);
+	KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, 16 * HZ);
+	t->fake.connect_error = -ECONNREFUSED;
+	t->client->connect_at = jiffies - 100 * HZ;
+	fake_client_connect(t);
+	KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, 3 * HZ);
+	t->fake.connect_error = 0;
+	t->client->connect_at = jiffies - 100 * HZ;
+	fake_client_connect(t);
+	KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, 6 * HZ);
+
+	xprt_rdma_ep_granted(t->ep, 1);
+	KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, 0);
+	/* Only the first Reply of a connection says that. */
+	xprt->reestablish_timeout = HZ;
+	xprt_rdma_ep_granted(t->ep, 2);
+	KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, HZ);
+	KUNIT_EXPECT_EQ(test, t->client->limit, 2);
+	fake_client_end(test, t);
+}
+
+/* Closing */
+
+static void test_close(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+
+	fake_sleep(&xprt->pending, &t->rpc.task);
+	set_bit(XPRT_WRITE_SPACE, &xprt->state);
+	xprt_rdma_ep_close(xprt);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, t->ep->status, -ESHUTDOWN);
+	KUNIT_EXPECT_TRUE(test, completion_done(&t->ep->closed));
+	KUNIT_EXPECT_NULL(test, t->client->ep);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CONNECTED));
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_WRITE_SPACE));
+	/* sunrpc need not close what it closes. */
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CLOSE_WAIT));
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&t->rpc.task));
+	KUNIT_EXPECT_EQ(test, t->rpc.task.tk_status, -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, t->client->version, 0);
+	fake_client_end(test, t);
+}
+
+static void test_close_of_nothing(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+
+	fake_sleep(&xprt->pending, &t->rpc.task);
+	xprt_rdma_ep_close(xprt);
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&t->rpc.task));
+	KUNIT_EXPECT_EQ(test, t->rpc.task.tk_status, -ENOTCONN);
+	fake_client_end(test, t);
+}
+
+/* The server, the network or the device ends it. sunrpc has to close, and then tasks go on. */
+static void test_break(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+
+	rpcrdma_conn_close(t->fake.conn, -ECONNRESET);
+	fake_conn_close(test, &t->fake);
+	KUNIT_EXPECT_TRUE(test, is_set(t, XPRT_CLOSE_WAIT));
+	KUNIT_EXPECT_TRUE(test, is_set(t, XPRT_CONNECTED));
+	KUNIT_EXPECT_EQ(test, t->ep->status, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, t->client->version, 0);
+	/* Of the client, until it closes, and of the test */
+	KUNIT_EXPECT_PTR_EQ(test, t->client->ep, t->ep);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 2);
+	KUNIT_EXPECT_FALSE(test, t->client->stuck);
+	xprt_rdma_ep_close(&t->client->xprt);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
+	fake_client_end(test, t);
+}
+
+static void no_closed(struct rpcrdma_conn *conn, int status)
+{
+}
+
+/* The device may go on using the memory of all slots, whatever connection comes next. */
+static void test_stuck(struct kunit *test)
+{
+	static const struct rpcrdma_conn_ops no_role = { .closed = no_closed };
+	struct fake_client *t = endpoint_begin(test);
+	struct rpcrdma_conn *conn = t->fake.conn;
+
+	conn->stuck = true;
+	conn->ops->closed(conn, -EIO);
+	conn->stuck = false;
+	conn->ops = &no_role;
+	KUNIT_EXPECT_TRUE(test, t->client->stuck);
+	fake_client_end(test, t);
+}
+
+/* A registration that waits for its Reply goes with the connection. */
+static void test_orphaned_mrs(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+	struct rpcrdma_mr *mr;
+	unsigned int i;
+
+	fake_make_mrs(&t->fake, 8);
+	for (i = 0; i < 3; i++) {
+		mr = rpcrdma_mr_get(t->fake.conn);
+		KUNIT_ASSERT_NOT_NULL(test, mr);
+		list_add(&mr->list, &t->ep->orphaned_mrs);
+	}
+	/* If they are not freed, the module warns when it is unloaded. */
+	fake_client_end(test, t);
+}
+
+/* Credits and Receives */
+
+static void test_write_space(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+	unsigned long *state = &t->client->xprt.state;
+
+	set_bit(XPRT_WRITE_SPACE, state);
+	t->ep->conn->ops->writable(t->ep->conn);
+	KUNIT_EXPECT_FALSE(test, test_bit(XPRT_WRITE_SPACE, state));
+
+	atomic_set(&t->ep->credits.in_flight, 2);
+	set_bit(XPRT_WRITE_SPACE, state);
+	xprt_rdma_ep_credit_back(t->ep);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), 1);
+	KUNIT_EXPECT_FALSE(test, test_bit(XPRT_WRITE_SPACE, state));
+	fake_client_end(test, t);
+}
+
+static struct fake_client *begin_with_credits(struct kunit *test, u32 granted, int in_flight)
+{
+	struct fake_client *t = endpoint_begin(test);
+
+	t->ep->credits.granted = granted;
+	atomic_set(&t->ep->credits.in_flight, in_flight);
+	return t;
+}
+
+/* More Receives are made when these are what is missing, and not before. */
+static void test_grow(struct kunit *test)
+{
+	struct fake_client *t = begin_with_credits(test, 12, 3);
+	unsigned int receives = t->fake.num_recvs;
+
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 4);
+	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
+
+	atomic_set(&t->ep->credits.in_flight, 4);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 8);
+	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives + 4);
+	KUNIT_EXPECT_EQ(test, t->client->limit, 9);
+
+	atomic_set(&t->ep->credits.in_flight, 8);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 12);
+	KUNIT_EXPECT_EQ(test, t->client->limit, 12);
+	receives = t->fake.num_recvs;
+
+	/* Now it is the grant. */
+	atomic_set(&t->ep->credits.in_flight, 12);
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
+	fake_client_end(test, t);
+}
+
+/* Tasks that wait for a slot make no Receives, so the one that sends does. */
+static void test_grow_for_slots(struct kunit *test)
+{
+	struct fake_client *t = begin_with_credits(test, 12, 0);
+
+	set_bit(XPRT_CONGESTED, &t->client->xprt.state);
+	/* No slot is free. */
+	t->client->in_use = FAKE_CREDITS;
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 8);
+	KUNIT_EXPECT_EQ(test, t->client->limit, 9);
+	t->client->in_use = 0;
+	fake_client_end(test, t);
+}
+
+/* Without memory the Calls in flight stay as many. A task that waits tries again soon. */
+static void test_grow_without_memory(struct kunit *test)
+{
+	struct fake_client *t = begin_with_credits(test, 12, 4);
+	u32 size = t->fake.conn->recv_size;
+
+	t->fake.conn->recv_size = 1U << 30;
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 4);
+	KUNIT_EXPECT_TRUE(test, time_before_eq(t->ep->grow_again.timer.expires, jiffies + HZ / 5));
+	/* Until then nobody asks for memory. Here that takes longer: nothing depends on it. */
+	KUNIT_EXPECT_TRUE(test, mod_delayed_work(xprtiod_workqueue, &t->ep->grow_again, 60 * HZ));
+	t->fake.conn->recv_size = size;
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
+	set_bit(XPRT_WRITE_SPACE, &t->client->xprt.state);
+	flush_delayed_work(&t->ep->grow_again);
+	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_WRITE_SPACE));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 8);
+	fake_client_end(test, t);
+}
+
+/* sysfs shows the credits as a congestion window. */
+static void test_show_credits(struct kunit *test)
+{
+	struct fake_client *t = begin_with_credits(test, 12, 5);
+	struct rpc_xprt *xprt = &t->client->xprt;
+
+	xprt_rdma_ep_show_credits(t->client);
+	KUNIT_EXPECT_EQ(test, xprt->cwnd, 12 * RPC_CWNDSCALE);
+	KUNIT_EXPECT_EQ(test, xprt->cong, 5 * RPC_CWNDSCALE);
+	xprt_rdma_ep_close(xprt);
+	xprt_rdma_ep_show_credits(t->client);
+	KUNIT_EXPECT_EQ(test, xprt->cwnd, RPC_CWNDSCALE);
+	KUNIT_EXPECT_EQ(test, xprt->cong, 0);
+	fake_client_end(test, t);
+}
+
+/* Calls of tasks that were killed hold all credits, at two times in a row. */
+static void test_wedged(struct kunit *test)
+{
+	struct fake_client *t = begin_with_credits(test, 2, 2);
+	struct rpcrdma_conn *conn = t->fake.conn;
+
+	atomic_set(&t->ep->credits.orphaned, 2);
+	conn->ops->keepalive(conn);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	atomic_set(&t->ep->credits.orphaned, 1);
+	conn->ops->keepalive(conn);
+	conn->ops->keepalive(conn);
+	atomic_set(&t->ep->credits.orphaned, 2);
+	conn->ops->keepalive(conn);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	conn->ops->keepalive(conn);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
+	fake_conn_close(test, &t->fake);
+	KUNIT_EXPECT_EQ(test, t->ep->status, -ETIMEDOUT);
+	fake_client_end(test, t);
+}
+
+/* Version 2 */
+
+static struct fake_client *begin_asked(struct kunit *test)
+{
+	struct fake_client *t = fake_client_begin(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_TWO);
+
+	KUNIT_EXPECT_EQ(test, t->config.version_max, RPCRDMA_VERSION_TWO);
+	KUNIT_EXPECT_EQ(test, t->client->version, 0);
+	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
+	KUNIT_ASSERT_EQ(test, fake_rpc_send(&t->rpc), 0);
+	KUNIT_ASSERT_TRUE(test, fake_server_gets(t, &t->rpc));
+	return t;
+}
+
+/* Which version the next connection offers */
+static u32 next_offer(struct kunit *test, struct fake_client *t)
+{
+	fake_conn_close(test, &t->fake);
+	xprt_rdma_request_retire(&t->rpc.request);
+	clear_bit(XPRT_CLOSE_WAIT, &t->client->xprt.state);
+	xprt_rdma_ep_close(&t->client->xprt);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
+	t->fake.connect_error = -ECONNREFUSED;
+	t->client->xprt.reestablish_timeout = 0;
+	fake_client_connect(t);
+	return t->config.version_max;
+}
+
+/* A server that does not answer in time has version 1 alone, for an hour. */
+static void test_offer_times_out(struct kunit *test)
+{
+	struct fake_client *t = begin_asked(test);
+	struct xprt_rdma_client *client = t->client;
+	long left = t->ep->offer_timer.timer.expires - jiffies;
+
+	KUNIT_EXPECT_LE(test, left, 10 * HZ);
+	KUNIT_EXPECT_GT(test, left, 9 * HZ);
+	flush_delayed_work(&t->ep->offer_timer);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(t->fake.conn));
+	fake_conn_close(test, &t->fake);
+	KUNIT_EXPECT_EQ(test, t->ep->status, -ETIMEDOUT);
+	left = client->version_one_until - jiffies;
+	KUNIT_EXPECT_LE(test, left, 3600 * HZ);
+	KUNIT_EXPECT_GT(test, left, 3590 * HZ);
+	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_ONE);
+	client->version_one_until = jiffies ?: 1;
+	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_TWO);
+	KUNIT_EXPECT_EQ(test, client->version_one_until, 0);
+	fake_client_end(test, t);
+}
+
+/* One that has answered is not suspected, and nor is one of which this host lets go. */
+static void test_offer_is_answered(struct kunit *test)
+{
+	struct fake_client *t = begin_asked(test);
+
+	fake_server_replies(t, 24, 0);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
+	/* The timer may run at that moment. */
+	t->ep->offer_timer.work.func(&t->ep->offer_timer.work);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
+	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_TWO);
+	KUNIT_EXPECT_EQ(test, t->client->backward_payload,
+			RPCRDMA_V2_INLINE_MIN - RPCRDMA_V2_HEADER_MIN);
+	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_TWO);
+	KUNIT_EXPECT_EQ(test, t->client->version, 0);
+	fake_client_end(test, t);
+
+	t = begin_asked(test);
+	rpcrdma_conn_close(t->fake.conn, -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_TWO);
+	fake_client_end(test, t);
+}
+
+/* No timer of a connection runs when it is closed: the endpoint may be gone. */
+static void test_timers_end(struct kunit *test)
+{
+	struct fake_client *t = begin_asked(test);
+
+	t->ep->credits.granted = 12;
+	atomic_set(&t->ep->credits.in_flight, 4);
+	t->fake.conn->recv_size = 1U << 30;
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_TRUE(test, mod_delayed_work(xprtiod_workqueue, &t->ep->grow_again, 60 * HZ));
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->ep->offer_timer));
+	fake_conn_close(test, &t->fake);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->grow_again));
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
+	fake_client_end(test, t);
+}
+
+static struct kunit_case endpoint_cases[] = {
+	KUNIT_CASE(test_connect),
+	KUNIT_CASE(test_config),
+	KUNIT_CASE(test_config_of_settings),
+	KUNIT_CASE(test_published),
+	KUNIT_CASE(test_memory_flags),
+	KUNIT_CASE_PARAM(test_status, status_gen_params),
+	KUNIT_CASE(test_breaks_while_connecting),
+	KUNIT_CASE(test_abandoned),
+	KUNIT_CASE_PARAM(test_pause, pause_gen_params),
+	KUNIT_CASE(test_no_pause_when_abandoned),
+	KUNIT_CASE(test_pause_after),
+	KUNIT_CASE(test_close),
+	KUNIT_CASE(test_close_of_nothing),
+	KUNIT_CASE(test_break),
+	KUNIT_CASE(test_stuck),
+	KUNIT_CASE(test_orphaned_mrs),
+	KUNIT_CASE(test_write_space),
+	KUNIT_CASE(test_grow),
+	KUNIT_CASE(test_grow_for_slots),
+	KUNIT_CASE(test_grow_without_memory),
+	KUNIT_CASE(test_show_credits),
+	KUNIT_CASE(test_wedged),
+	KUNIT_CASE(test_offer_times_out),
+	KUNIT_CASE(test_offer_is_answered),
+	KUNIT_CASE(test_timers_end),
+	{}
+};
+
+static struct kunit_suite endpoint_suite = {
+	.name = "rpcrdma_endpoint",
+	.test_cases = endpoint_cases,
+};
+
+kunit_test_suites(&endpoint_suite);
