@@ -6,20 +6,52 @@
 
 # In the guest
 
-# capture NAME COMMAND...: capture the packets while a command runs.
+# capture NAME COMMAND...: capture the packets while a command runs, from the first connection
+# that it makes to the end of the last one.
 capture() {
-	local log=/lab/out/$1.tcpdump pid tenths=$((3 * PACE / 100))
-	# -Z root: otherwise the file belongs to a user whom the host does not have.
-	tcpdump -Z root -i "$(netdev)" -w "/lab/out/$1.pcap" -s 2048 -B 65536 --immediate-mode \
+	local log=/lab/out/$1.tcpdump file=/tmp/$1.pcap pid early
+	tcpdump -i "$(netdev)" -w "$file" -U -s 2048 -B 65536 --immediate-mode \
 		udp port 4791 2>"$log" &
 	pid=$!
 	need "tcpdump captures" wait_for 20 grep -q listening "$log"
+	need "tcpdump counts" wait_for 20 counts $pid "$log"
+	# It counts as received what came before it had set its filter.
+	early=$(uncaptured "$log")
 	"${@:2}"
+	check "$1: the connection has ended" wait_for 10 ends_with_disconnect "$file"
 	# When it is killed it does not read the packets that it has not read yet.
-	sleep "$((tenths / 10)).$((tenths % 10))"
+	wait_for 10 counts $pid "$log" "$early"
 	kill $pid
 	wait $pid
-	check "tcpdump lost nothing" grep -q '^0 packets dropped by kernel' "$log"
+	check "$1: tcpdump captured all that it received" is "$early" "$(uncaptured "$log")"
+	cp "$file" /lab/out && rm "$file"
+}
+
+# Whether the last message of the CM is a DisconnectReply. The opcode of datagrams is 0x64;
+# a MAD has its attribute 16 octets from its beginning, behind a BTH and a DETH.
+ends_with_disconnect() {
+	local last
+	last=$(last_of "$1" "udp[8] = 0x64")
+	[ -n "$last" ] && is "$last" "$(last_of "$1" "udp[8] = 0x64 and udp[44:2] = 0x16")"
+}
+
+# last_of FILE FILTER: the last packet that passes a filter
+last_of() {
+	tcpdump -r "$1" "$2" | tail -n 1
+}
+
+# counts PID LOG [UNCAPTURED]: have tcpdump say what it has counted so far. "received" includes
+# what it has not read.
+counts() {
+	kill -USR1 "$1" && grep -q "captured, .* received" "$2" &&
+		is "${3:-$(uncaptured "$2")}" "$(uncaptured "$2")"
+}
+
+# uncaptured LOG: how many packets tcpdump received or dropped, and did not capture, by its last
+# counts
+uncaptured() {
+	xargs <"$1" | grep -Eo '[0-9]+ packets? captured,? [0-9]+ packets? received by filter,? [0-9]+' |
+		awk '{ n = $4 - $1 + $NF } END { print n }'
 }
 
 # On the host. NAME is the name of a capture. tshark itself knows version 1 of
@@ -33,39 +65,47 @@ dissected() {
 	"$TSHARK" -r "$OUT2/$1.pcap" "${@:2}" >"$OUT2/$1.txt" 2>"$OUT2/$1.tshark"
 }
 
-# packets NAME: write a line for each RPC-over-RDMA message and each RDMA operation. The
-# opcodes of RDMA operations on a reliable connection: Writes are 6 to 11, Read requests
-# are 12.
+# packets NAME: write a line for each packet. False if none has an RPC-over-RDMA message.
 packets() {
 	local version name columns=()
 	for version in rpcordma rpcordma2; do
 		for name in msg_type flow_control reads_count writes_count reply_count position \
-			errcode; do
+			errcode xid; do
 			columns+=(-e $version.$name)
 		done
 	done
-	dissected "$1" -Y 'rpcordma || rpcordma2.xid || infiniband.bth.opcode in {6..12}' \
-		-T fields -E occurrence=f -e infiniband.bth.opcode -e ip.dst "${columns[@]}" \
-		-e rpcordma2.direction -e rpcordma2.inv_handle -e rpcordma2.message_length &&
-		mv "$OUT2/$1.txt" "$OUT2/$1.packets" && grep -q . "$OUT2/$1.packets"
+	dissected "$1" -T fields -E occurrence=f -e infiniband.bth.opcode -e ip.dst "${columns[@]}" \
+		-e rpcordma2.direction -e rpcordma2.inv_handle -e rpcordma2.message_length \
+		-e rpc.msgtyp -e infiniband.bth.destqp -e infiniband.mad.attributeid \
+		-e infiniband.mad.transactionid -e infiniband.cm.req.localqpn \
+		-e infiniband.cm.rep.localqpn -e infiniband.cm.req.remoteqpneecn &&
+		mv "$OUT2/$1.txt" "$OUT2/$1.packets" && seen "$1" message
 }
 
 # of_packets NAME PROGRAM: run an awk program over these lines. A field that a packet does
-# not have is empty; direction, names_handle and octets are only of version 2.
+# not have is empty; names_handle and octets are only of version 2. Calls of the client are
+# "call"; messages of Calls from the server and of their Replies are "backward". In version 1
+# tshark does not see the direction of a message with a Read list.
 of_packets() {
 	awk -F '\t' -v server=$SERVER4 '{
 		op = $1
-		version = $3 != "" ? 1 : $10 != "" ? 2 : ""
-		at = version == 2 ? 10 : 3
+		to_server = $2 == server
+		version = $3 != "" ? 1 : $11 != "" ? 2 : ""
+		at = version == 2 ? 11 : 3
 		type = $at; credits = $(at + 1); reads = $(at + 2); writes = $(at + 3)
-		reply = $(at + 4); position = $(at + 5); error = $(at + 6)
-		direction = $17; names_handle = $18 ~ /[1-9a-f]/; octets = $19
+		reply = $(at + 4); position = $(at + 5); error = $(at + 6); xid = $(at + 7)
+		direction = version == 2 ? $19 : $22
+		names_handle = $20 ~ /[1-9a-f]/; octets = $21
 		message = type != ""
 		nomsg = type == 1
-		call = message && $2 == server
+		backward = message && direction != "" && direction == to_server
+		call = message && to_server && !backward
 		rdma_write = op >= 6 && op <= 11
 		rdma_read = op == 12
 		invalidate = op == 22 || op == 23
+		send = op == 2 || op == 4 || invalidate
+		queue_pair = $23; cm = $24; transaction = $25
+		requested = $26; accepted = $27; ended = $28
 	} '"$2" "$OUT2/$1.packets"
 }
 
@@ -83,18 +123,54 @@ seen() {
 # options when it looks for errors.
 check_capture() {
 	need "$1: RPC-over-RDMA messages were captured" packets "$1"
-	check "$1: RDMA_MSG and RDMA_NOMSG only" not seen "$1" 'message && type > 1'
-	check "$1: no credit value of zero" not seen "$1" 'message && !credits'
-	check "$1: tshark recognises every Send as RPC-over-RDMA" all_recognised "$1"
+	check "$1: whole connections, and a Reply to each Call" is_whole "$1"
+	check "$1: RDMA_MSG and RDMA_NOMSG only" none "$1" 'message && type > 1'
+	check "$1: no credit value of zero" none "$1" 'message && !credits'
+	check "$1: no chunk in the backward direction, no Read list for the client" none "$1" \
+		'backward && (nomsg || reads || writes || reply) || message && !to_server && reads'
+	# tshark does not mark a Send as RPC-over-RDMA if it cannot decode a header of version 1,
+	# or if its version is neither 1 nor 2.
+	check "$1: tshark recognises every Send as RPC-over-RDMA" none "$1" 'send && !message'
 	check "$1: tshark finds no error in the rpcordma layer" no_expert_info "$@"
 }
 
-# tshark does not mark a Send as RPC-over-RDMA if it cannot decode a header of version 1,
-# or if its version is neither 1 nor 2. The opcodes are the last or only packet of a Send,
-# without and with Invalidate.
-all_recognised() {
-	dissected "$1" -Y 'infiniband.bth.opcode in {2, 4, 22, 23} && !rpcordma && !rpcordma2' &&
-		not grep . "$OUT2/$1.txt"
+none() {
+	is 0 "$(count_of "$@")"
+}
+
+# is_whole NAME: whether each packet is of a connection that begins and ends in the capture, each
+# Call has a Reply, and each Reply a Call. The CM's messages are ConnectRequest (0x10),
+# ConnectReply (0x13), DisconnectRequest (0x15) and DisconnectReply (0x16).
+is_whole() {
+	of_packets "$1" '
+		function wrong(what) { if (bad++ < 10) print what }
+		cm == "0x0010" { client[transaction] = requested }
+		cm == "0x0013" && transaction in client {
+			connections[++n] = client[transaction]
+			of["0 " client[transaction]] = of["1 " accepted] = n
+			delete client[transaction]
+		}
+		cm == "0x0015" { ends[to_server " " transaction] = of[to_server " " ended] }
+		cm == "0x0016" { has_ended[ends[1 - to_server " " transaction]] = 1 }
+		cm != "" { next }
+		{ connection = of[to_server " " queue_pair] }
+		!connection { wrong("packet " NR ": the connection began before the capture") }
+		!message { next }
+		{ key = connection " " backward " " xid }
+		to_server != backward { answered[key] += 0; next }
+		key in answered { answered[key]++; next }
+		{ wrong("packet " NR ": a Reply without a Call") }
+		END {
+			for (i in connections)
+				if (!has_ended[i])
+					wrong("queue pair " connections[i] ": no disconnect")
+			for (key in answered)
+				if (!answered[key]) {
+					split(key, part, " ")
+					wrong("XID " part[3] ": no Reply")
+				}
+			exit bad || !n
+		}'
 }
 
 # tshark's expert information belongs to the layer above it in the output. Only that of

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
 Test of the dissector for version 2: tshark reads messages that are written here by hand from
-the draft's XDR, correct ones and wrong ones, in RoCE packets.
+the draft's XDR, correct ones and wrong ones, in RoCE packets. Test of what guest/wire.sh checks
+in each capture: it gets captures of correct connections, and of wrong ones.
 """
 
+import os
+import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .host import BUILD, LAB, run
+from .host import BUILD, LAB, attempt, run
 from .ktap import Reporter
 from .steps import check_step
 
@@ -21,6 +24,7 @@ FIRST, MIDDLE, LAST, ONLY, LAST_INVALIDATE, ONLY_INVALIDATE = 0, 1, 2, 4, 22, 23
 MSG, NOMSG, ERROR, OPTIONAL = 0, 1, 4, 5
 CALL, REPLY = 0, 1
 XID = 0x17171717
+CALLBACKS = 0x40000000  # NFSv4's program
 HANDLE, OTHER = 0x1234, 0x5678
 SEGMENT = (HANDLE, 4096, 0, 0x10000)
 PACKET_MAX = 1024       # octets of a message in one packet
@@ -139,20 +143,28 @@ CONNECTIONS: Sequence[Sequence[Message]] = (
     # Backward Calls have XIDs and credits of their own.
     (call(), reply(), from_server(header(MSG, CALL, 0, 0, 0, 0) + payload(CALL)),
      from_client(header(MSG, REPLY, 0, 0, 0, 0) + payload(REPLY))),
+    (call(), reply(), from_server(header(MSG, REPLY, 0, 0, 0, 0) + payload(CALL),
+                                  "other_direction"),
+     from_client(header(MSG, CALL, 0, 0, 0, 0) + payload(REPLY), "other_direction")),
 )
+
+
+def frame(server: bool, port: int, infiniband: bytes) -> bytes:
+    """An Ethernet frame with a RoCE packet"""
+    source, to = (b"\x0a\x11\0\x01", b"\x0a\x11\0\x02")[::1 if server else -1]
+    infiniband += bytes(4)
+    udp = struct.pack(">HHHH", 0xc000 + port, 4791, 8 + len(infiniband), 0) + infiniband
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0) + source + to
+    return bytes(12) + b"\x08\x00" + ip + udp
 
 
 def packet(server: bool, queue_pair: int, number: int, opcode: int, octets: bytes,
            invalidates: int) -> bytes:
-    """An Ethernet frame with a RoCE packet"""
-    source, to = (b"\x0a\x11\0\x01", b"\x0a\x11\0\x02")[::1 if server else -1]
+    """A packet of a connection. The server's queue pair has this number, the client's the next."""
     pad = -len(octets) % 4
-    infiniband = struct.pack(">BBHII", opcode, pad << 4, 0xffff, queue_pair + server, number)
-    infiniband += words(invalidates) if invalidates else b""
-    infiniband += octets + bytes(pad) + bytes(4)
-    udp = struct.pack(">HHHH", 0xc000 + queue_pair, 4791, 8 + len(infiniband), 0) + infiniband
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0) + source + to
-    return bytes(12) + b"\x08\x00" + ip + udp
+    headers = struct.pack(">BBHII", opcode, pad << 4, 0xffff, queue_pair + server, number)
+    headers += words(invalidates) if invalidates else b""
+    return frame(server, queue_pair, headers + octets + bytes(pad))
 
 
 def packets(message: Message, queue_pair: int, number: int) -> list[bytes]:
@@ -167,21 +179,33 @@ def packets(message: Message, queue_pair: int, number: int) -> list[bytes]:
             for n, (opcode, part) in enumerate(zip(opcodes, parts))]
 
 
+def write_pcap(path: Path, frames: Iterable[bytes]) -> None:
+    """Write a pcap file with a frame each second."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for count, octets in enumerate(frames, 1):
+            file.write(struct.pack("<IIII", count, 0, len(octets), len(octets)) + octets)
+
+
+def of_connection(messages: Iterable[Message], queue_pair: int) -> list[list[bytes]]:
+    """The packets of each message of a connection"""
+    sent = [0, 0]
+    found = []
+    for message in messages:
+        found.append(packets(message, queue_pair, sent[message.server]))
+        sent[message.server] += len(found[-1])
+    return found
+
+
 def write_capture(path: Path) -> dict[int, Message]:
     """Write all messages to a pcap file. Returns each with the number of its last packet."""
     messages: dict[int, Message] = {}
-    count = 0
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHIIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
-        for queue_pair, connection in enumerate(CONNECTIONS, 0x10):
-            sent = [0, 0]
-            for message in connection:
-                found = packets(message, 2 * queue_pair, sent[message.server])
-                sent[message.server] += len(found)
-                for frame in found:
-                    count += 1
-                    file.write(struct.pack("<IIII", count, 0, len(frame), len(frame)) + frame)
-                messages[count] = message
+    frames: list[bytes] = []
+    for number, connection in enumerate(CONNECTIONS, 0x10):
+        for message, found in zip(connection, of_connection(connection, 2 * number)):
+            frames += found
+            messages[len(frames)] = message
+    write_pcap(path, frames)
     return messages
 
 
@@ -219,8 +243,115 @@ def complaints() -> list[str]:
     return bad
 
 
+# What guest/wire.sh checks
+
+DATAGRAM = 0x64         # BTH opcode
+# The CM's messages
+REQUEST, ACCEPT, DISCONNECT, DISCONNECTED = 0x10, 0x13, 0x15, 0x16
+
+
+def cm(server: bool, attribute: int, queue_pair: int, *body: int) -> bytes:
+    """A message of the CM for the connection with this queue pair"""
+    headers = struct.pack(">BBHIIII", DATAGRAM, 0, 0xffff, 1, 0, 0x80010000, 1)
+    mad = struct.pack(">BBBBIQHHI232s", 1, 7, 2, 3, 0, queue_pair, attribute, 0, 0, words(*body))
+    return frame(server, 0, headers + mad)
+
+
+def begin(queue_pair: int) -> list[bytes]:
+    """A connection is made."""
+    return [cm(False, REQUEST, queue_pair, 1, *[0] * 7, (queue_pair + 1) << 8),
+            cm(True, ACCEPT, queue_pair, 2, 1, 0, queue_pair << 8)]
+
+
+def end(queue_pair: int) -> list[bytes]:
+    """The client ends it."""
+    return [cm(False, DISCONNECT, queue_pair, 1, 2, queue_pair << 8),
+            cm(True, DISCONNECTED, queue_pair, 2, 1)]
+
+
+def exchange(version: int, xid: int, backward: bool = False, lists: Sequence[int] = (0, 0, 0),
+             credits: int = 32) -> tuple[Message, Message]:
+    """A Call with these lists, and its Reply"""
+    program = words(CALLBACKS, 1) if backward else words(100003, 3)
+    found = []
+    for direction, rest in ((CALL, words(2) + program + bytes(20)), (REPLY, bytes(16))):
+        chunks = lists if direction == CALL else (0, 0, 0)
+        body = (direction, 0, *chunks) if version == 2 else chunks
+        found.append(Message(backward != (direction == REPLY),
+                             words(xid, version, credits, MSG, *body, xid, direction) + rest))
+    return found[0], found[1]
+
+
+def whole(queue_pair: int, *messages: Message) -> list[bytes]:
+    """A connection with its beginning and its end"""
+    frames = [octets for found in of_connection(messages, queue_pair) for octets in found]
+    return begin(queue_pair) + frames + end(queue_pair)
+
+
+def fine_capture() -> list[bytes]:
+    """A connection in each version, with Calls in both directions"""
+    return [octets for version in (1, 2) for octets in
+            whole(0x20 * version, *exchange(version, 1), *exchange(version, 2),
+                  *exchange(version, 2, backward=True))]
+
+
+def bad_capture(version: int) -> list[bytes]:
+    """Connections with what the checks are for"""
+    good = exchange(version, 1)
+    error = from_server(words(2, version, 32, ERROR, 2))
+    return [
+        *whole(0x20, *good)[2:],
+        *whole(0x30, *good)[:-2],
+        *whole(0x40, *good, exchange(version, 2)[0]),
+        *whole(0x50, *good, exchange(version, 2)[1]),
+        *whole(0x60, *good, exchange(version, 3, backward=True)[0]),
+        *whole(0x70, *good, exchange(version, 3, backward=True)[1]),
+        *whole(0x80, *good, exchange(version, 2)[0], error),
+        *whole(0x90, *good, *exchange(version, 2, credits=0)),
+        *whole(0xa0, *good, *exchange(version, 2, backward=True, lists=WRITE_LIST)),
+        *whole(0xb0, *good, *exchange(version, 2, backward=True, lists=REPLY_CHUNK)),
+        *whole(0xc0, *good, exchange(version, 4, backward=True, lists=READ_LIST)[0]),
+        *whole(0xd0, *good, from_client(words(2, 3))),
+    ]
+
+
+# What they print about bad_capture() in either version, without their names and what tshark
+# prints. In version 1 tshark does not see the direction of a message with a Read list.
+COMPLAINTS = """
+packet 1: the connection began before the capture
+packet 2: the connection began before the capture
+packet 20: a Reply without a Call
+packet 34: a Reply without a Call
+queue pair 0x000031: no disconnect
+XID 0x00000002: no Reply
+XID 0x00000003: no Reply
+it is '1' instead of '0'
+it is '2' instead of '0'
+it is '3' instead of '0'
+it is '1' instead of '0'
+""".split("\n")[1:-1]
+OF_READ_LIST = ("packet 73: a Reply without a Call", "XID 0x00000004: no Reply")
+
+
+def capture_complaints() -> list[str]:
+    """Captures about which guest/wire.sh says something else than it should."""
+    bad = []
+    captures: list[tuple[str, list[bytes], list[str]]] = [("fine", fine_capture(), [])]
+    captures += [(f"bad-{version}", bad_capture(version), [*COMPLAINTS, line])
+                 for version, line in enumerate(OF_READ_LIST, 1)]
+    for name, frames, wanted in captures:
+        write_pcap(BUILD / f"{name}.pcap", frames)
+        script = f". {LAB}/guest/lib.sh; . {LAB}/guest/wire.sh; check_capture {name}"
+        out = attempt("bash", "-c", script, env=dict(os.environ, OUT2=str(BUILD))).stdout
+        found = re.findall(r"^# (\w.*)", out, re.MULTILINE)
+        if sorted(found) != sorted(wanted) or bool(wanted) != ("not ok" in out):
+            bad += [f"{BUILD}/{name}.pcap:", *out.splitlines()]
+    return bad
+
+
 def dissector(report: Reporter) -> None:
-    """Messages of version 2, correct and wrong, as tshark sees them."""
+    """Messages, correct and wrong, as tshark and the checks of captures see them."""
     BUILD.mkdir(exist_ok=True)
     with report.test("dissector [tshark]") as test:
         check_step(test, "tshark finds what is wrong with messages of version 2", complaints)
+        check_step(test, "the checks of a capture find what is wrong with it", capture_complaints)

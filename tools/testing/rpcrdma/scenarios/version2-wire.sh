@@ -107,6 +107,7 @@ starts_with_short_call() {
 # The server has version 1: only the first Call and its answer are in version 2.
 refused() {
 	need "server_1: messages were captured" packets server_1
+	check "server_1: a whole connection, and a Reply to each Call" is_whole server_1
 	check "server_1: one Call in version 2" is 1 "$(count_of server_1 'version == 2 && call')"
 	check "server_1: it is the first message" starts_with_short_call server_1
 	check "server_1: one ERR_VERS" is 1 "$(count_of server_1 'message && type == 4 && error == 1')"
