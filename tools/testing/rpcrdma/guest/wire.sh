@@ -54,6 +54,56 @@ uncaptured() {
 		awk '{ n = $4 - $1 + $NF } END { print n }'
 }
 
+# Delegations that are recalled, so that a capture has Calls of the server. Both guests need
+# guest/faults.sh, the server's for take_orders.
+
+DELEGATED=4
+
+# In the server's guest
+make_files() {
+	local n
+	for ((n = 0; n < DELEGATED; n++)); do
+		echo some >"$LOCAL/delegated.$n"
+	done
+}
+
+# The server keeps writers waiting until the delegation is returned.
+write_files() {
+	local n pids=() status=0
+	for ((n = 0; n < DELEGATED; n++)); do
+		echo more >>"$LOCAL/delegated.$n" &
+		pids+=($!)
+	done
+	for n in "${pids[@]}"; do
+		wait "$n" || status=1
+	done
+	return $status
+}
+
+# In the client's guest, with NFSv4.1 or later at /mnt, and lookupcache=none for the order
+recalls() {
+	local returned
+	check "the server delegates $DELEGATED files" wait_for 20 delegated
+	returned=$(operations DELEGRETURN)
+	check "it recalls them when a process of its own writes" order write_files
+	check "the client returned them" returned_since $returned
+	check "the client reads what was written" is $DELEGATED "$(grep -l more /mnt/delegated.* | wc -l)"
+}
+
+returned_since() {
+	[ "$(operations DELEGRETURN)" -ge $(($1 + DELEGATED)) ]
+}
+
+# A file that is delegated is opened without asking the server.
+delegated() {
+	local opened
+	cat /mnt/delegated.* && opened=$(opens) && cat /mnt/delegated.* && is "$opened" "$(opens)"
+}
+
+opens() {
+	echo $(($(operations OPEN) + $(operations OPEN_NOATTR)))
+}
+
 # On the host. NAME is the name of a capture. tshark itself knows version 1 of
 # RPC-over-RDMA as "rpcordma"; the script adds version 2 as "rpcordma2".
 
@@ -171,6 +221,13 @@ is_whole() {
 				}
 			exit bad || !n
 		}'
+}
+
+# check_recalls NAME: the capture has the Calls of recalls().
+check_recalls() {
+	local calls
+	calls=$(count_of "$1" 'backward && !to_server')
+	check "$1: a Call of the server for each file: $calls" [ "$calls" -ge $DELEGATED ]
 }
 
 # tshark's expert information belongs to the layer above it in the output. Only that of

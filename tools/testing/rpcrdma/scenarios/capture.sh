@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   tshark finds no error in the traffic between two guests
+# shows:   tshark finds no error in the traffic between two guests, in both directions
 # guests:  um
 # also:    debian-6.1 debian-6.12 um-7
 # devices: rxe
@@ -15,7 +15,15 @@
 #   +---------------------------+       +-----------------------------+
 #                                         tshark on the host
 
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
 . "${BASH_SOURCE%/*}/../guest/wire.sh"
+
+server() {
+	server_begin
+	need "make files" make_files
+	take_orders &
+	echo $! >/tmp/orders.pid
+}
 
 client() {
 	client_begin
@@ -26,12 +34,13 @@ client() {
 both_versions() {
 	local vers
 	for vers in 3 4.2; do
-		check "mount v$vers" nfs_mount $vers rdma /mnt
+		check "mount v$vers" nfs_mount $vers rdma /mnt lookupcache=none
 		check "v$vers: small and large writes" copy_in_sizes
 		drop_caches
 		check "v$vers: read them back" same_sum /tmp/data /mnt/large
 		check "v$vers: a long directory" long_directory /mnt/long
 		check "v$vers: a symbolic link" link_to /mnt/link target
+		[ $vers = 3 ] || recalls
 		check "umount" unmount /mnt
 	done
 }
@@ -40,11 +49,18 @@ copy_in_sizes() {
 	cp /tmp/data /mnt/large && head -c 100 /tmp/data >/mnt/small
 }
 
+server_done() {
+	kill "$(cat /tmp/orders.pid)"
+	sed 's/^/# server: /' /tmp/orders.log
+	server_end
+}
+
 # On the host
 
 dissect() {
 	local chunks
 	check_capture wire
+	check_recalls wire
 	say "messages by type: $(count_of wire '!nomsg && message') RDMA_MSG, $(count_of wire nomsg) RDMA_NOMSG"
 	say "credit values: $(of_packets wire 'message { print credits }' | sort -nu | xargs)"
 	for chunks in reads writes reply; do

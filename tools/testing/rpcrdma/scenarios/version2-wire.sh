@@ -23,6 +23,7 @@
 server() {
 	server_begin
 	need "the server may use version 2" tune svc_rdma/version 2
+	need "make files" make_files
 	take_orders &
 	echo $! >/tmp/orders.pid
 }
@@ -60,9 +61,10 @@ mounted() {
 }
 
 nfs4() {
-	check "nfs4: mount" nfs_mount 4.2 rdma /mnt
+	check "nfs4: mount" nfs_mount 4.2 rdma /mnt lookupcache=none
 	check "nfs4: the data are correct" fio_verify --direct=1 --bsrange=512-256k --numjobs=4 --size=1m
 	check "nfs4: a long directory" long_directory /mnt/long
+	recalls
 	check "nfs4: umount" unmount /mnt
 }
 
@@ -79,6 +81,7 @@ dissect() {
 	for name in $FORMS nfs4 no_invalidation client_1; do
 		check_capture $name
 	done
+	check_recalls nfs4
 	for name in $FORMS nfs4 no_invalidation; do
 		check "$name: all messages are in version 2" not seen $name 'message && version != 2'
 		check "$name: the first one is a Call of 1024 octets or less" starts_with_short_call $name
