@@ -192,7 +192,7 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
 		if (send)
 			return send;
 		request->tally.notes |= SVCRDMA_NOTE_WAITED_SEND;
-	} while (svcrdma_service_wait(service, seq));
+	} while (svcrdma_service_wait(service, seq, jiffies));
 	return NULL;
 }
 

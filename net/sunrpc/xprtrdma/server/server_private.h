@@ -365,7 +365,7 @@ static inline u32 svcrdma_service_threshold(const struct svcrdma_service *servic
 void svcrdma_service_wake_locked(struct svcrdma_service *service);
 void svcrdma_service_close(struct svcrdma_service *service);
 void svcrdma_service_put(struct svcrdma_service *service);
-bool svcrdma_service_wait(struct svcrdma_service *service, int seq);
+bool svcrdma_service_wait(struct svcrdma_service *service, int seq, unsigned long since);
 void svcrdma_service_returned(struct svcrdma_service *service);
 u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested);
 

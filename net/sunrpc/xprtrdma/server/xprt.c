@@ -49,6 +49,7 @@ static struct svcrdma_listener *svcrdma_listener_of(struct svc_xprt *xprt)
  * svcrdma_service_wait - wait until something comes back
  * @service: the service
  * @seq: service->resource_seq before the caller found that it has to wait
+ * @since: when it found that, in jiffies
  *
  * If nothing comes back within RPCRDMA_STALL_TIMEOUT, the connection is closed, so
  * that a peer cannot make threads wait for ever.
@@ -56,10 +57,10 @@ static struct svcrdma_listener *svcrdma_listener_of(struct svc_xprt *xprt)
  * Context: may sleep.
  * Return: false if the connection is closing.
  */
-bool svcrdma_service_wait(struct svcrdma_service *service, int seq)
+bool svcrdma_service_wait(struct svcrdma_service *service, int seq, unsigned long since)
 {
 	struct rpcrdma_conn *conn = service->conn;
-	unsigned long limit = jiffies + RPCRDMA_STALL_TIMEOUT;
+	unsigned long limit = since + RPCRDMA_STALL_TIMEOUT;
 
 	while (rpcrdma_conn_established(conn) && atomic_read(&service->resource_seq) == seq) {
 		if (time_after(jiffies, limit))
