@@ -420,6 +420,60 @@ static void test_hold_limit(struct kunit *test)
 	pages_end(test);
 }
 
+/* A request of another connection with room for so many pages */
+static struct svcrdma_request *another_request(struct kunit *test, unsigned long num_pages)
+{
+	struct svcrdma_service *service = kunit_kzalloc(test, sizeof(*service), GFP_KERNEL);
+	struct svcrdma_request *request = kunit_kzalloc(test, sizeof(*request), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, service);
+	KUNIT_ASSERT_NOT_NULL(test, request);
+	service->max_pages = num_pages;
+	atomic_set(&service->xprt.xpt_nr_rqsts, 1);
+	request->service = service;
+	request->pages = kunit_kcalloc(test, num_pages, sizeof(*request->pages), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, request->pages);
+	return request;
+}
+
+/* What all connections together may keep, and hold, in pages: 1/256 of the memory */
+static unsigned long most_of_all(void)
+{
+	return totalram_pages() / 256;
+}
+
+/* Hold so many pages, all of them the thread's. They stay counted. */
+static void hold_many(struct kunit *test, struct svcrdma_request *request, unsigned long num)
+{
+	struct pages *p = test->priv;
+
+	while (num) {
+		request->msg.write[0].length = min(num, THREAD_PAGES - 1UL) * PAGE_SIZE;
+		svcrdma_pages_hold(request, &p->rqst);
+		KUNIT_ASSERT_NE(test, request->num_pages, 0);
+		num -= request->num_pages;
+		svcrdma_pages_put(request);
+	}
+}
+
+/* No Call holds pages while all connections together hold too many. */
+static void test_hold_limit_of_all(struct kunit *test)
+{
+	unsigned long most = most_of_all();
+	struct svcrdma_request *other = another_request(test, most + THREAD_PAGES);
+	struct pages *p = test->priv;
+
+	pages_begin(test);
+	hold_many(test, other, most);
+	KUNIT_EXPECT_TRUE(test, holds_beyond(p, 0));
+	hold_many(test, other, 1);
+	KUNIT_EXPECT_FALSE(test, holds_beyond(p, 0));
+	other->num_pages = most + 1;
+	svcrdma_pages_returned(other, true);
+	other->num_pages = 0;
+	pages_end(test);
+}
+
 /* Return: how many of the entries of rq_pages are NULL. */
 static unsigned int missing(const struct svc_rqst *rqstp)
 {
@@ -515,6 +569,40 @@ static void test_too_many_spares(struct kunit *test)
 	svcrdma_pages_take(&p->request, &p->rqst, 5);
 	KUNIT_EXPECT_TRUE(test, svcrdma_pages_too_many_spares(&p->service));
 	p->service.max_pages = MAX_PAGES;
+	pages_end(test);
+}
+
+/* Have so many spare pages. Most are the same page. */
+static void take_many(struct pages *p, struct svcrdma_request *request, unsigned long num)
+{
+	unsigned int i;
+
+	while (request->num_spares < num) {
+		for (i = 0; i < THREAD_PAGES; i++) {
+			if (p->rqst.rq_pages[i])
+				continue;
+			get_page(p->tracked[0]);
+			p->rqst.rq_pages[i] = p->tracked[0];
+		}
+		svcrdma_pages_take(request, &p->rqst,
+				   min(num, request->num_spares + (unsigned long)THREAD_PAGES));
+	}
+}
+
+/* No request keeps spare pages while all connections together have too many. */
+static void test_too_many_spares_of_all(struct kunit *test)
+{
+	unsigned long most = most_of_all();
+	struct svcrdma_request *other = another_request(test, most + 1);
+	struct pages *p = test->priv;
+
+	pages_begin(test);
+	svcrdma_pages_take(&p->request, &p->rqst, 1);
+	take_many(p, other, most - 1);
+	KUNIT_EXPECT_FALSE(test, svcrdma_pages_too_many_spares(&p->service));
+	take_many(p, other, most);
+	KUNIT_EXPECT_TRUE(test, svcrdma_pages_too_many_spares(&p->service));
+	svcrdma_pages_put_spares(other);
 	pages_end(test);
 }
 
@@ -623,9 +711,11 @@ static struct kunit_case pages_cases[] = {
 	KUNIT_CASE(test_deferred),
 	KUNIT_CASE(test_hold_most),
 	KUNIT_CASE(test_hold_limit),
+	KUNIT_CASE(test_hold_limit_of_all),
 	KUNIT_CASE(test_spares),
 	KUNIT_CASE(test_put_some),
 	KUNIT_CASE(test_too_many_spares),
+	KUNIT_CASE(test_too_many_spares_of_all),
 	KUNIT_CASE(test_bounds),
 	KUNIT_CASE(test_rest),
 	{}
