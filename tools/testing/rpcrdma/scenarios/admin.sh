@@ -48,6 +48,7 @@ client() {
 		mount_logs 16384/16384 "$(default rdma_slot_table_entries)" \
 			"$(default svc_rdma/max_requests)" on/on $READS 1
 	statistics
+	slots
 	need "tunables get other values" other_values
 	check "the log has a connection with the other values" mount_logs 8192/4096 32 16 on/off 4 1
 	version_2
@@ -205,11 +206,54 @@ statistics() {
 	check "octets and chunks are counted" is "2097152 1048576 16 16" \
 		"$(more offered placed read write)"
 	check "mountstats has $FIELDS numbers for the connection" has_numbers
+	check "no RPC waited for a slot: number 10 is 0" is 0 "$(numbers 10)"
 	check "nfs-utils' mountstats prints the same numbers, in its order" is \
 		"$(numbers 3 4 {6..8} {11..21} 24 22 23 {25..27})" "$(by_mountstats)"
 	check "nfsiostat has 64 KiB for each READ and WRITE" is "64 64" "$(by_nfsiostat)"
 	check "umount" unmount /mnt
 	check "a counter takes 0 and nothing else" resets
+}
+
+# So many RPCs are in progress as there are slots, and the others wait.
+slots() {
+	need "a client has two slots" tune rdma_slot_table_entries 2
+	need "mount" nfs_mount 3 rdma /mnt rsize=4096
+	read_at_once 2
+	# After the first two, each READ is sent while all those after it wait: 61 + 60 + ...
+	check "number 10 says how many have waited" in_range "$(numbers 10)" 1800 1953
+	check "umount" unmount /mnt
+	need "a client has more" tune rdma_slot_table_entries "$(default rdma_slot_table_entries)"
+	need "mount" nfs_mount 3 rdma /mnt rsize=4096
+	# A server's first grant
+	read_at_once 4
+	check "umount" unmount /mnt
+}
+
+# read_at_once SLOTS: 64 READs at the same time. The server answers none before mountd has
+# told it about the export.
+read_at_once() {
+	local reader
+	exec 9</mnt/data
+	pkill -STOP -x rpc.mountd && exportfs -f
+	dd bs=256k count=1 iflag=direct of=/dev/null <&9 2>/dev/null &
+	reader=$!
+	exec 9<&-
+	check "$1 of 64 READs are in progress, and the others wait" wait_for 10 in_progress "$1"
+	pkill -CONT -x rpc.mountd
+	wait $reader
+	check "all are answered" is 0 $?
+}
+
+in_progress() {
+	local info
+	info=$(cat "$(the_transport)/xprt_info") && grep -qx "num_reqs=$1" <<<"$info" &&
+		grep -qx "backlog_q_len=$((64 - $1))" <<<"$info"
+}
+
+# in_range NUMBER LOWEST HIGHEST
+in_range() {
+	echo "$1"
+	[ "$1" -ge "$2" ] && [ "$1" -le "$3" ]
 }
 
 write_and_read() {
