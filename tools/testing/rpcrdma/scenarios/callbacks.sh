@@ -12,7 +12,9 @@ FILES=16
 
 EVENTS=/sys/kernel/tracing/events/nfsd
 # The kernel's own module has no such events.
-FORMS=/sys/kernel/tracing/events/rpcrdma/rpcrdma_call_form
+FORMS=$(echo /sys/kernel/tracing/events/rpcrdma/rpcrdma_{call,reply}_form/enable)
+# Backward Calls in flight at most, in the last part: fewer than the client grants
+LIMIT=3
 
 # nfsd revokes a delegation if the client does not return it within a lease period. On
 # slow guests the client takes longer.
@@ -29,10 +31,28 @@ client() {
 	# In version 1 no more than 996 octets would fit.
 	need "set inline sizes of 1024 octets" small_sizes
 	need "both ends may use version 2" versions_up_to 2 2
+	need "the server may have $LIMIT callbacks in flight" tune svc_rdma/max_bc_requests $LIMIT
 	calls_back 4.2 version2 "max_rqst_sz=4060 max_resp_sz=4060"
 	check "version2: all Calls are in version 2" is 2 "$(versions_traced)"
 	check "version2: a recall and a DELEGRETURN for each delegation" \
 		[ "$(calls_traced 2)" -ge $((2 * HELD)) ]
+	check "version2: no more than $LIMIT callbacks were in flight" in_flight_at_most $LIMIT
+}
+
+# in_flight_at_most LIMIT: by the trace; other Calls ask for more credits.
+in_flight_at_most() {
+	awk -v limit="$1" '
+		{ match($0, /xid=[0-9a-fx]+/); xid = substr($0, RSTART, RLENGTH) }
+		/rpcrdma_call_form: .* sent / && $0 ~ " credits=" limit " " {
+			calls++
+			open[xid] = 1
+			if (++now > most) most = now
+		}
+		/rpcrdma_reply_form: .* received / && xid in open { now--; delete open[xid] }
+		END {
+			printf "%d callbacks, at most %d in flight\n", calls, most
+			exit !(calls && most <= limit)
+		}' /tmp/trace
 }
 
 small_sizes() {
@@ -97,7 +117,7 @@ delegations() {
 trace_recalls() {
 	HELD=$(delegations "$1")
 	: >/sys/kernel/tracing/trace
-	for event in "$EVENTS"/nfsd_cb_recall{,_done}/enable $FORMS/enable; do
+	for event in "$EVENTS"/nfsd_cb_recall{,_done}/enable $FORMS; do
 		[ ! -e "$event" ] || echo 1 >"$event"
 	done
 }
@@ -116,7 +136,9 @@ recalled() {
 	# A delegation may be returned before its recall is answered.
 	[ ! -e $EVENTS/nfsd_cb_recall_done ] || wait_for 10 no_recall_open
 	echo 0 >$EVENTS/enable
-	[ ! -e $FORMS/enable ] || echo 0 >$FORMS/enable
+	for event in $FORMS; do
+		[ ! -e "$event" ] || echo 0 >"$event"
+	done
 	return $status
 }
 
