@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   with fatal_neterrors an RPC fails when the device stays away, but not if it comes back
+# shows:   with fatal_neterrors an RPC fails when the device stays away, and without it waits for it
 # guests:  um-7/rxe
 # also:    um-7/mem debian-13-7/rxe
 # devices: rxe mem
@@ -18,10 +18,12 @@ SHORT=40 LONG=60 LATEST=110
 client() {
 	client_begin
 	need "mount" nfs_mount 3 rdma /mnt fatal_neterrors=ENETDOWN:ENETUNREACH
+	need "mount without it" nfs_mount 3 rdma6 /tmp/hard fatal_neterrors=none
 	need "a file" dd if=/dev/urandom of=/mnt/data bs=64k count=1 oflag=direct status=none
 	comes_back
 	stays_away
 	check "umount" umount /mnt
+	check "umount the other one" umount /tmp/hard
 }
 
 comes_back() {
@@ -34,11 +36,15 @@ comes_back() {
 stays_away() {
 	local from=$SECONDS
 	need "delete the device again" remove
+	read_hard &
 	check "after less than $LONG seconds an RPC still waits" waits $((LONG - 5))
 	check "then it fails" wait_for $((LATEST - LONG)) ended 1
 	say "after $((SECONDS - from)) s"
 	check "because the network is unreachable" grep -Ei "unreachable|input/output" /tmp/why
+	check "without fatal_neterrors it still waits" not test -e /tmp/hard.status
 	need "add the device again" rdma_up
+	check "then it succeeds" wait_for $RECOVERY hard_ended
+	check "with status 0" is 0 "$(cat /tmp/hard.status)"
 	check "the mount can be used" wait_for $RECOVERY read_it
 }
 
@@ -49,8 +55,20 @@ remove() {
 	{ read_it; echo $? >/tmp/status; } >/dev/null 2>/tmp/why </dev/null &
 }
 
+# read_it [DIRECTORY]
 read_it() {
-	dd if=/mnt/data of=/dev/null bs=64k iflag=direct status=none
+	dd if="${1:-/mnt}/data" of=/dev/null bs=64k iflag=direct status=none
+}
+
+# Read by the mount that is not to fail.
+read_hard() {
+	rm -f /tmp/hard.status
+	read_it /tmp/hard
+	echo $? >/tmp/hard.status
+} >/dev/null 2>&1 </dev/null
+
+hard_ended() {
+	[ -s /tmp/hard.status ]
 }
 
 # waits SECONDS: whether the RPC has not ended after that.
