@@ -11,8 +11,8 @@
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
 # Each mount uses another address of the server, with as many connections as sunrpc
-# allows. MOUNTS=64 tests 1,024 connections, which takes much time and memory.
-MOUNTS=10
+# allows. faults-thousand has more.
+MOUNTS=${MOUNTS:-10}
 NCONNECT=16
 CONNECTIONS=$((MOUNTS * NCONNECT))
 
