@@ -8,48 +8,14 @@
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 
 . "${BASH_SOURCE%/*}/../guest/forms.sh"
+. "${BASH_SOURCE%/*}/../guest/krb5.sh"
 . "${BASH_SOURCE%/*}/../guest/peer.sh"
 
 SEC=krb5:krb5i:krb5p
 
 server() {
 	server_begin
-	modprobe -q rpcsec_gss_krb5
-	need "start syslogd" /lab/guest/busybox syslogd -O /lab/out/krb5.log
-	need "make a realm with this host in it" realm_up
-	need "start the KDC" krb5kdc
-	need "start rpc.svcgssd" rpc.svcgssd
-	# It makes contexts over TCP, whatever the mount uses.
-	need "start rpc.gssd" rpc.gssd -M -p /var/lib/nfs/rpc_pipefs
-}
-
-# One host is both client and server and has one key.
-realm_up() {
-	local host principal
-	host=$(hostname)
-	principal=nfs/$host
-	printf '%s\n' "127.0.0.1 localhost" "$SERVER4 $host" >/etc/hosts
-	cat >/etc/krb5.conf <<-END
-		[libdefaults]
-		default_realm = LAB
-		dns_canonicalize_hostname = false
-		rdns = false
-		qualify_shortname = ""
-		[realms]
-		LAB = {
-			kdc = $SERVER4
-		}
-		[domain_realm]
-		$host = LAB
-	END
-	cat >/etc/idmapd.conf <<-END
-		[Translation]
-		GSS-Methods = static
-		[Static]
-		$principal@LAB = root
-	END
-	kdb5_util create -s -P lab && kadmin.local addprinc -randkey "$principal" &&
-		kadmin.local ktadd "$principal"
+	kerberos_up
 }
 
 client() {
@@ -184,12 +150,6 @@ copy_out() {
 }
 
 server_done() {
-	check "stop the Kerberos daemons" realm_down
+	kerberos_down
 	server_end
-}
-
-realm_down() {
-	pkill -x 'rpc.gssd|rpc.svcgssd|krb5kdc'
-	wait_for 5 not pgrep -x 'rpc.gssd|rpc.svcgssd|krb5kdc' && kdb5_util destroy -f &&
-		rm /etc/krb5.keytab && kill "$(cat /run/syslogd.pid)"
 }
