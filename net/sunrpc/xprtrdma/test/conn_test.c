@@ -43,33 +43,43 @@ static struct rpcrdma_conn *conn_make(struct kunit *test, bool server,
 	return conn;
 }
 
+/* The way of a connection at either end. It goes step by step, and never back. */
+static const enum rpcrdma_conn_state ways[][5] = {
+	{
+		RPCRDMA_CONN_RESOLVING, RPCRDMA_CONN_CONNECTING, RPCRDMA_CONN_ESTABLISHED,
+		RPCRDMA_CONN_CLOSING, RPCRDMA_CONN_CLOSED
+	}, {
+		RPCRDMA_CONN_PENDING, RPCRDMA_CONN_ACCEPTING, RPCRDMA_CONN_ESTABLISHED,
+		RPCRDMA_CONN_CLOSING, RPCRDMA_CONN_CLOSED
+	},
+};
+
+/* Only the end may come sooner. */
+static bool may_follow(unsigned int from, unsigned int to)
+{
+	unsigned int way, step;
+
+	if (to == RPCRDMA_CONN_CLOSING)
+		return from < RPCRDMA_CONN_CLOSING;
+	for (way = 0; way < ARRAY_SIZE(ways); way++)
+		for (step = 1; step < ARRAY_SIZE(ways[0]); step++)
+			if (ways[way][step - 1] == from && ways[way][step] == to)
+				return true;
+	return false;
+}
+
 static void test_states(struct kunit *test)
 {
-	/*
-	 * One line for each state, one column for each new state, both in the order of the
-	 * enum. A dot: not allowed.
-	 */
-	static const char * const table[] = {
-		[RPCRDMA_CONN_RESOLVING] =	".C...X.",
-		[RPCRDMA_CONN_CONNECTING] =	"....EX.",
-		[RPCRDMA_CONN_PENDING] =	"...A.X.",
-		[RPCRDMA_CONN_ACCEPTING] =	"....EX.",
-		[RPCRDMA_CONN_ESTABLISHED] =	".....X.",
-		[RPCRDMA_CONN_CLOSING] =	"......x",
-		[RPCRDMA_CONN_CLOSED] =		".......",
-	};
 	struct role role = {};
 	struct rpcrdma_conn *conn = conn_make(test, false, &role);
 	unsigned int from, to;
 
-	for (from = 0; from < ARRAY_SIZE(table); from++) {
-		for (to = 0; to < ARRAY_SIZE(table); to++) {
-			bool may = table[from][to] != '.';
+	for (from = 0; from <= RPCRDMA_CONN_CLOSED; from++) {
+		for (to = 0; to <= RPCRDMA_CONN_CLOSED; to++) {
+			bool may = may_follow(from, to);
 
 			conn->state = from;
-			KUNIT_EXPECT_EQ_MSG(test,
-					    rpcrdma_conn_set_state(conn, to,
-								   NULL), may,
+			KUNIT_EXPECT_EQ_MSG(test, rpcrdma_conn_set_state(conn, to, NULL), may,
 					    "from %u to %u", from, to);
 			KUNIT_EXPECT_EQ(test, conn->state, may ? to : from);
 		}
@@ -78,6 +88,29 @@ static void test_states(struct kunit *test)
 	rpcrdma_conn_close(conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(conn);
+}
+
+/* However far it has come, it ends, and its role is told. Then nothing happens any more. */
+static void test_closes_in_each_state(struct kunit *test)
+{
+	unsigned int way, step, to;
+
+	for (way = 0; way < ARRAY_SIZE(ways); way++) {
+		for (step = 0; ways[way][step] != RPCRDMA_CONN_CLOSING; step++) {
+			struct role role = {};
+			struct rpcrdma_conn *conn = conn_make(test, way, &role);
+
+			conn->state = ways[way][step];
+			rpcrdma_conn_close(conn, -ECANCELED);
+			flush_workqueue(rpcrdma_teardown_wq);
+			KUNIT_EXPECT_EQ(test, role.closed, 1);
+			KUNIT_EXPECT_EQ(test, role.status, -ECANCELED);
+			for (to = 0; to <= RPCRDMA_CONN_CLOSED; to++)
+				KUNIT_EXPECT_FALSE(test, rpcrdma_conn_set_state(conn, to, NULL));
+			KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 1);
+			rpcrdma_conn_put(conn);
+		}
+	}
 }
 
 /* ->closed is called once, with the first cause. The admission follows the state. */
@@ -556,6 +589,7 @@ static void test_receives_grow(struct kunit *test)
 
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_states),
+	KUNIT_CASE(test_closes_in_each_state),
 	KUNIT_CASE(test_closes_once),
 	KUNIT_CASE(test_device_stops_late),
 	KUNIT_CASE(test_device_does_not_stop),

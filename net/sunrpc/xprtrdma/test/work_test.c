@@ -112,6 +112,7 @@ struct queue;
 struct chain {
 	struct rpcrdma_work work;
 	struct ib_send_wr wr[CHAIN_MAX + 1];
+	unsigned int count;	/* work requests that the test posts */
 	struct queue *queue;
 	int due;		/* calls of work.done that are still to come */
 	int status;		/* of the last call */
@@ -125,6 +126,7 @@ struct queue {
 	struct chain chain[CHAINS];
 	atomic_long_t full;
 	unsigned int writable;
+	int post_error;		/* what the device says to a post */
 	char log[64];
 };
 
@@ -141,24 +143,42 @@ static char name_of(const struct chain *chain)
 	return 'a' + (chain - chain->queue->chain);
 }
 
+/* In a long chain the second one is a registration: it has a completion handler of its own. */
+static struct ib_cqe *cqe_of(struct chain *chain, unsigned int i)
+{
+	return i == 1 && chain->count > 2 ? &chain->queue->conn->error_cqe : &chain->work.cqe;
+}
+
+/* Whether the device gets what the test has posted: all of it, in order, and nothing else */
+static bool is_whole(struct chain *chain)
+{
+	unsigned int i, last = chain->count - 1;
+
+	for (i = 0; i <= last; i++) {
+		const struct ib_send_wr *wr = &chain->wr[i];
+
+		if (wr->next != (i < last ? wr + 1 : NULL) || wr->wr_cqe != cqe_of(chain, i) ||
+		    (i < last && wr->send_flags & IB_SEND_SIGNALED))
+			return false;
+	}
+	return true;
+}
+
 static int queue_post(struct ib_qp *qp, const struct ib_send_wr *wr,
 		      const struct ib_send_wr **bad)
 {
 	struct queue *queue = container_of(qp, struct queue, qp);
-	unsigned int wrs = 1;
-	struct chain *chain;
+	struct chain *chain = queue->chain;
 
-	for (; wr->next; wr = wr->next) {
-		if (!wr->wr_cqe || wr->send_flags & IB_SEND_SIGNALED)
-			note(queue, '?');
-		wrs++;
-	}
-	chain = container_of(wr->wr_cqe, struct chain, work.cqe);
-	if (wrs != chain->work.wrs)
+	while (chain < queue->chain + CHAINS && wr != chain->wr)
+		chain++;
+	if (chain == queue->chain + CHAINS || !is_whole(chain))
 		note(queue, '?');
-	note(queue, wr->send_flags & IB_SEND_SIGNALED ?
-		    toupper(name_of(chain)) : name_of(chain));
-	return 0;
+	else if (chain->wr[chain->count - 1].send_flags & IB_SEND_SIGNALED)
+		note(queue, toupper(name_of(chain)));
+	else
+		note(queue, name_of(chain));
+	return queue->post_error;
 }
 
 static void queue_writable(struct rpcrdma_conn *conn)
@@ -286,11 +306,14 @@ static void post(struct queue *queue, bool later, const char *step)
 	struct ib_send_wr *wr;
 	int err;
 
+	chain->queue = queue;
+	chain->count = last - chain->wr + 1;
 	for (wr = chain->wr; wr <= last; wr++)
 		*wr = (struct ib_send_wr){ .next = wr + 1 };
+	if (chain->count > 2)
+		chain->wr[1].wr_cqe = cqe_of(chain, 1);
 	/* As an earlier use may have left it */
 	last->send_flags = IB_SEND_SIGNALED;
-	chain->queue = queue;
 	chain->work.done = chain_done;
 	if (later)
 		err = rpcrdma_work_post_later(queue->conn, &chain->work,
@@ -455,6 +478,27 @@ static void test_denied(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
+/* The device refuses a post, and may have taken a part: the connection ends, then the work. */
+static void test_post_refused(struct kunit *test)
+{
+	struct queue *queue = queue_make(test);
+	struct rpcrdma_conn *conn = queue->conn;
+
+	queue_reset(queue, &work_rows[0]);
+	queue->post_error = -EINVAL;
+	mutex_lock(&conn->setup);	/* The teardown waits for this. */
+	take_steps(queue, "a2b1");
+	KUNIT_EXPECT_STREQ(test, queue->log, "a!");
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn->status, -EINVAL);
+	forget_verbs(conn);
+	mutex_unlock(&conn->setup);
+	flush_workqueue(rpcrdma_teardown_wq);
+	rpcrdma_work_flush(conn);
+	KUNIT_EXPECT_STREQ(test, queue->log, "a!~a");
+	rpcrdma_conn_put(conn);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
@@ -467,6 +511,7 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sends_left),
 	KUNIT_CASE(test_sq_watchdog),
 	KUNIT_CASE(test_denied),
+	KUNIT_CASE(test_post_refused),
 	{}
 };
 
