@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of conn/: what a role still owns when its connection ends, and who frees it.
+ */
+#include <kunit/test.h>
+#include <linux/delay.h>
+
+#include "../conn/conn_private.h"
+
+#define THINGS	5
+
+/* What a connection and its role share. It has no hardware's part. */
+struct thing {
+	struct rpcrdma_resource resource;
+	unsigned int released;
+	unsigned int undone;
+	bool release_locked;
+	bool undo_unlocked;
+	bool undo_too_late;	/* when its owner did not have it any more */
+};
+
+struct things {
+	struct rpcrdma_conn *conn;
+	struct list_head all;
+	struct thing thing[THINGS];
+};
+
+static struct things *things_make(struct kunit *test)
+{
+	struct things *things = kunit_kzalloc(test, sizeof(*things), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, things);
+	things->conn = rpcrdma_conn_alloc(false);
+	KUNIT_ASSERT_NOT_NULL(test, things->conn);
+	strscpy(things->conn->peer, "KUnit", sizeof(things->conn->peer));
+	INIT_LIST_HEAD(&things->all);
+	for (i = 0; i < THINGS; i++)
+		list_add_tail(&things->thing[i].resource.all, &things->all);
+	return things;
+}
+
+static void things_end(struct kunit *test, struct things *things)
+{
+	/* No lock and no RCU section was left behind. */
+	KUNIT_EXPECT_EQ(test, softirq_count(), 0);
+	KUNIT_EXPECT_EQ(test, rcu_preempt_depth(), 0);
+	rpcrdma_conn_close(things->conn, -ECANCELED);
+	flush_workqueue(rpcrdma_teardown_wq);
+	rpcrdma_conn_put(things->conn);
+}
+
+static struct thing *thing_of(struct rpcrdma_resource *resource)
+{
+	return container_of(resource, struct thing, resource);
+}
+
+/* As the owner of a registration undoes its mapping */
+static void undo(struct rpcrdma_resource *resource)
+{
+	struct thing *thing = thing_of(resource);
+
+	thing->undone++;
+	thing->undo_unlocked |= !softirq_count();
+	thing->undo_too_late |= !resource->held || resource->orphan;
+}
+
+static void release(struct rpcrdma_resource *resource)
+{
+	struct thing *thing = thing_of(resource);
+
+	thing->released++;
+	thing->release_locked |= softirq_count();
+}
+
+static void own(struct thing *thing)
+{
+	thing->resource.held = true;
+}
+
+/* While the connection lives its owner enters, as often as it likes. */
+static void test_enter(struct kunit *test)
+{
+	struct things *things = things_make(test);
+	struct thing *thing = &things->thing[0];
+	struct rpcrdma_conn *conn = things->conn;
+	unsigned int i;
+
+	own(thing);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_resource_enter(conn, &thing->resource));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_resource_enter(conn, &thing->resource));
+	rpcrdma_conn_leave(conn);
+	/* The teardown waits for the one who is still in. */
+	rpcrdma_conn_close(conn, -ECANCELED);
+	for (i = 0; i < 1000 && !percpu_ref_is_dying(&conn->users); i++)
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_NE(test, conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(conn, &thing->resource));
+	rpcrdma_conn_leave(conn);
+	flush_workqueue(rpcrdma_teardown_wq);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(conn, &thing->resource));
+	things_end(test, things);
+}
+
+/* The owner of an orphan does not touch the connection, even if that is still there. */
+static void test_orphan_does_not_enter(struct kunit *test)
+{
+	struct things *things = things_make(test);
+	struct thing *thing = &things->thing[0];
+
+	own(thing);
+	rpcrdma_resource_abandon(things->conn, &things->all, release);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(things->conn, &thing->resource));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_resource_drop(NULL, &thing->resource, undo));
+	KUNIT_EXPECT_EQ(test, thing->undone, 0);
+	things_end(test, things);
+}
+
+/* It is given back before the teardown has got to it: the teardown frees it. */
+static void test_drop_before(struct kunit *test)
+{
+	struct things *things = things_make(test);
+	struct thing *thing = &things->thing[0];
+
+	own(thing);
+	own(&things->thing[1]);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_drop(things->conn, &thing->resource, undo));
+	KUNIT_EXPECT_EQ(test, thing->undone, 1);
+	KUNIT_EXPECT_FALSE(test, thing->undo_unlocked);
+	KUNIT_EXPECT_FALSE(test, thing->undo_too_late);
+	KUNIT_EXPECT_EQ(test, softirq_count(), 0);
+	/* Receives have nothing to undo. */
+	thing = &things->thing[1];
+	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_drop(things->conn, &thing->resource, NULL));
+	rpcrdma_resource_abandon(things->conn, &things->all, release);
+	KUNIT_EXPECT_EQ(test, things->thing[0].released, 1);
+	KUNIT_EXPECT_EQ(test, things->thing[1].released, 1);
+	things_end(test, things);
+}
+
+/* Those that a role owns become orphans, the others are freed, each once. */
+static void test_abandon(struct kunit *test)
+{
+	struct things *things = things_make(test);
+	unsigned int i;
+
+	own(&things->thing[1]);
+	own(&things->thing[3]);
+	rpcrdma_resource_abandon(things->conn, &things->all, release);
+	KUNIT_EXPECT_TRUE(test, list_empty(&things->all));
+	for (i = 0; i < THINGS; i++) {
+		struct thing *thing = &things->thing[i];
+		bool owned = i % 2;
+
+		KUNIT_EXPECT_EQ(test, thing->released, !owned);
+		KUNIT_EXPECT_FALSE(test, thing->release_locked);
+		KUNIT_EXPECT_EQ(test, thing->resource.orphan, owned);
+		if (!owned)
+			continue;
+		/* Whoever owned it frees it, and undoes nothing. */
+		KUNIT_EXPECT_TRUE(test, rpcrdma_resource_drop(things->conn, &thing->resource,
+							      undo));
+		KUNIT_EXPECT_EQ(test, thing->undone, 0);
+	}
+	things_end(test, things);
+}
+
+static struct kunit_case resource_cases[] = {
+	KUNIT_CASE(test_enter),
+	KUNIT_CASE(test_orphan_does_not_enter),
+	KUNIT_CASE(test_drop_before),
+	KUNIT_CASE(test_abandon),
+	{}
+};
+
+static struct kunit_suite resource_suite = {
+	.name = "rpcrdma_resource",
+	.test_cases = resource_cases,
+};
+
+kunit_test_suites(&resource_suite);
