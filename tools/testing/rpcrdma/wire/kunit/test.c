@@ -60,15 +60,7 @@ void kunit_fail(struct kunit *test, bool fatal, const char *file, int line,
 		longjmp(test->abort, 1);
 }
 
-void kunit_skip(struct kunit *test, const char *reason)
-{
-	test->skipped = reason;
-	longjmp(test->abort, 1);
-}
-
-enum { KUNIT_PASSED, KUNIT_FAILED, KUNIT_SKIPPED, KUNIT_RESULTS };
-
-static unsigned int kunit_results[KUNIT_RESULTS];
+static unsigned int kunit_passed, kunit_failed;
 
 static struct kunit_suite *kunit_suites, **kunit_last = &kunit_suites;
 
@@ -98,11 +90,8 @@ static bool kunit_run(struct kunit_suite *suite, struct kunit_case *test_case,
 	while (test.memory)
 		kunit_kfree(&test, test.memory->data);
 
-	printf("%s%s %u %s%s%s\n", indent, test.failed ? "not ok" : "ok",
-	       number, name, test.skipped ? " # SKIP " : "",
-	       test.skipped ? test.skipped : "");
-	kunit_results[test.failed ? KUNIT_FAILED :
-		      test.skipped ? KUNIT_SKIPPED : KUNIT_PASSED]++;
+	printf("%s%s %u %s\n", indent, test.failed ? "not ok" : "ok", number, name);
+	*(test.failed ? &kunit_failed : &kunit_passed) += 1;
 	return !test.failed;
 }
 
@@ -164,8 +153,6 @@ int main(void)
 		printf("%s %u %s\n", ok ? "ok" : "not ok", ++count,
 		       suite->name);
 	}
-	printf("%u passed, %u failed, %u skipped\n",
-	       kunit_results[KUNIT_PASSED], kunit_results[KUNIT_FAILED],
-	       kunit_results[KUNIT_SKIPPED]);
-	return kunit_results[KUNIT_FAILED] ? 1 : 0;
+	printf("%u passed, %u failed\n", kunit_passed, kunit_failed);
+	return kunit_failed ? 1 : 0;
 }

@@ -30,7 +30,6 @@ struct kunit {
 	void *priv;
 	const void *param_value;
 	bool failed;
-	const char *skipped;	/* why, or NULL */
 	jmp_buf abort;
 	struct kunit_memory *memory;
 };
@@ -71,7 +70,6 @@ void kunit_kfree(struct kunit *test, const void *data);
 
 void __printf(5, 6) kunit_fail(struct kunit *test, bool fatal, const char *file,
 			       int line, const char *fmt, ...);
-void kunit_skip(struct kunit *test, const char *reason);
 
 #define kunit_compare(test, fatal, left, op, right, fmt, ...)		\
 	do {								\
