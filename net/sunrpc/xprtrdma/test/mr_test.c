@@ -151,12 +151,6 @@ static unsigned int segments(const struct pool *pool, unsigned int offset,
 				       pool->conn->bounced);
 }
 
-static void need_virt_dma(struct kunit *test)
-{
-	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA))
-		kunit_skip(test, "a device without a bus cannot map memory");
-}
-
 struct mr_row {
 	unsigned int offset;
 	unsigned int len;
@@ -183,7 +177,6 @@ static void test_mr_segments(struct kunit *test)
 	struct pool *pool;
 	unsigned int i;
 
-	need_virt_dma(test);
 	pool = pool_make(test);
 	for (i = 0; i < ARRAY_SIZE(mr_rows); i++)
 		KUNIT_EXPECT_EQ(test, offer(pool, mr_rows[i].offset, mr_rows[i].len),
@@ -198,7 +191,6 @@ static void test_mr_bounced(struct kunit *test)
 	struct pool *pool;
 	unsigned int i;
 
-	need_virt_dma(test);
 	pool = pool_make(test);
 	bounces = true;
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), 1);
@@ -215,7 +207,6 @@ static void test_mr_cannot_be_mapped(struct kunit *test)
 {
 	struct pool *pool;
 
-	need_virt_dma(test);
 	pool = pool_make(test);
 	map_error = -EINVAL;
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -EIO);
@@ -234,7 +225,6 @@ static void test_mr_oldest_key_first(struct kunit *test)
 	unsigned int uses;
 	u32 first = 0;
 
-	need_virt_dma(test);
 	pool = pool_make(test);
 	for (uses = 0; uses <= MRS * 256; uses++) {
 		u32 handle;
@@ -261,7 +251,6 @@ static void test_mr_key_kept(struct kunit *test)
 	struct pool *pool;
 	unsigned int i;
 
-	need_virt_dma(test);
 	pool = pool_make(test);
 	kept = rpcrdma_mr_get(pool->conn);
 	KUNIT_ASSERT_NOT_NULL(test, kept);
