@@ -13,19 +13,19 @@
 # would print a call trace, so its allocations do not fail, and any call trace is an error.
 DEBUGFS=/sys/kernel/debug
 
+# How much is allocated before an allocation fails, in thousandths of what a mount and I/O take
+SHARES="0 1 3 10 30 100 300 600"
+
 client() {
-	local kind room refused
+	local kind share refused
 	client_begin
 	reclaim_watch
 	for kind in failslab fail_page_alloc; do
 		need "configure $kind for rpcrdma" configure $kind
-	done
-	# How much is allocated before an allocation fails: in octets, and in pages
-	for room in 0 300 1000 3000 10000 30000 100000 300000 1000000; do
-		connect_with failslab $room
-	done
-	for room in 0 1 3 10 30 100 300; do
-		connect_with fail_page_alloc $room
+		need "$kind: how much a mount and I/O allocate" measure $kind
+		for share in $SHARES; do
+			connect_with $kind $share
+		done
 	done
 	negotiation 2
 	negotiation 1
@@ -43,12 +43,12 @@ client() {
 # negotiation VERSION: allocations fail while the client finds out the server's version. The
 # mounts after this use version 2, if the server does not refuse it.
 negotiation() {
-	local room
+	local share
 	need "the client may use version 2, and the server version $1" versions_up_to 2 "$1"
-	for room in 1000 3000 10000 30000 100000; do
-		connect_with failslab $room ", version $1"
+	for share in 1 3 10 30 100; do
+		connect_with failslab $share ", version $1"
 	done
-	connect_with fail_page_alloc 10 ", version $1"
+	connect_with fail_page_alloc 30 ", version $1"
 	need "both ends may use version 2" versions_up_to 2 2
 }
 
@@ -90,14 +90,23 @@ stop_failures() {
 	put "$1" probability 0
 }
 
-# connect_with KIND ROOM [MORE]: mount while one allocation fails. sunrpc or the module tries
+# measure KIND: how much that is, in octets or pages, to /tmp/all.KIND
+measure() {
+	local room=1000000000
+	fail_allocations "$1" $room 1 1
+	nfs_mount 3 rdma /mnt && use_it && stop_failures "$1" && umount /mnt || return
+	echo $((room - $(cat $DEBUGFS/$1/space))) >/tmp/all.$1
+	[ "$(cat /tmp/all.$1)" -gt 0 ]
+}
+
+# connect_with KIND SHARE [MORE]: mount while one allocation fails. sunrpc or the module tries
 # again, and the second attempt gets the memory. MORE is added to the description.
 connect_with() {
-	local what="$1 after $2$3" left
-	check "$what: mount, or fail with ENOMEM" mount_refused "$1" "$2"
-	left=$(cat $DEBUGFS/$1/times)
-	[ "$left" = 0 ] || say "no allocation failed"
-	[ "$left" = 0 ] || [ "$2" != 0 ] || check "$what: an allocation failed" false
+	local what="$1 after $2/1000$3" room
+	room=$(($(cat /tmp/all.$1) * $2 / 1000))
+	say "$what: after $room"
+	check "$what: mount, or fail with ENOMEM" mount_refused "$1" $room
+	check "$what: an allocation failed" is 0 "$(cat $DEBUGFS/$1/times)"
 	mountpoint -q /mnt || need "$what: mount again" nfs_mount 3 rdma /mnt
 	check "$what: I/O" use_it
 	check "$what: three connections at most" [ "$(connections_made)" -le 3 ]
