@@ -20,7 +20,7 @@ client() {
 		done
 	done
 	reconnections
-	check "no Send found the other end without a Receive" no_rnr
+	no_rnr
 }
 
 # pair CLIENT SERVER: mount with these inline sizes.
@@ -59,6 +59,7 @@ reconnections() {
 	rm /tmp/io.on
 	wait $io
 	check "the data of all I/O meanwhile are correct" io_was_correct $?
+	check "one connection before, and one for each of the five" is 6 "$(connections_made)"
 	check "umount" umount /mnt
 }
 
