@@ -48,6 +48,8 @@ dead() {
 	# After umount -l the mount ends when no process uses it any more.
 	pkill -9 -x dd
 	check "$what: the writer ends" wait_for $RECOVERY not kill -0 $writer
+	wait $writer
+	check "$what: it was not told that it has written" [ $? != 0 ]
 	need "$what: start the server" server_start
 }
 
@@ -57,11 +59,14 @@ recovers() {
 	need "$what: mount" nfs_mount 3 rdma /mnt timeo=2,retrans=1
 	check "$what: I/O" io_once
 	need "$what: stop the server" rpc.nfsd 0
-	io_once >/tmp/writer.log 2>&1 &
+	io_once late >/tmp/writer.log 2>&1 &
 	writer=$!
 	sleep 2
 	need "$what: start the server" server_start
 	check "$what: the writer ends" wait_for $RECOVERY not kill -0 $writer
+	wait $writer
+	check "$what: it has written" is 0 $?
+	check "$what: the server has what it wrote" cmp -n 65536 /dev/zero $LOCAL/late
 	check "$what: umount" umount /mnt
 }
 
@@ -71,6 +76,7 @@ unmounted() {
 	umount "$1" /mnt || not grep -q ' /mnt nfs' /proc/mounts
 }
 
+# io_once [FILE]: write a file.
 io_once() {
-	dd if=/dev/zero of=/mnt/data bs=64k count=1 oflag=direct
+	dd if=/dev/zero of="/mnt/${1:-data}" bs=64k count=1 oflag=direct
 }
