@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   with a hostile responder, our client's RPCs end as the mount options say, and it unmounts
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7
+# also:    um-debug/rxe debian-6.1 debian-6.12 um-7
 # devices: rxe siw
 # turns:   what is made of messages
 # modules: ours
-# skip:    um*-debug siw * *: takes minutes, and um with siw and um-debug with rxe show the same
 # limit:   300
 # faults:  the peer breaks the rules
 
