@@ -83,7 +83,12 @@ LARGE_IO = (Edit("include/linux/nfs_xdr.h", "NFS_MAX_FILE_IO_SIZE\t(1048576U)",
 # it needs. 7.x asks the host for the size.
 LARGE_STATE = (Edit("arch/x86/um/user-offsets.c", "HOST_FP_SIZE, 2696", "HOST_FP_SIZE, 12288"),)
 
-SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)", LARGE_STATE)
+# Opening the network between two guests takes locks, with softirqs enabled, that softirqs take.
+# Lockdep reports that and switches itself off.
+VECTOR_LOCKS = (Edit("arch/um/drivers/vector_kern.c", "\tvector_reset_stats(vp);",
+                     "\tlocal_bh_disable();\n\tvector_reset_stats(vp);\n\tlocal_bh_enable();"),)
+
+SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)", LARGE_STATE + VECTOR_LOCKS)
 SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)", LARGE_IO)
 
 

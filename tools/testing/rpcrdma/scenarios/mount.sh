@@ -5,7 +5,7 @@
 # devices: rxe siw mem
 # ends:    1 2
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
-# skip:    um*-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
+# skip:    um-7-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
 #
 # In one guest:                       In two guests:
 #
