@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of server/: which requests may start RDMA Reads, which wait, and
- * which are woken.
+ * which are woken; and that a thread is woken which waits for a Send.
  */
 #include <kunit/test.h>
 
@@ -163,6 +163,38 @@ static void test_read_close_returns_waiters(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&reads->admission.waiters));
 }
 
+/* A thread that waits for a Send, and what comes back a moment later */
+struct waiter {
+	struct svcrdma_service service;
+	struct rpcrdma_conn conn;
+	struct delayed_work returns;
+};
+
+static void waiter_returns(struct work_struct *work)
+{
+	svcrdma_service_returned(&container_of(to_delayed_work(work), struct waiter,
+					       returns)->service);
+}
+
+/* Once a second the thread looks whether the connection ends. It must not have to wait for that. */
+static void test_thread_is_woken(struct kunit *test)
+{
+	struct waiter *waiter = kunit_kzalloc(test, sizeof(*waiter), GFP_KERNEL);
+	unsigned long since = jiffies;
+
+	KUNIT_ASSERT_NOT_NULL(test, waiter);
+	waiter->conn.state = RPCRDMA_CONN_ESTABLISHED;
+	waiter->service.conn = &waiter->conn;
+	init_waitqueue_head(&waiter->service.send_wait);
+	svcrdma_read_admission_init(&waiter->service.read_admission,
+				    &waiter->service.resource_seq);
+	INIT_DELAYED_WORK(&waiter->returns, waiter_returns);
+	schedule_delayed_work(&waiter->returns, HZ / 20);
+	KUNIT_EXPECT_TRUE(test, svcrdma_service_wait(&waiter->service, 0, jiffies));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + 3 * HZ / 4));
+	flush_delayed_work(&waiter->returns);
+}
+
 static struct kunit_case read_admission_cases[] = {
 	KUNIT_CASE(test_read_starts_below_limit),
 	KUNIT_CASE(test_read_starts_not_before_established),
@@ -172,6 +204,7 @@ static struct kunit_case read_admission_cases[] = {
 	KUNIT_CASE(test_read_wait_keeps_order),
 	KUNIT_CASE(test_read_wait_for_the_rest),
 	KUNIT_CASE(test_read_close_returns_waiters),
+	KUNIT_CASE(test_thread_is_woken),
 	{}
 };
 

@@ -123,6 +123,41 @@ static void test_unmatched_of_earlier_rpc(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_awaited(&wire, 1));
 }
 
+/* A Reply that arrives while a killed task waits for it */
+struct late_reply {
+	struct slot_fixture wire;
+	struct rpcrdma_recv recv;
+	struct delayed_work arrives;
+};
+
+static void late_reply_arrives(struct work_struct *work)
+{
+	struct late_reply *late = container_of(to_delayed_work(work), struct late_reply, arrives);
+
+	xprt_rdma_retire_unmatched(late->wire.ep, &late->recv, 0);
+}
+
+/* Without the wake-up, the task goes on a second later. */
+static void test_killed_task_is_woken(struct kunit *test)
+{
+	struct late_reply *late = kunit_kzalloc(test, sizeof(*late), GFP_KERNEL);
+	struct xprt_rdma_request *request;
+	unsigned long since = jiffies;
+
+	KUNIT_ASSERT_NOT_NULL(test, late);
+	slots_start(test, &late->wire);
+	request = late->wire.request[0];
+	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
+	INIT_LIST_HEAD(&late->wire.ep->awaiting_reply);
+	list_add(&request->list, &late->wire.ep->awaiting_reply);
+	INIT_DELAYED_WORK(&late->arrives, late_reply_arrives);
+	schedule_delayed_work(&late->arrives, HZ / 20);
+	wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY, TASK_UNINTERRUPTIBLE, HZ);
+	KUNIT_EXPECT_TRUE(test, request->answered);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + 3 * HZ / 4));
+	flush_delayed_work(&late->arrives);
+}
+
 /* Pages for a Reply */
 
 #define OLD	0xaa		/* what they hold before */
@@ -200,6 +235,7 @@ static struct kunit_case slot_cases[] = {
 	KUNIT_CASE(test_unmatched_of_other_connection),
 	KUNIT_CASE(test_unmatched_before_call),
 	KUNIT_CASE(test_unmatched_of_earlier_rpc),
+	KUNIT_CASE(test_killed_task_is_woken),
 	KUNIT_CASE(test_only_fresh_pages_are_cleared),
 	{}
 };
