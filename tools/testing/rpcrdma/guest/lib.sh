@@ -28,6 +28,9 @@ EXPORT=/export LOCAL=/srv/export
 PORT=20049
 STEPS=0 FAILED=0
 PACE=${PACE:-400}
+# Seconds that an RPC may take, see watch_rpcs. A scenario in which connections break may set it.
+PATIENCE=
+[ "$FAULTS" != 0 ] || PATIENCE=4
 
 say() {
 	echo "# $*"
@@ -94,6 +97,17 @@ wait_for() {
 		[ $SECONDS -lt $limit ] || return 1
 		sleep 0.05
 	done
+}
+
+# within COUNT COMMAND...: wait until the command succeeds, for so many seconds on any guest. For
+# what must not wait for a timer: no slow guest may take a time in which one expires.
+within() {
+	local since=$SECONDS
+	until "${@:2}" >/dev/null 2>&1; do
+		[ $((SECONDS - since)) -le "$1" ] || return 1
+		sleep 0.05
+	done
+	[ $((SECONDS - since)) -le "$1" ] || { echo "it took $((SECONDS - since)) s"; return 1; }
 }
 
 # Network and RDMA device
@@ -181,7 +195,7 @@ module_up() {
 }
 
 unload_module() {
-	wait_for 10 modprobe -r rpcrdma
+	within 8 modprobe -r rpcrdma
 }
 
 module_down() {
@@ -440,15 +454,35 @@ unmount_all() {
 	done
 }
 
+# How long RPCs take
+
+# A trace instance of its own
+LATE=/sys/kernel/tracing/instances/late
+
+# watch_rpcs: from now on record each RPC that has taken longer than PATIENCE in the guest's own
+# time, those of callbacks as well. A timer that would end a wait whose wake-up was lost is
+# longer: keepalive's 15 s, the module's 30 s for a peer that stalls, sunrpc's 60 s.
+watch_rpcs() {
+	local event=$LATE/events/sunrpc/rpc_stats_latency
+	mkdir -p $LATE && echo 64 >$LATE/buffer_size_kb && : >$LATE/trace &&
+		echo "execute > ${PATIENCE}000000" >$event/filter && echo 1 >$event/enable
+}
+
+none_late() {
+	[ -e $LATE/trace ] && not grep -v '^#' $LATE/trace
+}
+
 # Functions that scenarios begin and end with
 
 begin() {
 	need "network" net_up
 	need "$DEVICE device" rdma_up
 	module_up
+	[ -z "$PATIENCE" ] || need "record RPCs that take more than $PATIENCE s" watch_rpcs
 }
 
 end() {
+	[ -z "$PATIENCE" ] || check "no RPC took more than $PATIENCE s" none_late
 	module_down
 	check "remove the $DEVICE device" rdma_down
 }

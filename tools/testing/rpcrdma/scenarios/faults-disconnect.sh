@@ -7,6 +7,8 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
+PATIENCE=12
+
 # sunrpc's own fault injection
 INJECT=/sys/kernel/debug/fail_sunrpc
 

@@ -8,6 +8,8 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
+PATIENCE=12
+
 # Client and server use the same device: both lose it at the same time.
 client() {
 	local vers

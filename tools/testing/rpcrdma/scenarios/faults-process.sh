@@ -8,6 +8,8 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
+PATIENCE=12
+
 # More than a process can read or write before it is killed
 MIB=$((SLOW ? 16 : 64))
 

@@ -8,6 +8,8 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
+PATIENCE=12
+
 client() {
 	local vers
 	client_begin

@@ -9,6 +9,8 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
+PATIENCE=12
+
 client() {
 	client_begin
 	dmesg --clear

@@ -87,7 +87,7 @@ no_chunks() {
 contexts_end() {
 	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_ctx_destroy/enable status
 	echo 1 >$event
-	unmount /mnt && wait_for 10 not rdma_transports
+	unmount /mnt && within 8 not rdma_transports
 	status=$?
 	echo 0 >$event
 	return $status

@@ -19,7 +19,7 @@ client() {
 		check "v$vers: the mount has four transports" is 4 "$(sends | wc -l)"
 		share_work "v$vers"
 		check "umount v$vers" unmount /mnt
-		check "v$vers: both ends have closed all connections" wait_for 10 none_left
+		check "v$vers: both ends have closed all connections" within 8 none_left
 	done
 }
 

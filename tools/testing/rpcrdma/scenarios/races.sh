@@ -8,6 +8,8 @@
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
+PATIENCE=12
+
 KCSAN=/sys/kernel/debug/kcsan
 
 # The runner looks for reports with a function of the module in them: such a report on the

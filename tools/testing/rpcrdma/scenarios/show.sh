@@ -29,7 +29,7 @@ client() {
 	rates
 	tables
 	check "unmount" unmount /mnt
-	check "no connection is left" wait_for 10 no_connections
+	check "no connection is left" within 8 no_connections
 	monitor_ends
 }
 
