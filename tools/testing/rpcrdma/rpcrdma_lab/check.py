@@ -93,7 +93,7 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
         todo = counts + todo
     if pattern == "*" and not everywhere:
         tree = results.tree()[0]
-        todo = [job for job in todo if job.scenario.has_turn(job.device, tree)]
+        todo = [job for job in todo if job.has_turn(tree)]
     return todo
 
 

@@ -121,13 +121,6 @@ class Scenario:
         return any(place in (guest, f"{guest}/{device}", f"{guest}/{ends}", f"{guest}/{module}")
                    for place in places)
 
-    def has_turn(self, device: str, tree: str) -> bool:
-        """Whether the daily check of a tree runs it over a device."""
-        if not self.turns or device not in TURNS:
-            return True
-        number = int(hashlib.sha256(f"{tree} {self.name}".encode()).hexdigest(), 16)
-        return device == TURNS[number % len(TURNS)]
-
     def pairs(self) -> list[str]:
         """The places with two different guests."""
         names = [place.partition("/")[0] for place in self.guests + self.also]
@@ -234,6 +227,15 @@ class Job:
             return False
         return self.scenario.runs_on(self.scenario.guests, self.guest, self.device, self.ends,
                                      self.module)
+
+    def has_turn(self, tree: str) -> bool:
+        """Whether the daily check of a tree runs it. A place with one device has no turns."""
+        rivals = [device for device in TURNS
+                  if dataclasses.replace(self, device=device).daily]
+        if not self.scenario.turns or self.device not in rivals:
+            return True
+        number = int(hashlib.sha256(f"{tree} {self.scenario.name}".encode()).hexdigest(), 16)
+        return self.device == rivals[number % len(rivals)]
 
     @property
     def session(self) -> SessionKey:
