@@ -9,6 +9,7 @@
 client() {
 	local vers
 	client_begin
+	USERS=$(users)
 	for vers in 3 4.2; do
 		if [ "$GUEST $vers" = "debian-6.1 4.2" ]; then
 			skip "v4.2: four connections" "in 6.1 NFSv4 has several connections with TCP only"
@@ -50,5 +51,10 @@ queue_pairs() {
 }
 
 none_left() {
-	not rdma_transports && [ "$(queue_pairs)" = 0 ]
+	not rdma_transports && [ "$(queue_pairs)" = 0 ] && [ "$(users)" = "$USERS" ]
+}
+
+# Who uses the module: the server's listeners, and each transport of either end
+users() {
+	cat /sys/module/rpcrdma/refcnt
 }
