@@ -77,7 +77,7 @@ first_call_killed() {
 	# Afterwards no ACCESS is needed.
 	check "a LOOKUP is answered" stat /mnt/file
 	kill_first_call "first Call killed"
-	check "other Calls are answered after a while" timeout "$(seconds 30)" stat -f /mnt
+	check "other Calls are answered after a while" timeout 25 stat -f /mnt
 	check "in version 1" is 1 "$(versions_sent $TRACE/trace | sort -u | xargs)"
 	check "on another connection" is 3 "$(connections_made)"
 	check "umount -f" wait_for 20 umount -f /mnt
