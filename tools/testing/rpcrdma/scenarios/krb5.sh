@@ -13,6 +13,8 @@
 
 SEC=krb5:krb5i:krb5p
 TRACE=/sys/kernel/tracing/trace
+# A Call also waits for the daemons, which make a context.
+PATIENCE=12
 
 server() {
 	server_begin
@@ -58,7 +60,7 @@ use() {
 	if [ "$2" != krb5 ]; then
 		check "$what: a long directory" long_directory /mnt/long
 		check "$what: verified I/O, 512 B to 1 MiB" \
-			fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=2m
+			fio_verify --direct=1 --bsrange=512-1m --numjobs=2 --size=$SIZE
 	fi
 	if [ "$MODULE" = inbox ]; then
 		check "$what: umount" unmount /mnt
