@@ -88,7 +88,13 @@ LARGE_STATE = (Edit("arch/x86/um/user-offsets.c", "HOST_FP_SIZE, 2696", "HOST_FP
 VECTOR_LOCKS = (Edit("arch/um/drivers/vector_kern.c", "\tvector_reset_stats(vp);",
                      "\tlocal_bh_disable();\n\tvector_reset_stats(vp);\n\tlocal_bh_enable();"),)
 
-SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)", LARGE_STATE + VECTOR_LOCKS)
+# A device has DMA operations of its own only where the architecture has, see device/dma.c.
+DMA_OPS = (Edit("arch/um/Kconfig", "\tselect NO_DMA if !UML_DMA_EMULATION\n",
+                "\tselect NO_DMA if !UML_DMA_EMULATION\n"
+                "\tselect ARCH_HAS_DMA_OPS if UML_DMA_EMULATION\n"),)
+
+SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)",
+                  LARGE_STATE + VECTOR_LOCKS + DMA_OPS)
 SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)", LARGE_IO)
 
 
