@@ -22,6 +22,10 @@ const char * const mem_rule_names[MEM_NUM_RULES] = {
 	[MEM_RULE_REG_PAGES] = "reg-pages",
 	[MEM_RULE_INVALIDATE] = "invalidate",
 	[MEM_RULE_MR_IN_USE] = "mr-in-use",
+	[MEM_RULE_MAPPING] = "mapping",
+	[MEM_RULE_UNMAPPED] = "unmapped",
+	[MEM_RULE_DIRECTION] = "direction",
+	[MEM_RULE_SYNC] = "sync",
 	[MEM_RULE_SEND_TOUCHED] = "send-touched",
 	[MEM_RULE_SEND_REUSED] = "send-reused",
 	[MEM_RULE_RECV_TOUCHED] = "recv-touched",
@@ -82,9 +86,28 @@ void mem_check_left(struct mem_dev *dev)
 	check_left(dev, "SRQs", &dev->num_srqs);
 	check_left(dev, "AHs", &dev->num_ahs);
 	check_left(dev, "listeners", &dev->num_listeners);
+	check_left(dev, "mappings", &dev->num_maps);
 	if (atomic_long_read(&dev->memory))
 		mem_violation(dev, MEM_RULE_LEFT, "%ld octets of its users' objects",
 			      atomic_long_read(&dev->memory));
+}
+
+/**
+ * mem_check_mapped - is memory still mapped, of which a completion says that it is done?
+ * @dev: the device
+ * @addr: its address
+ * @len: octets
+ *
+ * Context: any.
+ * Return: whether nothing says that it is not.
+ */
+bool mem_check_mapped(struct mem_dev *dev, u64 addr, u64 len)
+{
+	if (mem_dma_ok(dev, addr, len))
+		return true;
+	mem_violation(dev, MEM_RULE_UNMAPPED,
+		      "address %#llx, %llu octets, before the completion was polled", addr, len);
+	return false;
 }
 
 /**
@@ -98,11 +121,15 @@ void mem_check_left(struct mem_dev *dev)
  */
 bool mem_check_send(struct mem_qp *qp, const struct mem_swqe *wqe, enum mem_rule rule)
 {
+	unsigned int i;
 	u32 sum;
 
-	if (!wqe->summed ||
-	    !mem_list_sum(qp->dev, qp->ib.pd, wqe->sge, wqe->num_sge, &sum) ||
-	    sum == wqe->sum)
+	if (!wqe->summed)
+		return true;
+	for (i = 0; i < wqe->num_sge; i++)
+		if (!mem_check_mapped(qp->dev, wqe->sge[i].addr, wqe->sge[i].length))
+			return false;
+	if (!mem_list_sum(qp->dev, qp->ib.pd, wqe->sge, wqe->num_sge, &sum) || sum == wqe->sum)
 		return true;
 	mem_violation(qp->dev, rule, "QP %u: a Send of %u octets, address %#llx", qp->number,
 		      wqe->length, wqe->num_sge ? wqe->sge->addr : 0);

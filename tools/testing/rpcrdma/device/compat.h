@@ -29,6 +29,15 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
+ * Whether a device may have DMA operations of its own. From 6.18 on they are other ones, which
+ * are not written here.
+ */
+#if (defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define MEM_DMA_OPS
+#endif
+
+/*
  * Whether an address is of a bounce buffer. Where there may be several pools, modules cannot
  * ask; any address counts as one then.
  */

@@ -221,12 +221,15 @@ static void cq_free_slots(const struct mem_cqe *cqe)
 /*
  * Compare the Sends that a completion frees with what was posted. That may take long, so
  * the lock is given up meanwhile. Their slots are not free before; mem_cq_forget() waits.
+ * Of a Receive, the memory must be there until now.
  */
-static void cq_check_sends(struct mem_cq *cq, const struct mem_cqe *cqe, unsigned long *flags)
+static void cq_check_buffers(struct mem_cq *cq, const struct mem_cqe *cqe, unsigned long *flags)
 {
 	struct mem_qp *qp = to_mem_qp(cqe->wc.qp);
 	u32 i;
 
+	if (cqe->sge.length)
+		mem_check_mapped(to_mem_dev(cq->ib.device), cqe->sge.addr, cqe->sge.length);
 	if (cqe->rq || !to_mem_dev(cq->ib.device)->checksums)
 		return;
 	cq->checking = qp;
@@ -253,7 +256,7 @@ int mem_poll_cq(struct ib_cq *ib, int num, struct ib_wc *wc)
 		struct mem_cqe cqe = cq->cqe[cq->head++ & (cq->size - 1)];
 
 		wc[i] = cqe.wc;
-		cq_check_sends(cq, &cqe, &flags);
+		cq_check_buffers(cq, &cqe, &flags);
 		cq_free_slots(&cqe);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);

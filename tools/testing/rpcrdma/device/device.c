@@ -35,7 +35,7 @@ MODULE_PARM_DESC(fast_reg, "report that it registers memory by work request (def
 
 static bool checksums = true;
 module_param(checksums, bool, 0644);
-MODULE_PARM_DESC(checksums, "check that posted buffers do not change (default: yes)");
+MODULE_PARM_DESC(checksums, "check that posted buffers do not change and are synced (default: yes)");
 
 static unsigned int burst = 256 * 1024;
 module_param(burst, uint, 0644);
@@ -217,6 +217,7 @@ static void mem_dealloc_driver(struct ib_device *ib)
 	if (dev->parent)
 		platform_device_unregister(dev->parent);
 	xa_destroy(&dev->mrs);
+	xa_destroy(&dev->maps);
 	free_percpu(dev->stats);
 }
 
@@ -287,12 +288,13 @@ static int mem_parent_add(struct mem_dev *dev)
 	parent = platform_device_register_simple("rdma_mem", PLATFORM_DEVID_AUTO, NULL, 0);
 	if (IS_ERR(parent))
 		return PTR_ERR(parent);
-	if (dma_set_mask_and_coherent(&parent->dev, DMA_BIT_MASK(dma_bits))) {
-		platform_device_unregister(parent);
-		return -EINVAL;
-	}
-	dma_set_max_seg_size(&parent->dev, UINT_MAX);
 	dev->parent = parent;
+	/* Bounce buffers of dma.c may have any address. */
+	if (dev->checksums && dma_bits == 64)
+		mem_map_init(dev);
+	if (dma_set_mask_and_coherent(&parent->dev, DMA_BIT_MASK(dma_bits)))
+		return -EINVAL;
+	dma_set_max_seg_size(&parent->dev, UINT_MAX);
 	return 0;
 }
 
@@ -314,6 +316,7 @@ static void mem_device_prepare(struct mem_dev *dev)
 	INIT_LIST_HEAD(&dev->qps);
 	INIT_WORK(&dev->gone_work, mem_gone);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	xa_init_flags(&dev->maps, XA_FLAGS_LOCK_IRQ);
 }
 
 static int mem_device_init(struct mem_dev *dev, struct net_device *ndev)

@@ -9,6 +9,7 @@
  * number; its device has to have the destination's GID.
  *
  *	post.c -> engine.c -> wire.c -> memory.c, mr.c	the way of a work request
+ *	dma.c						mappings, and bounce buffers
  *	rq.c						Receives and SRQs
  *	cq.c						completions and interrupts
  *	qp.c, gsi.c, device.c				queue pairs, datagrams, the device

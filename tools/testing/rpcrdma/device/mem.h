@@ -87,6 +87,10 @@ enum mem_rule {
 	MEM_RULE_REG_PAGES,	/* a page list or length that the device cannot do */
 	MEM_RULE_INVALIDATE,	/* invalidated what is not valid */
 	MEM_RULE_MR_IN_USE,	/* mapped or freed while a work request refers to it */
+	MEM_RULE_MAPPING,	/* synced or unmapped otherwise than it was mapped */
+	MEM_RULE_UNMAPPED,	/* unmapped or freed while the device may use it */
+	MEM_RULE_DIRECTION,	/* mapped for the other direction */
+	MEM_RULE_SYNC,		/* posted without a sync for the device */
 	MEM_RULE_SEND_TOUCHED,	/* a Send buffer changed between post and execution */
 	MEM_RULE_SEND_REUSED,	/* ... between execution and its completion */
 	MEM_RULE_RECV_TOUCHED,	/* a Receive buffer changed while it was posted */
@@ -124,6 +128,7 @@ struct mem_dev {
 	bool own_lkeys;			/* each protection domain has an lkey of its own */
 	bool fast_reg;			/* reports that it can do fast registration */
 	bool checksums;
+	bool bounce;			/* mappings have bounce buffers of dma.c */
 	bool port_up;			/* as last reported */
 	u32 burst;			/* octets that an engine copies while others wait */
 	u64 latency;			/* ns that each operation takes at least */
@@ -134,6 +139,8 @@ struct mem_dev {
 	struct mem_stats __percpu *stats;
 	struct xarray mrs;		/* registrations by key >> 8 */
 	u32 mr_next;			/* where the next key is searched */
+	struct xarray maps;		/* mappings by the number of each of their pages */
+	atomic_t num_maps;
 	atomic_long_t memory;		/* octets of its objects, see mem_account() */
 	atomic_t num_pds, num_cqs, num_qps, num_mrs, num_srqs, num_ahs, num_listeners;
 	atomic_t violations[MEM_NUM_RULES];
@@ -233,6 +240,7 @@ struct mem_cqe {
 	struct ib_wc wc;
 	struct mem_rq *rq;	/* of a Receive: whose slot is free when this is polled */
 	u32 sq_freed;		/* of a Send: the slots up to this are free then */
+	struct ib_sge sge;	/* of a Receive: the first one, or empty */
 };
 
 struct mem_cq {
@@ -472,7 +480,14 @@ void mem_list_copy(struct mem_list *to, struct mem_list *from, u64 len);
 bool mem_list_sum(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sge,
 		  unsigned int num_sge, u32 *sum);
 void mem_sum_make(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sge,
-		  int num_sge, struct mem_sum *sum);
+		  int num_sge, bool send, struct mem_sum *sum);
+
+/* dma.c */
+bool mem_map_has(struct mem_dev *dev, u64 addr, u64 len);
+void *mem_map_origin(struct mem_dev *dev, u64 addr);
+void mem_map_probe(struct mem_dev *dev, u64 addr, u64 len, bool write);
+void mem_map_posted(struct mem_dev *dev, const struct ib_sge *sge, bool send);
+void mem_map_init(struct mem_dev *dev);
 
 /* cq.c */
 int mem_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr, struct mem_udata *udata);
@@ -580,6 +595,7 @@ extern const char * const mem_rule_names[MEM_NUM_RULES];
 __printf(3, 4) void mem_violation(struct mem_dev *dev, enum mem_rule rule, const char *fmt,
 				  ...);
 void mem_check_left(struct mem_dev *dev);
+bool mem_check_mapped(struct mem_dev *dev, u64 addr, u64 len);
 bool mem_check_send(struct mem_qp *qp, const struct mem_swqe *wqe, enum mem_rule rule);
 u64 mem_stat_sum(struct mem_dev *dev, enum mem_stat stat);
 

@@ -3,8 +3,9 @@
  * Memory as a work request names it: from a DMA address back to the page, and lists of
  * SGEs that are copied piece by piece, so that the payload is copied once.
  *
- * With bounce buffers a DMA address is that of the bounce buffer. The device then reads
- * and writes this buffer and not what was mapped, so that a missing sync is seen.
+ * With bounce buffers, its own (dma.c) or the kernel's, a DMA address is that of the bounce
+ * buffer. The device then reads and writes this buffer and not what was mapped, so that a
+ * missing sync is seen.
  */
 #include <linux/dma-direct.h>
 #include <linux/dma-mapping.h>
@@ -125,6 +126,8 @@ bool mem_dma_ok(struct mem_dev *dev, u64 addr, u64 len)
 
 	if (!data || !len || !dev->checksums)
 		return data;
+	if (dev->bounce)
+		return mem_map_has(dev, addr, len);
 	if (memory_is_free(virt_to_page(data)))
 		return false;
 	if (!dev->parent)
@@ -135,15 +138,16 @@ bool mem_dma_ok(struct mem_dev *dev, u64 addr, u64 len)
 }
 
 /**
- * mem_dma_probe - have the DMA API's debugging check that memory is mapped
+ * mem_dma_probe - check that memory is mapped, if anybody knows
  * @dev: the device
  * @addr: its address
  * @len: its octets, which may belong to one mapping
  * @write: the device writes; else it reads
  *
- * A sync of no octets copies nothing. CONFIG_DMA_API_DEBUG reports it, with "DMA-API:", if
- * no mapping has the address, or one for the other direction alone. At the border of two
- * mappings it would belong to both, so a single octet is not looked at.
+ * Without bounce buffers of its own, the device asks the DMA API's debugging, by a sync of no
+ * octets, which copies nothing. CONFIG_DMA_API_DEBUG reports it, with "DMA-API:", if no mapping
+ * has the address, or one for the other direction alone. At the border of two mappings it would
+ * belong to both, so a single octet is not looked at.
  *
  * Context: any.
  */
@@ -151,6 +155,8 @@ void mem_dma_probe(struct mem_dev *dev, u64 addr, u64 len, bool write)
 {
 	enum dma_data_direction direction = write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 
+	if (dev->bounce && len)
+		mem_map_probe(dev, addr, len, write);
 	if (!IS_ENABLED(CONFIG_DMA_API_DEBUG) || !dev->parent || len < 2)
 		return;
 	dma_sync_single_for_device(&dev->parent->dev, addr + 1, 0, direction);
@@ -344,6 +350,14 @@ void mem_list_copy(struct mem_list *to, struct mem_list *from, u64 len)
 	}
 }
 
+/* What the CPU sees of the memory of an SGE, or NULL */
+static void *memory_of_cpu(struct mem_dev *dev, const struct ib_sge *sge)
+{
+	if (dev->bounce && sge->length)
+		return mem_map_origin(dev, sge->addr);
+	return mem_dma_to_virt(dev, sge->addr, sge->length);
+}
+
 /* Others may write to the page cache at any time, also while it is being sent. */
 static bool memory_is_shared(const void *data)
 {
@@ -374,10 +388,12 @@ bool mem_list_sum(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sg
 
 	*sum = 0;
 	for (i = 0; i < num_sge; i++) {
-		void *data = mem_dma_to_virt(dev, sge[i].addr, sge[i].length);
+		void *data;
 
-		if (sge[i].lkey != lkey || !mem_dma_ok(dev, sge[i].addr, sge[i].length) ||
-		    memory_is_shared(data))
+		if (sge[i].lkey != lkey || !mem_dma_ok(dev, sge[i].addr, sge[i].length))
+			return false;
+		data = memory_of_cpu(dev, &sge[i]);
+		if (!data || memory_is_shared(data))
 			return false;
 		*sum = jhash(data, sge[i].length, *sum);
 	}
@@ -385,18 +401,23 @@ bool mem_list_sum(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sg
 }
 
 /**
- * mem_sum_make - the checksum of a work request that will be posted
+ * mem_sum_make - the checksum of a work request that will be posted, and is synced for that
  * @dev: the device
  * @pd: the protection domain of the queue
  * @sge: its SGEs
  * @num_sge: how many, as the user says: what is wrong with them is for the post to judge
+ * @send: they are a Send's, and not a Receive's
  * @sum: filled
  *
  * Context: any. The caller has disabled no interrupts, as this may take long.
  */
 void mem_sum_make(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sge,
-		  int num_sge, struct mem_sum *sum)
+		  int num_sge, bool send, struct mem_sum *sum)
 {
+	int i;
+
 	sum->summed = dev->checksums && num_sge >= 0 && num_sge <= MEM_MAX_SGE &&
 		      mem_list_sum(dev, pd, sge, num_sge, &sum->sum);
+	for (i = 0; sum->summed && dev->bounce && i < num_sge; i++)
+		mem_map_posted(dev, &sge[i], send);
 }

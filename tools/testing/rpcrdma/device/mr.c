@@ -236,13 +236,18 @@ static bool mr_shape_ok(struct mem_mr *mr)
 	return (mr->ib.iova & mask) + mr->ib.length <= octets;
 }
 
-/* Ask the DMA API about memory, unless its direction is not known before it is used. */
+/*
+ * Memory that is written to has to be mapped for that, and memory that is offered to be read
+ * for reading. So what the peer is to read cannot have remote write access.
+ */
 static void mr_probe(struct mem_mr *mr, u64 addr, u64 len, int access)
 {
 	bool write = access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 
-	if (!write || !(access & IB_ACCESS_REMOTE_READ))
-		mem_dma_probe(mr->dev, addr, len, write);
+	if (write)
+		mem_dma_probe(mr->dev, addr, len, true);
+	if (!write || access & IB_ACCESS_REMOTE_READ)
+		mem_dma_probe(mr->dev, addr, len, false);
 }
 
 /*
@@ -391,7 +396,7 @@ static struct mem_mr *mr_find(struct mem_dev *dev, u32 key)
 	return xa_load(&dev->mrs, key >> 8);
 }
 
-/* Ask the DMA API about the first octets of a registration. */
+/* Are the first octets of a registration still mapped? */
 static void mr_probe_begin(struct mem_mr *mr)
 {
 	u32 len;
@@ -510,7 +515,7 @@ u32 mem_mr_piece(struct mem_mr *mr, u64 va, void **data)
 }
 
 /**
- * mem_mr_probe - have the DMA API's debugging check memory of an open registration
+ * mem_mr_probe - check that memory of an open registration is mapped, if anybody knows
  * @mr: the registration
  * @va: an address in it
  * @write: the device writes; else it reads
@@ -520,5 +525,7 @@ void mem_mr_probe(struct mem_mr *mr, u64 va, bool write)
 	u32 len;
 	u64 addr = mr_address(mr, va, &len);
 
-	mem_dma_probe(mr->dev, addr, min_t(u64, len, mr->iova + mr->length - va), write);
+	/* All memory: how much of it is used, nobody says here. */
+	if (!mr->all)
+		mem_dma_probe(mr->dev, addr, min_t(u64, len, mr->iova + mr->length - va), write);
 }

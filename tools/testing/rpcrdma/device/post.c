@@ -225,7 +225,7 @@ static void post_sum(struct mem_qp *qp, const struct ib_send_wr *wr, struct mem_
 {
 	sum->summed = false;
 	if (post_is_send(wr->opcode) && !(wr->send_flags & IB_SEND_INLINE))
-		mem_sum_make(qp->dev, qp->ib.pd, wr->sg_list, wr->num_sge, sum);
+		mem_sum_make(qp->dev, qp->ib.pd, wr->sg_list, wr->num_sge, true, sum);
 }
 
 int mem_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,

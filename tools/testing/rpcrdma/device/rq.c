@@ -106,7 +106,8 @@ int mem_rq_post(struct mem_dev *dev, struct ib_pd *pd, struct mem_rq *rq,
 
 	while (wr && !ret) {
 		for (n = 0, last = wr; last && n < MEM_POST_BATCH; last = last->next, n++)
-			mem_sum_make(dev, pd, last->sg_list, last->num_sge, &sums[n]);
+			mem_sum_make(dev, pd, last->sg_list, last->num_sge, false,
+				     &sums[n]);
 		spin_lock_irqsave(&rq->lock, flags);
 		for (i = 0; i < n && !ret; i++) {
 			if (counts && mem_fault(dev, MEM_OP_POST_RECV).action == MEM_ACTION_NOMEM)

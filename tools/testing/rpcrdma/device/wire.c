@@ -37,6 +37,8 @@ void mem_wire_receive_done(struct mem_qp *qp, const struct mem_rwqe *rwqe,
 {
 	struct mem_cqe cqe = { .rq = qp->rq };
 
+	if (rwqe->summed && rwqe->num_sge)
+		cqe.sge = rwqe->sge[0];
 	wc->wr_id = rwqe->wr_id;
 	wc->qp = &qp->ib;
 	wc->port_num = 1;

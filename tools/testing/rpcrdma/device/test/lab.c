@@ -293,6 +293,7 @@ int lab_recv(struct lab *lab, int side, int buffer, u32 len)
 	struct ib_sge sge = lab_sge(lab, side, buffer, len);
 	struct ib_recv_wr wr = { .wr_id = 100 + buffer, .sg_list = &sge, .num_sge = 1 };
 
+	ib_dma_sync_single_for_device(&lab->dev->ib, sge.addr, LAB_LEN, DMA_BIDIRECTIONAL);
 	if (side && lab->srq)
 		return ib_post_srq_recv(lab->srq, &wr, NULL);
 	return ib_post_recv(lab->side[side].qp, &wr, NULL);
