@@ -33,6 +33,7 @@ const char * const mem_rule_names[MEM_NUM_RULES] = {
 	[MEM_RULE_READS] = "reads",
 	[MEM_RULE_READ_SINK] = "read-sink",
 	[MEM_RULE_LIMIT] = "limit",
+	[MEM_RULE_DRAIN] = "drain",
 	[MEM_RULE_LEFT] = "left",
 };
 

@@ -297,7 +297,10 @@ void mem_engine_fault(struct mem_qp *qp, bool recv, const struct mem_verdict *ve
 		mem_hold(qp, recv, verdict->count);
 		break;
 	case MEM_ACTION_HOLD:
-		mem_hold(qp, recv, -1);
+		mem_hold(qp, recv, MEM_HOLD_REQUEST);
+		break;
+	case MEM_ACTION_UNTIL_END:
+		mem_hold(qp, recv, MEM_HOLD_END);
 		break;
 	case MEM_ACTION_QP_FATAL:
 		mem_qp_error(qp, IB_EVENT_QP_FATAL);
@@ -403,8 +406,10 @@ static bool engine_turn(struct mem_qp *qp)
 		wqe = &qp->sq[qp->sq_next & (qp->sq_size - 1)];
 		spin_unlock_irqrestore(&qp->lock, flags);
 
-		if (state == IB_QPS_ERR)
+		if (state == IB_QPS_ERR) {
 			mem_qp_wait_inbound(qp);
+			mem_hold_ends(qp);
+		}
 		if (state == IB_QPS_ERR && !work)
 			return engine_flush_receives(qp);
 		if (!work || (state != IB_QPS_RTS && state != IB_QPS_ERR))

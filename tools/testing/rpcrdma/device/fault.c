@@ -59,6 +59,7 @@ static const char * const status_names[] = {
 static const char * const action_names[] = {
 	[MEM_ACTION_LATE] = "late",
 	[MEM_ACTION_HOLD] = "hold",
+	[MEM_ACTION_UNTIL_END] = "until-end",
 	[MEM_ACTION_LOSE] = "lose",
 	[MEM_ACTION_DUPLICATE] = "duplicate",
 	[MEM_ACTION_NOMEM] = "nomem",
@@ -232,6 +233,7 @@ void mem_fault_show(struct mem_dev *dev, struct seq_file *m)
 	seq_puts(m, "\n"
 		 "#   late N: the completion waits for N more of its queue, or 100 ms\n"
 		 "#   hold: the completion and those behind it wait for: release\n"
+		 "#   until-end: they wait until 100 ms after the queue pair has ended\n"
 		 "#   lose, duplicate: datagram only\n"
 		 "#   nomem: post-send, post-recv, and stop, which is to go to error, only\n"
 		 "#   qp-fatal: the queue pair goes to error by itself\n"

@@ -79,7 +79,7 @@ void mem_hold_drop(struct mem_qp *qp)
  * mem_hold - hold the next completion of a work queue
  * @qp: the queue pair
  * @recv: its receive queue; else its send queue
- * @count: how many more completions it waits for; < 0: for mem_fault_release()
+ * @count: how many more completions it waits for, or MEM_HOLD_...
  *
  * Context: softirq.
  */
@@ -93,6 +93,23 @@ void mem_hold(struct mem_qp *qp, bool recv, int count)
 	spin_unlock_irqrestore(&qp->held_lock, flags);
 	if (count >= 0)
 		hrtimer_start(&qp->held_timer, ns_to_ktime(LATE_LIMIT), HRTIMER_MODE_REL);
+}
+
+/**
+ * mem_hold_ends - let completions go soon that are held until the end of a queue pair
+ * @qp: the queue pair, in the error state
+ *
+ * What tears it down has begun by then: it waits for them, or has gone.
+ *
+ * Context: softirq.
+ */
+void mem_hold_ends(struct mem_qp *qp)
+{
+	int recv;
+
+	for (recv = 0; recv < 2; recv++)
+		if (READ_ONCE(qp->holding[recv]) && qp->held_left[recv] == MEM_HOLD_END)
+			mem_hold(qp, recv, INT_MAX);
 }
 
 static void hold_one(struct mem_qp *qp, bool recv, const struct mem_cqe *cqe,

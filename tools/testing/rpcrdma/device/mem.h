@@ -98,6 +98,7 @@ enum mem_rule {
 	MEM_RULE_READS,		/* an RDMA Read where none, or fewer, were agreed */
 	MEM_RULE_READ_SINK,	/* iWARP: the sink of a Read is no registration for the peer */
 	MEM_RULE_LIMIT,		/* an object larger than the device can have */
+	MEM_RULE_DRAIN,		/* a queue pair destroyed before all completions were polled */
 	MEM_RULE_LEFT,		/* an object left when the device is closed */
 	MEM_NUM_RULES
 };
@@ -310,6 +311,7 @@ enum mem_action {
 	MEM_ACTION_STATUS,
 	MEM_ACTION_LATE,
 	MEM_ACTION_HOLD,
+	MEM_ACTION_UNTIL_END,
 	MEM_ACTION_LOSE,
 	MEM_ACTION_DUPLICATE,
 	MEM_ACTION_NOMEM,
@@ -393,7 +395,7 @@ struct mem_qp {
 	/* faults: completions held back, in order, for the send and the receive queue */
 	spinlock_t held_lock;	/* protects what follows */
 	struct list_head held[2];
-	int held_left[2];	/* completions until release; < 0: by request only */
+	int held_left[2];	/* completions until release, or MEM_HOLD_... */
 	bool holding[2];
 	struct hrtimer held_timer;
 };
@@ -606,9 +608,13 @@ int mem_fault_parse(struct mem_dev *dev, char *line);
 void mem_fault_show(struct mem_dev *dev, struct seq_file *m);
 
 /* hold.c */
+#define MEM_HOLD_REQUEST	(-1)	/* until mem_fault_release() */
+#define MEM_HOLD_END		(-2)	/* until the queue pair is in the error state, and longer */
+
 void mem_hold_init(struct mem_qp *qp);
 void mem_hold_drop(struct mem_qp *qp);
 void mem_hold(struct mem_qp *qp, bool recv, int count);
+void mem_hold_ends(struct mem_qp *qp);
 void mem_complete(struct mem_qp *qp, bool recv, const struct mem_cqe *cqe, bool solicited);
 void mem_fault_release(struct mem_dev *dev);
 

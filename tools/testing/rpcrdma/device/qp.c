@@ -224,6 +224,18 @@ static void qp_stop(struct mem_qp *qp)
 	mem_engine_forget(qp);
 }
 
+/* The memory of what is posted is the device's until its completion, or a later one, is polled. */
+static void qp_check_drained(struct mem_qp *qp)
+{
+	u32 sends = qp->sq_posted - qp->sq_freed;
+	u32 receives = qp->own_rq.tail - qp->own_rq.polled;
+
+	if (sends || receives)
+		mem_violation(qp->dev, MEM_RULE_DRAIN,
+			      "QP %u destroyed, but completions of %u sends, %u Receives not polled",
+			      qp->number, sends, receives);
+}
+
 int mem_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct mem_qp *qp = to_mem_qp(ib);
@@ -233,10 +245,12 @@ int mem_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	spin_lock_irq(&dev->qps_lock);
 	list_del(&qp->entry);
 	spin_unlock_irq(&dev->qps_lock);
-	if (ib->qp_type == IB_QPT_GSI)
-		mem_gsi_remove(qp);
-	else
+	if (ib->qp_type == IB_QPT_GSI) {
+		mem_gsi_remove(qp);	/* ib_mad does not wait for its Receives */
+	} else {
 		xa_erase_irq(&mem_qps, qp->number);
+		qp_check_drained(qp);
+	}
 	mem_iw_close(qp);
 	mem_qp_put(qp);
 	wait_for_completion(&qp->gone);

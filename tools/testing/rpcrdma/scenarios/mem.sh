@@ -16,7 +16,7 @@
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
 client() {
-	local vers
+	local vers op
 	client_begin
 	check "an interface has one such device at most" \
 		not rdma link add mem1 type mem netdev lab0
@@ -30,10 +30,28 @@ client() {
 		reconnects "v$vers: and the driver refuses to stop a queue pair for a while" \
 			stops_late
 		judge "v$vers, after that"
+		for op in recv send; do
+			reconnects "v$vers: the completion of a $op outlives its connection" outlives $op
+		done
+		judge "v$vers, late completions"
 		reconnects "v$vers: the device is deleted and added again" device_bounce
 		judge "v$vers, the new device"
 		check "umount v$vers" umount /mnt
 	done
+}
+
+# outlives OPERATION: its completion, and those behind it, come when the connection is closed,
+# and a process that has waited for one of them is gone.
+outlives() {
+	local before reader
+	before=$(hits mem0)
+	fault mem0 "$1" 1 until-end || return
+	met mem0 "$before" || return
+	dd if=/mnt/data of=/dev/null bs=64k iflag=direct status=none &
+	reader=$!
+	sleep 0.2
+	kill -KILL $reader
+	disconnect
 }
 
 # Each attempt of either end tells its queue pair twice.

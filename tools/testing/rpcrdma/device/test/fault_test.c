@@ -92,6 +92,29 @@ static void test_hold(struct kunit *test)
 	lab_end(lab);
 }
 
+/* A completion that comes when its queue pair is in the error state, before those behind it */
+static void test_until_end(struct kunit *test)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct lab *lab = lab_make(test, 0);
+	struct ib_wc wc;
+
+	KUNIT_EXPECT_EQ(test, fault(lab, "recv 1 until-end"), 0);
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, 100), 0);
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 1, 100), 0);
+	KUNIT_ASSERT_EQ(test, lab_post(lab, 0, IB_WR_SEND, 0, 100, IB_SEND_SIGNALED), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+	msleep(150);
+	KUNIT_EXPECT_EQ(test, ib_poll_cq(lab->side[1].cq, 1, &wc), 0);
+	KUNIT_ASSERT_EQ(test, ib_modify_qp(lab->side[1].qp, &attr, IB_QP_STATE), 0);
+	KUNIT_EXPECT_EQ(test, ib_poll_cq(lab->side[1].cq, 1, &wc), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, &wc), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.wr_id, 100);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, &wc), IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, wc.wr_id, 101);
+	lab_end(lab);
+}
+
 /* A late completion comes when enough others follow, in order. */
 static void test_late(struct kunit *test)
 {
@@ -200,6 +223,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(test_recv_status),
 	KUNIT_CASE(test_nonsense),
 	KUNIT_CASE(test_hold),
+	KUNIT_CASE(test_until_end),
 	KUNIT_CASE(test_late),
 	KUNIT_CASE(test_late_alone),
 	KUNIT_CASE(test_nomem),

@@ -398,6 +398,33 @@ static void test_limit(struct kunit *test)
 		expect_one(lab, MEM_RULE_LIMIT);
 }
 
+/* What is posted is drained before a queue pair is destroyed. */
+static void test_drain(struct kunit *test)
+{
+	struct lab *lab = lab_make(test, 0);
+	struct ib_qp_init_attr init = {
+		.qp_type = IB_QPT_RC, .send_cq = lab->side[1].cq, .recv_cq = lab->side[1].cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 1, 0, 100), 0);
+	KUNIT_ASSERT_EQ(test, ib_modify_qp(lab->side[1].qp, &attr, IB_QP_STATE), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(lab, 1, NULL), IB_WC_WR_FLUSH_ERR);
+	ib_destroy_qp(lab->side[1].qp);
+	KUNIT_EXPECT_EQ(test, lab_violations(lab, MEM_RULE_DRAIN), 0);
+	lab->side[1].qp = ib_create_qp(lab->pd, &init);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(lab->side[1].qp));
+
+	KUNIT_ASSERT_EQ(test, lab_recv(lab, 0, 0, 100), 0);
+	KUNIT_ASSERT_EQ(test, ib_modify_qp(lab->side[0].qp, &attr, IB_QP_STATE), 0);
+	ib_destroy_qp(lab->side[0].qp);
+	KUNIT_EXPECT_EQ(test, lab_violations(lab, MEM_RULE_DRAIN), 1);
+	lab->side[0].qp = ib_create_qp(lab->pd, &init);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(lab->side[0].qp));
+	lab_end(lab);
+}
+
 static void test_left(struct kunit *test)
 {
 	struct lab *lab = lab_make(test, 0);
@@ -436,6 +463,7 @@ static struct kunit_case rule_cases[] = {
 	KUNIT_CASE(test_psn),
 	KUNIT_CASE(test_reads),
 	KUNIT_CASE(test_limit),
+	KUNIT_CASE(test_drain),
 	KUNIT_CASE(test_left),
 	{}
 };
