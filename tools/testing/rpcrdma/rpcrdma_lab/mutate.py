@@ -20,8 +20,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
-from . import coverage, host, kernels, ktap, results, scenario, session, tasks
+from . import coverage, host, kernels, ktap, results, scenario, session, steps, tasks
 from .host import BUILD, LAB, TOP, LabError
 from .scenario import Job
 
@@ -49,7 +50,7 @@ OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 # A condition in one line that has a bound, and leaves
 GUARD = re.compile(r"(\t+)if \((.* [<>]=? .*)\)")
 LEAVES = re.compile(r"\t+(return|goto|break|continue)\b")
-MINIMUM = re.compile(r"\bmin\((\w[\w>.-]*), ")
+LIMIT = re.compile(r"\bmin(_t|3)?\(")
 DIRECTION = re.compile(r"DMA_(TO|FROM)_DEVICE")
 ACCESS = re.compile(r"IB_ACCESS_\w+")
 
@@ -80,22 +81,31 @@ def changes(line: str, after: str) -> Iterator[tuple[str, str]]:
     match = GUARD.fullmatch(line)
     if match and LEAVES.match(after):
         yield "remove a bound", f"{match[1]}if (0 && ({match[2]}))"
-    for match in MINIMUM.finditer(line):
-        yield "remove a bound", f"{line[:match.start()]}({match[1]}, {line[match.end():]}"
+    for match in LIMIT.finditer(line):
+        yield ("remove a bound",
+               f"{line[:match.start()]}max{match[1] or ''}({line[match.end():]}")
     for match in DIRECTION.finditer(line):
         other = {"TO": "FROM", "FROM": "TO"}[match[1]]
         yield ("swap DMA directions",
                f"{line[:match.start()]}DMA_{other}_DEVICE{line[match.end():]}")
     for match in ACCESS.finditer(line):
         yield "drop an access flag", f"{line[:match.start()]}0{line[match.end():]}"
+        yield ("add an access flag",
+               f"{line[:match.end()]} | IB_ACCESS_REMOTE_WRITE{line[match.end():]}")
+
+
+def net_files(tests: bool) -> list[Path]:
+    """The files of net/, its unit tests or the others."""
+    return [path for path in steps.sources([str(NET)], "*.[ch]")
+            if (path.relative_to(TOP / NET).parts[0] == "test") == tests]
 
 
 def all_defects() -> list[Defect]:
     """Every defect that could be planted, in an order that does not change."""
     found = []
-    for path in sorted((TOP / NET).rglob("*.[ch]")):
+    for path in net_files(tests=False):
         name = path.relative_to(TOP / NET)
-        if name.parts[0] == "test" or name.name.startswith("trace."):
+        if name.name.startswith("trace."):
             continue
         lines = [*path.read_text().split("\n"), ""]
         found += [Defect(rule, str(name), number, line, new)
@@ -110,8 +120,10 @@ def shuffled(defects: Sequence[Defect], seed: int) -> Iterator[Defect]:
     there are many comparisons and few wake-ups.
     """
     rng = random.Random(seed)
-    rules = {rule: rng.sample(mine, len(mine)) for rule in sorted({d.rule for d in defects})
-             for mine in [[d for d in defects if d.rule == rule]]}
+    rules = {}
+    for rule in sorted({defect.rule for defect in defects}):
+        mine = [defect for defect in defects if defect.rule == rule]
+        rules[rule] = rng.sample(mine, len(mine))
     while rules:
         for rule in list(rules):
             yield rules[rule].pop()
@@ -121,13 +133,13 @@ def shuffled(defects: Sequence[Defect], seed: int) -> Iterator[Defect]:
 
 # Which scenario runs which lines
 
-Map = dict[str, dict[str, list[int]]]     # job: {file: lines}
+Lines = dict[str, dict[str, list[int]]]     # {job: {file: lines}}
 
 
-def sources_key() -> str:
-    """A short hash of the files in which defects are planted."""
-    return kernels.short_hash(*(path.read_text() for path in sorted((TOP / NET).rglob("*.[ch]"))
-                                if "test" not in path.parts))
+def key_of(job: Job) -> str:
+    """A hash of what the lines that a job runs depend on, as a rule."""
+    files = net_files(tests=False) + [job.scenario.path]
+    return results.hash_of(files + net_files(tests=True) if job.module == "kunit" else files)
 
 
 def lines_run(out: Path) -> dict[str, list[int]]:
@@ -136,28 +148,30 @@ def lines_run(out: Path) -> dict[str, list[int]]:
     return {name: sorted(coverage.ran(times)) for name, times in counts.items()}
 
 
-def make_map(jobs: Sequence[Job], run: session.Run) -> Map:
+def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
     """Run the jobs that are not known yet, each in a boot of its own."""
-    file = FOLDER / f"lines-{sources_key()}.json"
-    known: Map = results.read(file)     # type: ignore[assignment]
-    lock = threading.Lock()             # protects known
+    file = FOLDER / "lines.json"
+    keys = {job.name: key_of(job) for job in jobs}
+    kept = cast(dict[str, tuple[str, dict[str, list[int]]]], results.read(file))
+    kept = {name: entry for name, entry in kept.items() if entry[0] == keys.get(name)}
+    lock = threading.Lock()             # protects kept
 
     def do(job: Job) -> None:
         def keep(out: Path, _: bool) -> str:
-            kept = coverage.with_notes(out, Path(FOLDER / "gcov"))
-            lines = lines_run(kept)
-            shutil.rmtree(kept)
+            counts = coverage.with_notes(out, Path(FOLDER / "gcov"))
+            lines = lines_run(counts)
+            shutil.rmtree(counts)
             with lock:
-                known[job.name] = lines
-                results.write(file, known)
+                kept[job.name] = keys[job.name], lines
+                results.write(file, kept)
             return ""
         session.run_session(job.session, [job], dataclasses.replace(run, keep_counts=keep))
 
-    todo = [job for job in jobs if job.name not in known]
+    todo = [job for job in jobs if job.name not in kept]
     tasks.run([*session.guest_tasks([job.guest for job in todo], run),
                *(tasks.Task(job.guest, functools.partial(do, job), job.about(run.times),
                             session.needs(job.guest)) for job in todo)])
-    return known
+    return {name: lines for name, (_, lines) in kept.items()}
 
 
 def runs_line(lines: Mapping[str, Sequence[int]], defect: Defect) -> bool:
@@ -263,7 +277,7 @@ class Worker:
         return "found", failed[0]
 
 
-def jobs_for(defect: Defect, lines: Map, all_jobs: Sequence[Job],
+def jobs_for(defect: Defect, lines: Lines, all_jobs: Sequence[Job],
              times: results.Times) -> list[Job]:
     """The jobs that run a line of code, those first that probably find it soonest."""
     counted = {job.scenario.name for job in all_jobs if job.name in lines}
@@ -314,15 +328,16 @@ def mutate(count: int, seed: int) -> bool:
     waiting = shuffled(all_defects(), seed)
     verdicts: list[Verdict] = []
     lock = threading.Lock()     # protects waiting, verdicts and taken
-    taken = [0]
+    taken = 0
 
     def work(worker: Worker) -> None:
+        nonlocal taken
         while True:
             with lock:
-                if taken[0] == count:
+                if taken == count:
                     return
                 defect = next(waiting, None)
-                taken[0] += 1
+                taken += 1
             if not defect:
                 return
             todo = jobs_for(defect, lines, jobs, times)
@@ -331,7 +346,7 @@ def mutate(count: int, seed: int) -> bool:
             if verdict.what == "survived":
                 verdict.by = f"{len(chosen)} of {len(todo)} scenarios that run the line"
             with lock:
-                taken[0] -= verdict.what == "not built"
+                taken -= verdict.what == "not built"
                 verdicts.append(verdict)
                 host.say(f"{verdict.what:12}{verdict.seconds:5.0f} s  {verdict.defect}"
                          f"{'  # ' if verdict.by else ''}{verdict.by}")

@@ -12,6 +12,8 @@
 . "${BASH_SOURCE%/*}/../guest/peer.sh"
 
 SEC=krb5:krb5i:krb5p
+# What each job of verified I/O writes
+SIZE=2m
 TRACE=/sys/kernel/tracing/trace
 # A Call also waits for the daemons, which make a context.
 PATIENCE=12
@@ -131,12 +133,12 @@ many_jobs() {
 	say "64 jobs: $more more connections"
 	check "64 jobs: nfsd closed each connection that was lost" \
 		[ $more -le "$(grep -c rpcgss_svc_seqno_low: $TRACE)" ]
-	check "64 jobs: no Call was answered too late" none_late
+	check "64 jobs: no Call was answered too late" no_major_timeout
 	check "64 jobs: umount" umount /mnt
 }
 
 # No Call of the present mounts has had a major time-out, by their statistics.
-none_late() {
+no_major_timeout() {
 	awk '$1 ~ /^[A-Z0-9_]+:$/ && $4 > 0 { print; bad = 1 } END { exit bad }' /proc/self/mountstats
 }
 
