@@ -49,10 +49,10 @@ static struct svcrdma_listener *svcrdma_listener_of(struct svc_xprt *xprt)
  * svcrdma_service_wait - wait until something comes back
  * @service: the service
  * @seq: service->resource_seq before the caller found that it has to wait
- * @since: when it found that, in jiffies
+ * @since: when it found that, in jiffies; earlier in a unit test
  *
- * If nothing comes back within RPCRDMA_STALL_TIMEOUT, the connection is closed, so
- * that a peer cannot make threads wait for ever.
+ * If nothing comes back within RPCRDMA_STALL_TIMEOUT of that, the connection is closed,
+ * so that a peer cannot make threads wait for ever.
  *
  * Context: may sleep.
  * Return: false if the connection is closing.

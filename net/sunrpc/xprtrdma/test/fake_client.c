@@ -59,7 +59,7 @@ static void fake_xprt_make(struct kunit *test, struct fake_client *t)
 
 /**
  * fake_client_make - make a client that is not connected
- * @test: the test, which is skipped if the device cannot work here
+ * @test: the test
  * @threshold: what both ends will agree on
  * @version: the highest version that the client will offer
  *

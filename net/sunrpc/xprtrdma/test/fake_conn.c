@@ -296,7 +296,7 @@ static void fake_queues_make(struct kunit *test, struct fake_conn *fake, u32 thr
 
 /**
  * fake_conn_make - make a connection of a client
- * @test: the test, which is skipped if the device cannot work here
+ * @test: the test
  * @fake: zeroed memory
  * @threshold: what both ends have agreed on
  * @version: the highest version of its messages

@@ -36,39 +36,21 @@ static struct mem_map *map_find(struct mem_dev *dev, u64 addr, u64 len)
 }
 
 /**
- * mem_map_has - is memory mapped?
+ * mem_map_origin - what the CPU sees of mapped memory
  * @dev: the device, which has bounce buffers
  * @addr: its address
  * @len: octets
  *
  * Context: any.
- * Return: whether one mapping has it all.
+ * Return: the memory, or NULL if no mapping has all of it.
  */
-bool mem_map_has(struct mem_dev *dev, u64 addr, u64 len)
-{
-	bool has;
-
-	rcu_read_lock();
-	has = map_find(dev, addr, len);
-	rcu_read_unlock();
-	return has;
-}
-
-/**
- * mem_map_origin - what the CPU sees of mapped memory
- * @dev: the device, which has bounce buffers
- * @addr: its address
- *
- * Context: any.
- * Return: the memory, or NULL if it is not mapped.
- */
-void *mem_map_origin(struct mem_dev *dev, u64 addr)
+void *mem_map_origin(struct mem_dev *dev, u64 addr, u64 len)
 {
 	const struct mem_map *map;
 	void *origin = NULL;
 
 	rcu_read_lock();
-	map = map_find(dev, addr, 1);
+	map = map_find(dev, addr, len);
 	if (map)
 		origin = map->origin + (addr - map->addr);
 	rcu_read_unlock();

@@ -127,7 +127,7 @@ bool mem_dma_ok(struct mem_dev *dev, u64 addr, u64 len)
 	if (!data || !len || !dev->checksums)
 		return data;
 	if (dev->bounce)
-		return mem_map_has(dev, addr, len);
+		return mem_map_origin(dev, addr, len);
 	if (memory_is_free(virt_to_page(data)))
 		return false;
 	if (!dev->parent)
@@ -354,7 +354,7 @@ void mem_list_copy(struct mem_list *to, struct mem_list *from, u64 len)
 static void *memory_of_cpu(struct mem_dev *dev, const struct ib_sge *sge)
 {
 	if (dev->bounce && sge->length)
-		return mem_map_origin(dev, sge->addr);
+		return mem_map_origin(dev, sge->addr, 1);
 	return mem_dma_to_virt(dev, sge->addr, sge->length);
 }
 

@@ -91,23 +91,22 @@ seconds() {
 
 # wait_for COUNT COMMAND...: wait until the command succeeds, for "seconds COUNT" at most.
 wait_for() {
-	local limit=$((SECONDS + $(seconds "$1")))
-	shift
-	until "$@" >/dev/null 2>&1; do
+	wait_until "$(seconds "$1")" "${@:2}"
+}
+
+# within COUNT COMMAND...: the same, for COUNT seconds on any guest. For what must not wait for a
+# timer: no slow guest may take a time in which one expires.
+within() {
+	local since=$SECONDS
+	wait_until "$1" "${@:2}" && [ $((SECONDS - since)) -le "$1" ]
+}
+
+wait_until() {
+	local limit=$((SECONDS + $1))
+	until "${@:2}" >/dev/null 2>&1; do
 		[ $SECONDS -lt $limit ] || return 1
 		sleep 0.05
 	done
-}
-
-# within COUNT COMMAND...: wait until the command succeeds, for so many seconds on any guest. For
-# what must not wait for a timer: no slow guest may take a time in which one expires.
-within() {
-	local since=$SECONDS
-	until "${@:2}" >/dev/null 2>&1; do
-		[ $((SECONDS - since)) -le "$1" ] || return 1
-		sleep 0.05
-	done
-	[ $((SECONDS - since)) -le "$1" ] || { echo "it took $((SECONDS - since)) s"; return 1; }
 }
 
 # Network and RDMA device
@@ -460,8 +459,8 @@ unmount_all() {
 LATE=/sys/kernel/tracing/instances/late
 
 # watch_rpcs: from now on record each RPC that has taken longer than PATIENCE in the guest's own
-# time, those of callbacks as well. A timer that would end a wait whose wake-up was lost is
-# longer: keepalive's 15 s, the module's 30 s for a peer that stalls, sunrpc's 60 s.
+# time, those of callbacks as well. The timers that would end a wait whose wake-up was lost are
+# longer, see Time in testing.rst.
 watch_rpcs() {
 	local event=$LATE/events/sunrpc/rpc_stats_latency
 	mkdir -p $LATE && echo 64 >$LATE/buffer_size_kb && : >$LATE/trace &&

@@ -7,8 +7,8 @@
 # The NFS server runs only for mountd, which gives out the file handle. The peer listens at
 # this port.
 PEER_PORT=20050
-# Seconds in which a Call must fail or be answered that does not wait for a timer, on any guest.
-# The shortest is the keepalive, 15 s; the timeout of a Call is TIMEO, in tenths of a second.
+# Seconds in which a Call must fail or be answered that does not wait for a timer, on any guest:
+# less than the keepalive's 15. TIMEO is the timeout of a Call, in tenths of a second.
 AT_ONCE=10
 TIMEO=600
 # Tenths of a second: the timeout of a Call that must get no answer. It expires twice.

@@ -80,9 +80,9 @@ no_error_seen() {
 		     END { exit bad }' /tmp/trace
 }
 
-# no_rnr: check the device's counter of Sends that found no Receive. siw has none: there such a
-# Send ends its connection, and each connection is counted.
-no_rnr() {
+# Check the device's counter of Sends that found no Receive. siw has none: there such a Send ends
+# its connection, and the scenario counts connections.
+check_no_rnr() {
 	local count
 	case $DEVICE in
 	rxe) count=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/*rnr* | sort -u | xargs) ;;

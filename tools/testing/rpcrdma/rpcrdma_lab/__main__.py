@@ -11,6 +11,7 @@ The lab's one command. `make help` lists the targets for users; they call this:
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   compare our module with the kernel's own
   lab fuzz [SECONDS]    fuzz the wire format
+  lab jobs NAME...      scenarios by the whole names of their tests, until one fails
   lab mutate [COUNT]    plant defects in net/, and say which of them are found
   lab setup [GUEST...]  build or fetch guests
 """
@@ -74,8 +75,8 @@ def parser() -> argparse.ArgumentParser:
     plant = commands.add_parser("mutate", help="plant defects in net/, see which are found")
     plant.add_argument("count", type=int, nargs="?", default=mutate.COUNT)
     plant.add_argument("--seed", type=int, default=0)
-    cells = commands.add_parser("cells", help="scenarios by their whole names, until one fails")
-    cells.add_argument("names", nargs="+")
+    jobs = commands.add_parser("jobs", help="scenarios by their whole names, until one fails")
+    jobs.add_argument("names", nargs="+")
     setup = commands.add_parser("setup", help="build or fetch guests")
     setup.add_argument("guests", nargs="*", default=list(kernels.NAMES))
     return top
@@ -123,7 +124,7 @@ COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "bench": lambda args: bench.bench(args.rounds, args.pattern),
     "fuzz": lambda args: wire.fuzz(args.seconds),
     "mutate": lambda args: mutate.mutate(args.count, args.seed),
-    "cells": lambda args: mutate.cells(args.names),
+    "jobs": lambda args: mutate.run_jobs(args.names),
     "setup": setup_guests,
 }
 

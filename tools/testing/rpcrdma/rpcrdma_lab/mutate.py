@@ -251,7 +251,7 @@ class Worker:
 
     def run(self, jobs: Sequence[Job]) -> tuple[str, str]:
         """Have a lab of its own run the jobs. It ends with the first failure, or is ended."""
-        argv = [str(self.top / LAB.relative_to(TOP) / "lab"), "cells", *(job.name for job in jobs)]
+        argv = [str(self.top / LAB.relative_to(TOP) / "lab"), "jobs", *(job.name for job in jobs)]
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
                               preexec_fn=self.prepare) as process:
@@ -265,7 +265,7 @@ class Worker:
                     job = match[1]
                     watch.allow(SLOWER * self.times.about(job, 30) + SLOWER_SECONDS)
             watch.allow(None)
-        (self.top / "cells.log").write_text("".join(text))
+        (self.top / "jobs.log").write_text("".join(text))
         if watch.killed:
             return "found", f"{job}, which does not end"
         if process.returncode == 0:
@@ -368,7 +368,7 @@ def summary(verdicts: Sequence[Verdict], seed: int) -> bool:
     return whats.count("found") == len(planted)
 
 
-def cells(names: Sequence[str]) -> bool:
+def run_jobs(names: Sequence[str]) -> bool:
     """Run jobs by their names, each in a boot of its own, until one fails."""
     report = ktap.Report()
     run = session.Run(report, results.Times())

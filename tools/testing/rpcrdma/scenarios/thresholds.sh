@@ -20,7 +20,7 @@ client() {
 		done
 	done
 	reconnections
-	no_rnr
+	check_no_rnr
 }
 
 # pair CLIENT SERVER: mount with these inline sizes.

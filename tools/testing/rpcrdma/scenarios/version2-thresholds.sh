@@ -32,7 +32,7 @@ client() {
 	server_sends_4096
 	first_reply_is_short
 	first_call_is_short
-	no_rnr
+	check_no_rnr
 }
 
 # pair CLIENT SERVER: mount with these inline sizes.
