@@ -155,8 +155,11 @@ void mem_dma_probe(struct mem_dev *dev, u64 addr, u64 len, bool write)
 {
 	enum dma_data_direction direction = write ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 
-	if (dev->bounce && len)
-		mem_map_probe(dev, addr, len, write);
+	if (dev->bounce) {
+		if (len)
+			mem_map_probe(dev, addr, len, write);
+		return;
+	}
 	if (!IS_ENABLED(CONFIG_DMA_API_DEBUG) || !dev->parent || len < 2)
 		return;
 	dma_sync_single_for_device(&dev->parent->dev, addr + 1, 0, direction);

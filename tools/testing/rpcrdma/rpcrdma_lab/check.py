@@ -115,9 +115,12 @@ def part_ran_with(name: str) -> str:
 
 def inputs_key(name: str) -> str | None:
     """A hash of all that a part depends on, if it says what that is."""
-    paths = [path for path in steps.sources(["."], "*") if any(
-        path.is_relative_to(TOP / folder) for folder in PARTS[name].inputs)]
-    return results.hash_of(paths, name, part_ran_with(name)) if paths else None
+    if not PARTS[name].inputs:
+        return None
+    paths = [TOP / path for path in PARTS[name].inputs]
+    files = [path for path in paths if path.is_file()]
+    folders = [str(path.relative_to(TOP)) for path in paths if path.is_dir()]
+    return results.hash_of(files + steps.sources(folders, "*"), name, part_ran_with(name))
 
 
 def do_part(name: str, run: Run, again: bool) -> None:

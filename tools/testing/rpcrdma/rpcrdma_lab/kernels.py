@@ -125,9 +125,10 @@ FLAVOURS = {
     "smp-kcsan": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
                          ("common", "smp", "kcsan"), "acpi=noirq"),
     "um-7": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7"),
-                    source=SOURCE_7),
+                    "seccomp=on", source=SOURCE_7),
     "um-7-debug": Flavour("um", "linux", ("linux", "modules"),
-                          ("common", "um", "debug", "um-debug", "7"), source=SOURCE_7),
+                          ("common", "um", "debug", "um-debug", "7"),
+                          "seccomp=on", source=SOURCE_7),
     "um-7-smp": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7", "um-smp"),
                         "seccomp=on ncpus=2", source=SOURCE_7, cpus=2),
 }

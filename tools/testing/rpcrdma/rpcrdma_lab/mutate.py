@@ -33,6 +33,8 @@ COUNT = 100
 BUDGET = 300
 # A defect may make a scenario slow. It is found if that takes so much longer than before.
 SLOWER, SLOWER_SECONDS = 4, 60
+# Seconds until the first scenario
+SLOWEST_BUILD = 600
 
 # What is planted where a statement is a call of such a function
 CALLS = {
@@ -258,6 +260,7 @@ class Worker:
             assert process.stdout
             job, text = "", []
             watch = Watch(process)
+            watch.allow(SLOWEST_BUILD)
             for line in process.stdout:
                 text.append(line)
                 match = re.fullmatch(r"# (.* \[.*\]) \.\.\.\n", line)
@@ -371,7 +374,8 @@ def summary(verdicts: Sequence[Verdict], seed: int) -> bool:
 def run_jobs(names: Sequence[str]) -> bool:
     """Run jobs by their names, each in a boot of its own, until one fails."""
     report = ktap.Report()
-    run = session.Run(report, results.Times())
+    # The times with a defect are no times for others.
+    run = session.Run(report, results.Times("mutate-times"), cpu=results.Times("mutate-cpu"))
     known = {job.name: job for job in daily_jobs()}
     for name in names:
         job = known[name]

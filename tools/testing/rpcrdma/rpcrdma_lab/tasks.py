@@ -24,6 +24,8 @@ TELL_SECONDS = 30
 MORE_CPUS = 0.5
 # Those of a guest that has not run on this machine
 GUESSED_CPUS = 0.6
+# How many tasks that are less urgent may start before one that needs more CPUs than are free
+MOST_PASSED = 5
 MOST_TASKS = 8
 
 
@@ -36,6 +38,7 @@ class Task:
     needs: tuple[str, ...] = ()     # groups that must be done first
     alone: str = ""             # only one task with the same word runs at a time
     cpus: float = 1             # that it uses on average
+    passed: int = 0             # tasks that started before it because they need fewer CPUs
     start: float = 0.0
 
 
@@ -93,15 +96,27 @@ class Scheduler:
     def start(self) -> None:
         """Start as many tasks as there are CPUs for."""
         while len(self.running) < self.most:
-            free = host.jobs() + MORE_CPUS - sum(task.cpus for task in self.running)
-            task = next((task for task in self.waiting if self.ready(task)
-                         and (task.cpus <= free or not self.running)), None)
+            task = self.next()
             if not task:
                 return
             self.waiting.remove(task)
             self.running.append(task)
             task.start = time.monotonic()
             threading.Thread(target=self.do, args=(task,), daemon=True).start()
+
+    def next(self) -> Task | None:
+        """The most urgent task that may start now, and for which there are CPUs."""
+        free = host.jobs() + MORE_CPUS - sum(task.cpus for task in self.running)
+        passed: list[Task] = []
+        for task in filter(self.ready, self.waiting):
+            if task.cpus <= free or not self.running:
+                for other in passed:
+                    other.passed += 1
+                return task
+            if task.passed == MOST_PASSED:
+                return None
+            passed.append(task)
+        return None
 
     def ready(self, task: Task) -> bool:
         """Whether a task may start: what it needs is done, and no other excludes it."""
