@@ -79,14 +79,6 @@ static const struct form_row form_rows[] = {
 
 KUNIT_ARRAY_PARAM_DESC(form, form_rows, name);
 
-static struct fake_client *call_begin(struct kunit *test, u32 threshold)
-{
-	struct fake_client *t = fake_client_begin(test, threshold, RPCRDMA_VERSION_ONE);
-
-	fake_make_mrs(&t->fake, MRS);
-	return t;
-}
-
 static const struct rpcrdma_chunk *reply_chunk_of(const struct fake_client *t)
 {
 	if (t->msg.has_reply_chunk)
@@ -196,7 +188,7 @@ static void reply_and_expect_end(struct kunit *test, struct fake_client *t)
 static void test_form(struct kunit *test)
 {
 	const struct form_row *row = test->param_value;
-	struct fake_client *t = call_begin(test, row->threshold);
+	struct fake_client *t = fake_client_begin_mrs(test, row->threshold, MRS);
 	struct fake_rpc *rpc = &t->rpc;
 
 	fake_rpc_begin(test, t, rpc, XID, &row->call, &row->reply);
@@ -241,7 +233,7 @@ static void test_auth(struct kunit *test)
 {
 	const struct fake_sizes data = { .head = 200, .pages = 4096, .ddp = true };
 	const struct auth_row *row = test->param_value;
-	struct fake_client *t = call_begin(test, RPCRDMA_INLINE_MIN);
+	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 
 	fake_rpc_begin(test, t, &t->rpc, XID, &data, &data);
 	t->rpc.auth.au_flavor = row->flavor;
@@ -260,7 +252,7 @@ static void test_segments_of_bounced(struct kunit *test)
 {
 	const struct fake_sizes data = { .head = 928, .base = 100, .pages = 3 * PAGE_SIZE,
 					 .ddp = true };
-	struct fake_client *t = call_begin(test, RPCRDMA_INLINE_MIN);
+	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 
 	fake_rpc_begin(test, t, &t->rpc, XID, &data, NULL);
 	t->fake.conn->bounced = true;
@@ -277,7 +269,7 @@ static void test_segments_of_bounced(struct kunit *test)
 /* What a request was before does not count, and what is counted begins now. */
 static void test_request_begins_anew(struct kunit *test)
 {
-	struct fake_client *t = call_begin(test, RPCRDMA_INLINE_MIN);
+	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 	struct xprt_rdma_request *request = &t->rpc.request;
 	ktime_t before = ktime_get();
 
@@ -303,7 +295,7 @@ static void test_request_begins_anew(struct kunit *test)
 static void test_reply_chunk_is_forgotten(struct kunit *test)
 {
 	const struct fake_sizes data = { .head = 200, .pages = 4096, .ddp = true };
-	struct fake_client *t = call_begin(test, RPCRDMA_INLINE_MIN);
+	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 	struct xprt_rdma_request *request = &t->rpc.request;
 
 	fake_rpc_begin(test, t, &t->rpc, XID, &data, NULL);
@@ -318,7 +310,7 @@ static void test_reply_chunk_is_forgotten(struct kunit *test)
 static struct fake_client *begin_gathered(struct kunit *test)
 {
 	static const struct fake_sizes data = { .head = 100, .pages = 8192 };
-	struct fake_client *t = call_begin(test, 16384);
+	struct fake_client *t = fake_client_begin_mrs(test, 16384, MRS);
 
 	fake_rpc_begin(test, t, &t->rpc, XID, &data, NULL);
 	KUNIT_ASSERT_EQ(test, fake_rpc_send(&t->rpc), 0);
@@ -401,7 +393,7 @@ static struct fake_client *begin_open(struct kunit *test, bool remote_inv)
 	xprt_rdma_remote_invalidation = remote_inv;
 	t = fake_client_begin(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_TWO);
 	xprt_rdma_remote_invalidation = 1;
-	fake_make_mrs(&t->fake, MRS);
+	fake_make_mrs(test, &t->fake, MRS);
 	return t;
 }
 
@@ -485,7 +477,7 @@ static void test_handle_is_named(struct kunit *test)
 
 static void test_backward_reply(struct kunit *test)
 {
-	struct fake_client *t = call_begin(test, RPCRDMA_INLINE_MIN);
+	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 	struct xprt_rdma_backward *backward =
 		kunit_kzalloc(test, sizeof(*backward), GFP_KERNEL);
 	struct rpc_rqst *rqst;
@@ -532,6 +524,7 @@ static struct kunit_case call_cases[] = {
 
 static struct kunit_suite call_suite = {
 	.name = "rpcrdma_call",
+	.exit = fake_client_exit,
 	.test_cases = call_cases,
 };
 

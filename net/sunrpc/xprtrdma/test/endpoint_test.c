@@ -312,11 +312,11 @@ struct pause_row {
 
 static const struct pause_row pause_rows[] = {
 	{ "the first", 0, 0, 0, HZ },
-	{ "the second", HZ / 4, HZ, HZ - HZ / 4, 2 * HZ },
-	{ "the third", HZ, 2 * HZ, HZ, 4 * HZ },
+	{ "soon after another", HZ, 12 * HZ, 11 * HZ, 24 * HZ },
+	{ "later", 3 * HZ, 15 * HZ, 12 * HZ, 30 * HZ },
 	{ "long ago", 100 * HZ, 4 * HZ, 0, 8 * HZ },
 	{ "the longest pause", 0, 20 * HZ, 20 * HZ, 30 * HZ },
-	{ "the last one is still to come", -HZ, 2 * HZ, 2 * HZ, 4 * HZ },
+	{ "the last one is still to come", -20 * HZ, 12 * HZ, 12 * HZ, 24 * HZ },
 };
 
 KUNIT_ARRAY_PARAM_DESC(pause, pause_rows, name);
@@ -327,7 +327,7 @@ static void test_pause(struct kunit *test)
 	struct fake_client *t = endpoint_make(test);
 	struct rpc_xprt *xprt = &t->client->xprt;
 	struct delayed_work *work = &t->client->connect_work;
-	long left, slack = HZ / 2;
+	long left, slack = 10 * HZ;
 
 	t->client->connect_at = jiffies - row->since;
 	xprt->reestablish_timeout = row->pause;
@@ -473,7 +473,7 @@ static void test_orphaned_mrs(struct kunit *test)
 	struct rpcrdma_mr *mr;
 	unsigned int i;
 
-	fake_make_mrs(&t->fake, 8);
+	fake_make_mrs(test, &t->fake, 8);
 	for (i = 0; i < 3; i++) {
 		mr = rpcrdma_mr_get(t->fake.conn);
 		KUNIT_ASSERT_NOT_NULL(test, mr);
@@ -737,6 +737,7 @@ static struct kunit_case endpoint_cases[] = {
 
 static struct kunit_suite endpoint_suite = {
 	.name = "rpcrdma_endpoint",
+	.exit = fake_client_exit,
 	.test_cases = endpoint_cases,
 };
 

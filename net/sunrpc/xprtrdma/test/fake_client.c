@@ -69,7 +69,7 @@ static void fake_xprt_make(struct kunit *test, struct fake_client *t)
  */
 struct fake_client *fake_client_make(struct kunit *test, u32 threshold, u32 version)
 {
-	struct fake_client *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct fake_client *t = kzalloc(sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	fake_conn_make(test, &t->fake, threshold, version);
@@ -128,6 +128,15 @@ struct fake_client *fake_client_begin(struct kunit *test, u32 threshold, u32 ver
 	return t;
 }
 
+/* A client of version 1 that is connected and has registrations */
+struct fake_client *fake_client_begin_mrs(struct kunit *test, u32 threshold, unsigned int mrs)
+{
+	struct fake_client *t = fake_client_begin(test, threshold, RPCRDMA_VERSION_ONE);
+
+	fake_make_mrs(test, &t->fake, mrs);
+	return t;
+}
+
 /* Whatever is on the wire is off it: the connection is closed. */
 static void fake_rpc_end(struct kunit *test, struct fake_rpc *rpc)
 {
@@ -135,19 +144,27 @@ static void fake_rpc_end(struct kunit *test, struct fake_rpc *rpc)
 		return;
 	KUNIT_EXPECT_FALSE(test, test_and_clear_bit(XPRT_RDMA_GATHERING, &rpc->request.state));
 	xprt_rdma_request_retire(&rpc->request);
+	KUNIT_EXPECT_NULL(test, rpc->request.ep);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rpc->request.invalidation.mrs));
+}
+
+/* The .exit of a suite: what a test that has ended early leaves behind is a leak, no more. */
+void fake_client_exit(struct kunit *test)
+{
+	fake_conn_serve(NULL);
+	xprt_rdma_version_max = RPCRDMA_VERSION_ONE;
 }
 
 /**
  * fake_client_end - close the connection, and check that nobody holds anything
  * @test: the test
- * @t: the client
+ * @t: the client, which is freed
  */
 void fake_client_end(struct kunit *test, struct fake_client *t)
 {
 	struct xprt_rdma_client *client = t->client;
 
-	fake_conn_serve(NULL);
-	xprt_rdma_version_max = RPCRDMA_VERSION_ONE;
+	fake_client_exit(test);
 	cancel_delayed_work_sync(&client->connect_work);
 	fake_conn_close(test, &t->fake);
 	fake_rpc_end(test, &t->rpc);
@@ -164,6 +181,7 @@ void fake_client_end(struct kunit *test, struct fake_client *t)
 	fake_conn_end(test, &t->fake);
 	flush_work(&client->xprt.task_cleanup);
 	xprt_free(&client->xprt);
+	kfree(t);
 }
 
 /* RPCs */

@@ -58,7 +58,7 @@ struct fake_rpc {
  * @stream: an RPC message as the server has put it together; scratch for the tests as well
  * @expected: the message as it should be
  *
- * Allocated for the test.
+ * It is not the test's memory: if the test ends early, the connection still uses it.
  */
 struct fake_client {
 	struct fake_conn fake;
@@ -85,7 +85,9 @@ struct fake_client {
 struct fake_client *fake_client_make(struct kunit *test, u32 threshold, u32 version);
 void fake_client_connect(struct fake_client *t);
 struct fake_client *fake_client_begin(struct kunit *test, u32 threshold, u32 version);
+struct fake_client *fake_client_begin_mrs(struct kunit *test, u32 threshold, unsigned int mrs);
 void fake_client_end(struct kunit *test, struct fake_client *t);
+void fake_client_exit(struct kunit *test);
 
 void fake_lock(struct fake_client *t);
 void fake_sleep(struct rpc_wait_queue *queue, struct rpc_task *task);

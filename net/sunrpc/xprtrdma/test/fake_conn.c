@@ -280,6 +280,7 @@ static void fake_queues_make(struct kunit *test, struct fake_conn *fake, u32 thr
 {
 	struct rpcrdma_conn *conn = fake->conn;
 	u32 size = rpcrdma_wire_threshold(version, threshold);
+	int ret;
 
 	conn->credits = FAKE_CREDITS;
 	conn->send_sges = FAKE_SEND_SGES;
@@ -288,8 +289,9 @@ static void fake_queues_make(struct kunit *test, struct fake_conn *fake, u32 thr
 	conn->max_chain = FAKE_SQ_SIZE / 2;
 	rpcrdma_sq_init(&conn->sq, FAKE_SQ_SIZE);
 	mutex_lock(&conn->setup);
-	KUNIT_ASSERT_EQ(test, rpcrdma_recv_create(conn, size), 0);
+	ret = rpcrdma_recv_create(conn, size);
 	mutex_unlock(&conn->setup);
+	KUNIT_ASSERT_EQ(test, ret, 0);
 	conn->recv_batch = 1;
 	KUNIT_ASSERT_EQ(test, rpcrdma_send_create(conn, size), 0);
 }
@@ -321,24 +323,33 @@ void fake_conn_make(struct kunit *test, struct fake_conn *fake, u32 threshold, u
 	conn->state = RPCRDMA_CONN_ESTABLISHED;
 }
 
+static bool fake_await_closed(const struct rpcrdma_conn *conn)
+{
+	unsigned int waited;
+
+	for (waited = 0; waited < FAKE_TEARDOWN_MS; waited++) {
+		if (READ_ONCE(conn->state) == RPCRDMA_CONN_CLOSED)
+			return true;
+		usleep_range(1000, 1100);
+	}
+	return false;
+}
+
 /**
  * fake_conn_close - close the connection, and wait until that is over
- * @test: the test, which fails if a thread has entered and does not leave
+ * @test: the test, which fails if a thread has entered and does not leave; it ends here, and
+ *	frees nothing, if more keeps the connection open
  * @fake: the connection
  */
 void fake_conn_close(struct kunit *test, struct fake_conn *fake)
 {
 	struct rpcrdma_conn *conn = fake->conn;
-	unsigned int waited;
 
 	rpcrdma_conn_close(conn, -ECANCELED);
-	for (waited = 0; READ_ONCE(conn->state) != RPCRDMA_CONN_CLOSED; waited++) {
-		if (waited == FAKE_TEARDOWN_MS) {
-			KUNIT_FAIL(test, "a thread has not left the connection\n");
-			rpcrdma_conn_leave(conn);
-			waited = 0;
-		}
-		usleep_range(1000, 1100);
+	if (!fake_await_closed(conn)) {
+		KUNIT_FAIL(test, "a thread has not left the connection\n");
+		rpcrdma_conn_leave(conn);
+		KUNIT_ASSERT_TRUE(test, fake_await_closed(conn));
 	}
 	flush_workqueue(rpcrdma_teardown_wq);
 }
@@ -400,16 +411,20 @@ struct rpcrdma_conn *rpcrdma_test_connect(struct net *net, const struct sockaddr
 }
 
 /* Let the connection have so many registrations more. It makes them as it always does. */
-void fake_make_mrs(struct fake_conn *fake, unsigned int count)
+void fake_make_mrs(struct kunit *test, struct fake_conn *fake, unsigned int count)
 {
 	struct rpcrdma_conn *conn = fake->conn;
+	unsigned int round;
 
 	fake->mrs_left = count;
-	while (fake->mrs_left) {
+	for (round = 0; fake->mrs_left && round < 2 * count; round++) {
 		conn->mr_wanted = true;
 		mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
 		flush_delayed_work(&conn->mr_work);
 	}
+	if (fake->mrs_left)
+		KUNIT_FAIL(test, "%u registrations were not made\n", fake->mrs_left);
+	fake->mrs_left = 0;
 	fake_run_callbacks(fake);
 }
 

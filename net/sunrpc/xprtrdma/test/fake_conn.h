@@ -106,7 +106,7 @@ struct rpcrdma_conn *rpcrdma_test_connect(struct net *net, const struct sockaddr
 					  const struct rpcrdma_conn_config *config);
 
 /* What the device and the connection's works do */
-void fake_make_mrs(struct fake_conn *fake, unsigned int count);
+void fake_make_mrs(struct kunit *test, struct fake_conn *fake, unsigned int count);
 void fake_complete(struct fake_conn *fake);
 struct rpcrdma_recv *fake_take_recv(struct fake_conn *fake, const void *octets, u32 len);
 void fake_deliver(struct fake_conn *fake, const void *octets, u32 len, u32 invalidated);

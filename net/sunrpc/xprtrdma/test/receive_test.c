@@ -16,10 +16,7 @@
 
 static struct fake_client *receive_begin(struct kunit *test)
 {
-	struct fake_client *t = fake_client_begin(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
-
-	fake_make_mrs(&t->fake, MRS);
-	return t;
+	return fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 }
 
 /* The server guesses the header of a Call that it does not have. */
@@ -777,6 +774,7 @@ static struct kunit_case receive_cases[] = {
 
 static struct kunit_suite receive_suite = {
 	.name = "rpcrdma_receive",
+	.exit = fake_client_exit,
 	.test_cases = receive_cases,
 };
 

@@ -175,12 +175,13 @@ static void rw_test_free(const void *memory)
 /* A page has the octets of two kvecs, each across a page boundary. */
 static void make_message(struct kunit *test)
 {
-	struct page *block = alloc_pages(GFP_KERNEL, 2);
+	struct page *block;
 	unsigned int i;
 
 	rw->kvecs = alloc_pages(GFP_KERNEL, 2);
-	KUNIT_ASSERT_NOT_NULL(test, block);
 	KUNIT_ASSERT_NOT_NULL(test, rw->kvecs);
+	block = alloc_pages(GFP_KERNEL, 2);
+	KUNIT_ASSERT_NOT_NULL(test, block);
 	split_page(block, 2);
 	for (i = 0; i < PAGES; i++) {
 		/* The first four are neighbours, the others in no order. */
@@ -242,8 +243,10 @@ static void rw_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&rw->service.read_admission.wrs), 0);
 	KUNIT_EXPECT_PTR_EQ(test, rw->request.carried, POISON);
 	for (i = 0; i < PAGES; i++)
-		__free_page(rw->pages[i]);
-	__free_pages(rw->kvecs, 2);
+		if (rw->pages[i])
+			__free_page(rw->pages[i]);
+	if (rw->kvecs)
+		__free_pages(rw->kvecs, 2);
 	rw = NULL;
 }
 
