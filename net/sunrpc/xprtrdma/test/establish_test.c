@@ -423,7 +423,7 @@ static void test_connects(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cm.param.initiator_depth, 0);
 	rpcrdma_wire_encode_private(&conn->config.params, private);
 	KUNIT_EXPECT_EQ(test, cm.param.private_data_len, sizeof(private));
-	KUNIT_EXPECT_MEMEQ(test, cm.sent, private, sizeof(private));
+	KUNIT_EXPECT_EQ(test, memcmp(cm.sent, private, sizeof(private)), 0);
 
 	conn->cm_id->route.addr.src_addr = address_of(1000);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);

@@ -120,23 +120,44 @@ static void complete_write(struct peer *peer, enum ib_wc_status status)
 	peer->cqe->done(NULL, &wc);
 }
 
+/* The timer, which is stopped, goes off. */
+static void go_off(struct peer *peer)
+{
+	struct work_struct *work = &peer->conn->keepalive.timer.work;
+
+	work->func(work);
+}
+
 /* The period is over, now. */
 static void tick(struct peer *peer)
 {
-	struct delayed_work *timer = &peer->conn->keepalive.timer;
-
-	cancel_delayed_work_sync(timer);
-	timer->work.func(&timer->work);
+	cancel_delayed_work_sync(&peer->conn->keepalive.timer);
+	go_off(peer);
 }
 
-/* The timer was set after @before, to @ms. */
-static void expect_period(struct kunit *test, struct peer *peer, unsigned long before,
+static void start(struct peer *peer)
+{
+	rpcrdma_keepalive_start(peer->conn);
+}
+
+/*
+ * @begin begins a period of @ms. The early ones are short: the timer is stopped before it
+ * can go off, however slow the machine is.
+ */
+static void expect_period(struct kunit *test, struct peer *peer, void (*begin)(struct peer *peer),
 			  unsigned int ms)
 {
-	const struct delayed_work *timer = &peer->conn->keepalive.timer;
-	unsigned long delay = msecs_to_jiffies(ms), expires = timer->timer.expires;
+	struct delayed_work *timer = &peer->conn->keepalive.timer;
+	unsigned long before, expires, delay = msecs_to_jiffies(ms);
+	bool pending;
 
-	KUNIT_EXPECT_TRUE(test, delayed_work_pending(timer));
+	local_bh_disable();
+	before = jiffies;
+	begin(peer);
+	expires = timer->timer.expires;
+	pending = cancel_delayed_work(timer);
+	local_bh_enable();
+	KUNIT_EXPECT_TRUE(test, pending);
 	KUNIT_EXPECT_GE(test, expires - before, delay);
 	KUNIT_EXPECT_LE(test, expires, jiffies + delay);
 }
@@ -145,16 +166,12 @@ static void expect_period(struct kunit *test, struct peer *peer, unsigned long b
 static void test_quiet(struct kunit *test)
 {
 	struct peer *peer = peer_make(test, false, false);
-	unsigned long before = jiffies;
 	unsigned int i;
 
-	rpcrdma_keepalive_start(peer->conn);
-	expect_period(test, peer, before, PERIOD_MS);
+	expect_period(test, peer, start, PERIOD_MS);
 	KUNIT_EXPECT_EQ(test, peer->writes, 0);
 	for (i = 1; i <= 3; i++) {
-		before = jiffies;
-		tick(peer);
-		expect_period(test, peer, before, PERIOD_MS);
+		expect_period(test, peer, go_off, PERIOD_MS);
 		KUNIT_EXPECT_EQ(test, peer->writes, i);
 		KUNIT_EXPECT_EQ(test, peer->calls, i);
 		complete_write(peer, IB_WC_SUCCESS);
@@ -167,13 +184,10 @@ static void test_quiet(struct kunit *test)
 static void test_heard(struct kunit *test)
 {
 	struct peer *peer = peer_make(test, false, false);
-	unsigned long before;
 
-	rpcrdma_keepalive_start(peer->conn);
+	expect_period(test, peer, start, PERIOD_MS);
 	WRITE_ONCE(peer->conn->keepalive.heard, true);
-	before = jiffies;
-	tick(peer);
-	expect_period(test, peer, before, PERIOD_MS);
+	expect_period(test, peer, go_off, PERIOD_MS);
 	KUNIT_EXPECT_EQ(test, peer->writes, 0);
 	KUNIT_EXPECT_EQ(test, peer->calls, 1);
 	tick(peer);
@@ -276,24 +290,13 @@ static void test_not_of_a_server(struct kunit *test)
 static void test_early(struct kunit *test)
 {
 	struct peer *peer = peer_make(test, false, true);
-	unsigned long before = jiffies;
 	unsigned int i;
 
-	rpcrdma_keepalive_start(peer->conn);
-	for (i = 0; i < EARLY; i++) {
-		expect_period(test, peer, before, EARLY_MS << i);
+	expect_period(test, peer, start, EARLY_MS);
+	for (i = 1; i < EARLY + 2; i++) {
+		expect_period(test, peer, go_off, i < EARLY ? EARLY_MS << i : PERIOD_MS);
 		KUNIT_EXPECT_EQ(test, peer->writes, i);
-		KUNIT_EXPECT_EQ(test, peer->calls, 0);
-		before = jiffies;
-		tick(peer);
-		complete_write(peer, IB_WC_SUCCESS);
-	}
-	for (; i < EARLY + 2; i++) {
-		expect_period(test, peer, before, PERIOD_MS);
-		KUNIT_EXPECT_EQ(test, peer->writes, i);
-		KUNIT_EXPECT_EQ(test, peer->calls, i - EARLY + 1);
-		before = jiffies;
-		tick(peer);
+		KUNIT_EXPECT_EQ(test, peer->calls, i < EARLY ? 0 : i - EARLY + 1);
 		complete_write(peer, IB_WC_SUCCESS);
 	}
 	peer_end(test, peer);
@@ -303,15 +306,12 @@ static void test_early(struct kunit *test)
 static void test_early_heard(struct kunit *test)
 {
 	struct peer *peer = peer_make(test, false, true);
-	unsigned long before;
 
-	rpcrdma_keepalive_start(peer->conn);
-	tick(peer);
+	expect_period(test, peer, start, EARLY_MS);
+	expect_period(test, peer, go_off, 2 * EARLY_MS);
 	KUNIT_EXPECT_EQ(test, peer->writes, 1);
 	WRITE_ONCE(peer->conn->keepalive.heard, true);
-	before = jiffies;
-	tick(peer);
-	expect_period(test, peer, before, PERIOD_MS);
+	expect_period(test, peer, go_off, PERIOD_MS);
 	KUNIT_EXPECT_EQ(test, peer->writes, 1);
 	KUNIT_EXPECT_EQ(test, peer->calls, 1);
 	peer_end(test, peer);

@@ -176,11 +176,12 @@ static void waiter_returns(struct work_struct *work)
 					       returns)->service);
 }
 
-/* Once a second the thread looks whether the connection ends. It must not have to wait for that. */
-static void test_thread_is_woken(struct kunit *test)
+/* Return: true if the thread went on before it looked whether the connection ends, after 1 s. */
+static bool thread_is_woken(struct kunit *test)
 {
 	struct waiter *waiter = kunit_kzalloc(test, sizeof(*waiter), GFP_KERNEL);
-	unsigned long since = jiffies;
+	unsigned long since;
+	bool woken;
 
 	KUNIT_ASSERT_NOT_NULL(test, waiter);
 	waiter->conn.state = RPCRDMA_CONN_ESTABLISHED;
@@ -189,10 +190,23 @@ static void test_thread_is_woken(struct kunit *test)
 	svcrdma_read_admission_init(&waiter->service.read_admission,
 				    &waiter->service.resource_seq);
 	INIT_DELAYED_WORK(&waiter->returns, waiter_returns);
+	since = jiffies;
 	schedule_delayed_work(&waiter->returns, HZ / 20);
 	KUNIT_EXPECT_TRUE(test, svcrdma_service_wait(&waiter->service, 0, jiffies));
-	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + 3 * HZ / 4));
+	woken = time_before(jiffies, since + 3 * HZ / 4);
 	flush_delayed_work(&waiter->returns);
+	return woken;
+}
+
+/* A machine that is busy may be slow once. If the wake-up is lost, it always is. */
+static void test_thread_is_woken(struct kunit *test)
+{
+	bool woken = false;
+	unsigned int i;
+
+	for (i = 0; i < 5 && !woken; i++)
+		woken = thread_is_woken(test);
+	KUNIT_EXPECT_TRUE(test, woken);
 }
 
 static struct kunit_case read_admission_cases[] = {

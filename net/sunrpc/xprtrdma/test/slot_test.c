@@ -137,12 +137,13 @@ static void late_reply_arrives(struct work_struct *work)
 	xprt_rdma_retire_unmatched(late->wire.ep, &late->recv, 0);
 }
 
-/* Without the wake-up, the task goes on a second later. */
-static void test_killed_task_is_woken(struct kunit *test)
+/* Return: true if the task went on before the second was over that it waits. */
+static bool killed_task_is_woken(struct kunit *test)
 {
 	struct late_reply *late = kunit_kzalloc(test, sizeof(*late), GFP_KERNEL);
 	struct xprt_rdma_request *request;
-	unsigned long since = jiffies;
+	unsigned long since;
+	bool woken;
 
 	KUNIT_ASSERT_NOT_NULL(test, late);
 	slots_start(test, &late->wire);
@@ -151,11 +152,24 @@ static void test_killed_task_is_woken(struct kunit *test)
 	INIT_LIST_HEAD(&late->wire.ep->awaiting_reply);
 	list_add(&request->list, &late->wire.ep->awaiting_reply);
 	INIT_DELAYED_WORK(&late->arrives, late_reply_arrives);
+	since = jiffies;
 	schedule_delayed_work(&late->arrives, HZ / 20);
 	wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY, TASK_UNINTERRUPTIBLE, HZ);
-	KUNIT_EXPECT_TRUE(test, request->answered);
-	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + 3 * HZ / 4));
+	woken = time_before(jiffies, since + 3 * HZ / 4);
 	flush_delayed_work(&late->arrives);
+	KUNIT_EXPECT_TRUE(test, request->answered);
+	return woken;
+}
+
+/* A machine that is busy may be slow once. If the wake-up is lost, it always is. */
+static void test_killed_task_is_woken(struct kunit *test)
+{
+	bool woken = false;
+	unsigned int i;
+
+	for (i = 0; i < 5 && !woken; i++)
+		woken = killed_task_is_woken(test);
+	KUNIT_EXPECT_TRUE(test, woken);
 }
 
 /* Pages for a Reply */

@@ -91,7 +91,7 @@ struct stuck_row {
 
 static const struct stuck_row stuck_rows[] = {
 	{ "no answer for 31 s", CREDITS, 31, false, -ETIMEDOUT },
-	{ "no answer for 29 s", CREDITS, 29 },
+	{ "no answer for 20 s", CREDITS, 20 },
 	{ "a credit is left", CREDITS - 1, 31 },
 	{ "a message waits for a thread", CREDITS, 31, true },
 };
