@@ -18,6 +18,10 @@ FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|
 LOG_LINE = re.compile(r'\bpr_(?:err|warn|notice|info)\w*\(\s*"((?:[^"\\]|\\.)*)"')
 CONVERSION = re.compile(r"%(?:p[A-Za-z]*|[a-z]+)|\\n")
 
+# A function of the shell, and those of guest/lib.sh that scenarios are meant to define
+FUNCTION = re.compile(r"^(\w+)\(\)", re.M)
+STEPS = {"server", "client", "client_done", "server_done"}
+
 # Complaints of checkpatch that do not apply: the tools are programs of user
 # space, with C's names of types and the compiler's of attributes, trace headers have a layout
 # of their own in all of the kernel, the overlay and the device's compat.h exist to tell kernel
@@ -88,6 +92,10 @@ def project_rules() -> list[str]:
                 complaints.append(f"{name}:{number}: a header of the kernel's own transport")
             if name.parts[0] == "net" and re.search(r"LINUX_VERSION_CODE|KERNEL_VERSION\(", line):
                 complaints.append(f"{name}:{number}: kernel versions belong in include/")
+    library = set(FUNCTION.findall((LAB / "guest/lib.sh").read_text())) - STEPS
+    for path in sources(["tools/testing/rpcrdma/scenarios"], "*.sh"):
+        complaints += [f"{path.relative_to(TOP)}: {name}() is a function of guest/lib.sh"
+                       for name in FUNCTION.findall(path.read_text()) if name in library]
     match = re.search(r'^PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text(), re.M)
     version = match[1] if match else "no PACKAGE_VERSION"
     if f'MODULE_VERSION("{version}")' not in (TOP / "net/sunrpc/xprtrdma/main.c").read_text():
