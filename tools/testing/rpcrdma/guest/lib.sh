@@ -28,7 +28,8 @@ EXPORT=/export LOCAL=/srv/export
 PORT=20049
 STEPS=0 FAILED=0
 PACE=${PACE:-400}
-# Seconds that an RPC may take, see watch_rpcs. A scenario in which connections break may set it.
+# Seconds that an RPC may take, see watch_rpcs. A scenario in which connections break,
+# or which holds Calls, may set it.
 PATIENCE=
 [ "$FAULTS" != 0 ] || PATIENCE=4
 
@@ -291,6 +292,20 @@ server_down() {
 	# The next server shall know no clients, so that it has no grace period.
 	rm -rf /var/lib/nfs/nfsdcld
 	umount /srv
+}
+
+# append_to_all FILE...: write to all at the same time. The server keeps each writer waiting
+# until the delegation of its file is returned.
+append_to_all() {
+	local one pids=() status=0
+	for one in "$@"; do
+		echo more >>"$one" &
+		pids+=($!)
+	done
+	for one in "${pids[@]}"; do
+		wait "$one" || status=1
+	done
+	return $status
 }
 
 # NFS client

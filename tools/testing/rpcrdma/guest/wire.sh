@@ -14,12 +14,12 @@ capture() {
 		udp port 4791 2>"$log" &
 	pid=$!
 	need "tcpdump captures" wait_for 20 grep -q listening "$log"
-	need "tcpdump counts" wait_for 20 counts $pid "$log"
+	need "tcpdump counts" counts $pid "$log"
 	# It counts as received what came before it had set its filter.
 	early=$(uncaptured "$log")
 	"${@:2}"
 	check "$1: the connection has ended" wait_for 10 ends_with_disconnect "$file"
-	# When it is killed it does not read the packets that it has not read yet.
+	# It writes nothing more once it is killed, so wait until it has read all.
 	wait_for 10 counts $pid "$log" "$early"
 	kill $pid
 	wait $pid
@@ -37,14 +37,24 @@ ends_with_disconnect() {
 
 # last_of FILE FILTER: the last packet that passes a filter
 last_of() {
-	tcpdump -r "$1" "$2" | tail -n 1
+	tcpdump -n -r "$1" "$2" | tail -n 1
 }
 
-# counts PID LOG [UNCAPTURED]: have tcpdump say what it has counted so far. "received" includes
-# what it has not read.
+# counts PID LOG [UNCAPTURED]: have tcpdump say what it has counted so far, and wait until it has.
+# "received" includes what it has not read.
 counts() {
-	kill -USR1 "$1" && grep -q "captured, .* received" "$2" &&
+	local before
+	before=$(times_counted "$2")
+	kill -USR1 "$1" && wait_for 20 counted_since "$before" "$2" &&
 		is "${3:-$(uncaptured "$2")}" "$(uncaptured "$2")"
+}
+
+times_counted() {
+	grep -c "captured, .* dropped" "$1"
+}
+
+counted_since() {
+	[ "$(times_counted "$2")" -gt "$1" ]
 }
 
 # uncaptured LOG: how many packets tcpdump received or dropped, and did not capture, by its last
@@ -67,17 +77,8 @@ make_files() {
 	done
 }
 
-# The server keeps writers waiting until the delegation is returned.
 write_files() {
-	local n pids=() status=0
-	for ((n = 0; n < DELEGATED; n++)); do
-		echo more >>"$LOCAL/delegated.$n" &
-		pids+=($!)
-	done
-	for n in "${pids[@]}"; do
-		wait "$n" || status=1
-	done
-	return $status
+	append_to_all $LOCAL/delegated.*
 }
 
 # In the client's guest, with NFSv4.1 or later at /mnt, and lookupcache=none for the order

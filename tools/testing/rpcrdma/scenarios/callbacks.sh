@@ -120,17 +120,11 @@ trace_recalls() {
 	done
 }
 
-# The server keeps writers waiting until the delegation is returned. All of them write at
-# the same time, because then there are more recalls than credits for them.
+# All write at the same time, because then there are more recalls than credits for them.
 recalled() {
-	local n pids=() status=0
-	for ((n = 0; n < FILES; n++)); do
-		echo more >>"$LOCAL/$1.$n" &
-		pids+=($!)
-	done
-	for n in "${pids[@]}"; do
-		wait "$n" || status=1
-	done
+	local status
+	append_to_all "$LOCAL/$1".*
+	status=$?
 	# A delegation may be returned before its recall is answered.
 	[ ! -e $EVENTS/nfsd_cb_recall_done ] || wait_for 10 no_recall_open
 	echo 0 >$EVENTS/enable

@@ -16,7 +16,7 @@
 FROZEN=90
 # A server closes a connection when it has sent no Reply for a minute. It looks every eight
 # seconds.
-MINUTE="58 72"
+MINUTE="58 100"
 CLOSED="closed: (-ESHUTDOWN|-108)"
 
 client() {

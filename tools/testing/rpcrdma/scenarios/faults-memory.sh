@@ -17,6 +17,10 @@ client() {
 	local kind share shares refused
 	client_begin
 	reclaim_watch
+	# What only the first mount allocates shall not be measured.
+	need "a first mount" nfs_mount 3 rdma /mnt
+	need "it is used" use_it
+	need "it is unmounted" umount /mnt
 	for kind in failslab fail_page_alloc; do
 		need "configure $kind for rpcrdma" configure $kind
 		need "$kind: how much a mount and I/O allocate" measure $kind

@@ -24,8 +24,8 @@ client() {
 	need "a second device, on an interface with ARP" second_device_up
 	dmesg --clear
 	check "two mounts try to connect until they have given up" traced attempts
-	lasted "an address that does not resolve" $UNKNOWN 4.5 6 RESOLVING
-	lasted "a server that does not answer" $SILENT 29.5 31 "RESOLVING CONNECTING"
+	lasted "an address that does not resolve" $UNKNOWN 4.5 12 RESOLVING
+	lasted "a server that does not answer" $SILENT 29.5 45 "RESOLVING CONNECTING"
 	check "remove the second device" second_device_down
 }
 

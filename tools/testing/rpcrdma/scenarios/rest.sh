@@ -22,7 +22,7 @@ MOST=$((192 * 1024))
 IDLE=300
 
 client() {
-	local used
+	local used left
 	client_begin
 	need "the program" tool_up
 	need "mount" nfs_mount 3 rdma /mnt
@@ -38,9 +38,11 @@ client() {
 	check "none of them is left" is 0 "$(sum client registrations-idle /tmp/rested)"
 	check "the client's end holds 192 KiB at most" at_most client
 	check "the server's end holds 192 KiB at most" at_most server
-	sleep $((used + IDLE - 5 - SECONDS))
+	left=$((used + IDLE - 15 - SECONDS))
+	need "there are more than 15 s left" [ $left -gt 0 ]
+	sleep $left
 	check "after almost five minutes there is the same connection" is 1 "$(connections)"
-	check "after five minutes there is none" wait_for 20 closed
+	check "after five minutes there is none" wait_for 30 closed
 	check "the file can be read again" dd if=/mnt/file of=/dev/null bs=64k iflag=direct
 	check "that made another connection" is 2 "$(connections_made)"
 }
