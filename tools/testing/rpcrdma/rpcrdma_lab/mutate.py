@@ -92,8 +92,9 @@ def changes(line: str, after: str) -> Iterator[tuple[str, str]]:
                f"{line[:match.start()]}DMA_{other}_DEVICE{line[match.end():]}")
     for match in ACCESS.finditer(line):
         yield "drop an access flag", f"{line[:match.start()]}0{line[match.end():]}"
-        yield ("add an access flag",
-               f"{line[:match.end()]} | IB_ACCESS_REMOTE_WRITE{line[match.end():]}")
+        if "REMOTE_WRITE" not in line:
+            yield ("add an access flag",
+                   f"{line[:match.end()]} | IB_ACCESS_REMOTE_WRITE{line[match.end():]}")
 
 
 def net_files(tests: bool) -> list[Path]:
