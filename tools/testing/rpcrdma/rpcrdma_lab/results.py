@@ -125,12 +125,10 @@ def tree_by_git() -> tuple[str, str]:
 
 def tree_by_hash() -> tuple[str, str]:
     """The same for an unpacked archive, which has no commit."""
-    sums = hashlib.sha256()
-    for path in sorted(TOP.rglob("*")):
-        parts = path.relative_to(TOP).parts
-        if path.is_file() and parts[0] not in ("build", ".git") and "__pycache__" not in parts:
-            sums.update(f"{path.relative_to(TOP)}\0".encode() + path.read_bytes())
-    return sums.hexdigest(), "no commit"
+    files = [path for path in sorted(TOP.rglob("*")) if path.is_file()
+             and path.relative_to(TOP).parts[0] not in ("build", ".git")
+             and "__pycache__" not in path.relative_to(TOP).parts]
+    return hash_of(files), "no commit"
 
 
 def tree() -> tuple[str, str]:
