@@ -29,7 +29,8 @@ PORT=20049
 STEPS=0 FAILED=0
 PACE=${PACE:-400}
 # Seconds that an RPC may take, see watch_rpcs. A scenario in which connections break,
-# or which holds Calls, may set it.
+# or which holds Calls, may set it. An NFSv4 client waits 15 s before it repeats a Call again
+# if the server still executes it.
 PATIENCE=
 [ "$FAULTS" != 0 ] || PATIENCE=4
 

@@ -7,7 +7,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=12
+PATIENCE=20
 
 # sunrpc's own fault injection
 INJECT=/sys/kernel/debug/fail_sunrpc

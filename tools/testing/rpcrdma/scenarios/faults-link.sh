@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=12
+PATIENCE=20
 
 # Client and server use the same device: both lose it at the same time.
 client() {

@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=12
+PATIENCE=20
 
 # More than a process can read or write before it is killed
 MIB=$((SLOW ? 16 : 64))

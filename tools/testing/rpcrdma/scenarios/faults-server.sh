@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=12
+PATIENCE=20
 
 client() {
 	local vers

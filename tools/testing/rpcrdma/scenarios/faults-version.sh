@@ -9,7 +9,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=12
+PATIENCE=20
 
 client() {
 	client_begin

@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
-PATIENCE=12
+PATIENCE=20
 
 KCSAN=/sys/kernel/debug/kcsan
 
