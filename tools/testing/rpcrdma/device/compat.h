@@ -28,13 +28,12 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/*
- * Whether a device may have DMA operations of its own. From 6.18 on they are other ones, which
- * are not written here.
- */
-#if (defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)) && \
-	LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+/* Whether a device may have DMA operations of its own, and whether they get pages */
+#if defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)
 #define MEM_DMA_OPS
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define MEM_DMA_PAGES
 #endif
 
 /*

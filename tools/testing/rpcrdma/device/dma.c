@@ -14,7 +14,7 @@
 
 #include "mem.h"
 
-/* A mapping: from map_page() to unmap_page(), and to a grace period after that */
+/* A mapping: from map_phys() to unmap_phys(), and to a grace period after that */
 struct mem_map {
 	struct rcu_head rcu;
 	u64 addr;
@@ -156,20 +156,21 @@ static void map_free(struct mem_dev *dev, struct mem_map *map)
 	atomic_dec(&dev->num_maps);
 }
 
-static dma_addr_t map_page(struct device *parent, struct page *page, unsigned long offset,
-			   size_t size, enum dma_data_direction direction, unsigned long attrs)
+static dma_addr_t map_phys(struct device *parent, phys_addr_t phys, size_t size,
+			   enum dma_data_direction direction, unsigned long attrs)
 {
 	struct mem_dev *dev = dev_get_drvdata(parent);
+	unsigned int offset = offset_in_page(phys);
 	struct mem_map *map;
 	void *bounce;
 
 	map = kzalloc(sizeof(*map), GFP_ATOMIC | __GFP_NOWARN);
 	/* Page lists need addresses that are as far from the beginning of a page. */
-	bounce = alloc_pages_exact(offset_in_page(offset) + size, GFP_ATOMIC | __GFP_NOWARN);
+	bounce = alloc_pages_exact(offset + size, GFP_ATOMIC | __GFP_NOWARN);
 	if (!map || !bounce)
 		goto err;
-	map->origin = page_address(page) + offset;
-	map->bounce = bounce + offset_in_page(offset);
+	map->origin = phys_to_virt(phys);
+	map->bounce = bounce + offset;
 	map->addr = phys_to_dma(parent, virt_to_phys(map->bounce));
 	map->size = size;
 	map->direction = direction;
@@ -184,7 +185,7 @@ static dma_addr_t map_page(struct device *parent, struct page *page, unsigned lo
 
 err:
 	if (bounce)
-		free_pages_exact(bounce, offset_in_page(offset) + size);
+		free_pages_exact(bounce, offset + size);
 	kfree(map);
 	return DMA_MAPPING_ERROR;
 }
@@ -206,7 +207,7 @@ static struct mem_map *map_named(struct mem_dev *dev, u64 addr, size_t size,
 	return NULL;
 }
 
-static void unmap_page(struct device *parent, dma_addr_t addr, size_t size,
+static void unmap_phys(struct device *parent, dma_addr_t addr, size_t size,
 		       enum dma_data_direction direction, unsigned long attrs)
 {
 	struct mem_dev *dev = dev_get_drvdata(parent);
@@ -227,7 +228,7 @@ static void unmap_sg(struct device *parent, struct scatterlist *sgl, int nents,
 	int i;
 
 	for_each_sg(sgl, sg, nents, i)
-		unmap_page(parent, sg_dma_address(sg), sg_dma_len(sg), direction, attrs);
+		unmap_phys(parent, sg_dma_address(sg), sg_dma_len(sg), direction, attrs);
 }
 
 static int map_sg(struct device *parent, struct scatterlist *sgl, int nents,
@@ -237,8 +238,7 @@ static int map_sg(struct device *parent, struct scatterlist *sgl, int nents,
 	int i;
 
 	for_each_sg(sgl, sg, nents, i) {
-		sg_dma_address(sg) = map_page(parent, sg_page(sg), sg->offset, sg->length,
-					      direction, attrs);
+		sg_dma_address(sg) = map_phys(parent, sg_phys(sg), sg->length, direction, attrs);
 		if (sg_dma_address(sg) == DMA_MAPPING_ERROR) {
 			unmap_sg(parent, sgl, i, direction, attrs);
 			return -ENOMEM;
@@ -273,13 +273,26 @@ static size_t max_mapping_size(struct device *parent)
 	return MAP_MAX_SIZE;
 }
 
+#ifdef MEM_DMA_PAGES
+static dma_addr_t map_page(struct device *parent, struct page *page, unsigned long offset,
+			   size_t size, enum dma_data_direction direction, unsigned long attrs)
+{
+	return map_phys(parent, page_to_phys(page) + offset, size, direction, attrs);
+}
+#endif
+
 static const struct dma_map_ops map_ops = {
+#ifdef MEM_DMA_PAGES
 	.map_page = map_page,
+	.unmap_page = unmap_phys,
+#else
+	.map_phys = map_phys,
+	.unmap_phys = unmap_phys,
+#endif
 	.map_sg = map_sg,
 	.max_mapping_size = max_mapping_size,
 	.sync_single_for_cpu = sync_for_cpu,
 	.sync_single_for_device = sync_for_device,
-	.unmap_page = unmap_page,
 	.unmap_sg = unmap_sg,
 };
 
