@@ -86,7 +86,7 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
     if counted:
         counts = coverage.jobs(scenarios, everywhere)
         if pattern == "*" and not everywhere:
-            # um-gcov has um's kernel: what runs there need not run on um. But its module
+            # What um-gcov runs need not run on um or um-7. But its module
             # is built to count lines, so some scenarios also run with the users' module.
             todo = [job for job in todo if job.scenario.name in INBOX_DAILY
                     or not coverage.counts_for(job, counts)]

@@ -59,8 +59,9 @@ def jobs(scenarios: Sequence[Scenario], everywhere: bool = False) -> list[Job]:
 
 
 def counts_for(job: Job, todo: Sequence[Job]) -> bool:
-    """Whether this scenario on um will also run in um-gcov."""
-    return job.guest == "um" and dataclasses.replace(job, guest=kernels.COVERAGE) in todo
+    """Whether um-gcov will run this scenario in place of another guest."""
+    return (job.guest in kernels.COVERED
+            and dataclasses.replace(job, guest=kernels.COVERAGE) in todo)
 
 
 def forget(results: Results) -> None:

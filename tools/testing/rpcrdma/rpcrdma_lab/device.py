@@ -28,10 +28,10 @@ def build(kernel: Kernel, tests: bool) -> Path:
     Build the device for one kernel, with its unit tests or without; warnings are errors.
     Returns a folder with lib/modules/<release>/extra.
     """
-    name = "um" if kernel.name == kernels.COVERAGE else kernel.name
+    name = kernels.own(kernel.name)
     directory = BUILD / f"device-{name}{host.built_on()}"
     variant = "kunit" if tests else "plain"
-    # um-gcov has the folder of um, but copies its result at another time.
+    # um-gcov has the folder of um-7, but copies its result at another time.
     root = directory / f"root-{kernel.name}-{variant}"
     installed = root / "lib/modules" / kernel.release / "extra"
     with _locks[name]:

@@ -111,7 +111,9 @@ class Scenario:
     def runs_on(self, places: Sequence[str], guest: str, device: str, ends: int,
                 module: str) -> bool:
         """Whether one of the places is this one."""
-        guest = guest_name(guest)
+        if guest == kernels.COVERAGE:
+            return any(self.runs_on(places, name, device, ends, module)
+                       for name in kernels.COVERED)
         if is_pair(guest) and ends != 2:
             return False
         if device == MEM and ends == 2:     # it connects nothing but ends in one kernel
@@ -128,7 +130,7 @@ class Scenario:
 
     def why_skipped(self, job: "Job") -> str | None:
         """The reason why a job is skipped, or None if it is not."""
-        place = (guest_name(job.guest), job.device, str(job.ends), job.module)
+        place = (kernels.own(job.guest), job.device, str(job.ends), job.module)
         for skip in self.skips:
             if all(fnmatch.fnmatch(have, want) for have, want in zip(place, skip.patterns)):
                 return skip.why
@@ -151,11 +153,6 @@ def read_comment(path: Path) -> tuple[dict[str, str], tuple[Skip, ...]]:
         elif match:
             fields[match[1]] = f"{fields.get(match[1], '')} {match[2]}".lstrip()
     return fields, tuple(skips)
-
-
-def guest_name(name: str) -> str:
-    """What scenarios call a guest: the one that counts lines is another um."""
-    return "um" if name == kernels.COVERAGE else name
 
 
 def guests_at(guest: str) -> list[str]:

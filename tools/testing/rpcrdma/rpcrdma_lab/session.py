@@ -124,7 +124,7 @@ class Session:
         guest = self.guests[step.end - 1]
         variables: dict[str, str | int] = {
             "MODULE": scenario.module_of(job.module, step.end), "DEVICE": job.device,
-            "ENDS": job.ends, "END": step.end, "GUEST": scenario.guest_name(guest.name),
+            "ENDS": job.ends, "END": step.end, "GUEST": kernels.own(guest.name),
             "PACE": min(math.ceil(100 * guest.pace), 400),
             "FAULTS": int(job.scenario.faults is not None), "SLOW": int(self.name in SLOWEST)}
         before = test.bad
@@ -258,7 +258,7 @@ def build_task(run: Run, name: str, missing: bool, build: Callable[[], object], 
 
 def guest_tasks(names: Iterable[str], run: Run) -> list[Task]:
     """Tasks that build what guests need. Each kernel build uses all CPUs, so it is alone."""
-    guests = list(dict.fromkeys(scenario.guest_name(name) for place in names
+    guests = list(dict.fromkeys(kernels.own(name) for place in names
                                 for name in scenario.guests_at(place)))
     releases = dict.fromkeys([host.debian(), *(kernels.user_space(name) for name in guests)])
     found = [build_task(run, root_task(release), root.missing(release),
@@ -277,7 +277,7 @@ def root_task(release: str) -> str:
 
 def needs(place: str) -> tuple[str, ...]:
     """The tasks that build what the guests of a place need."""
-    names = [scenario.guest_name(name) for name in scenario.guests_at(place)]
+    names = [kernels.own(name) for name in scenario.guests_at(place)]
     return tuple(dict.fromkeys([*(root_task(kernels.user_space(name)) for name in names),
                                 *(f"kernel {name}" for name in names)]))
 
