@@ -55,6 +55,7 @@ def jobs(scenarios: Sequence[Scenario], everywhere: bool = False) -> list[Job]:
     return [job for job in scenario.jobs(scenarios, [kernels.COVERAGE], ("ours",),
                                          everywhere=everywhere)
             if job.ends == 1 and job.module in ("ours", "kunit") and (everywhere or job.daily)
+            and not job.scenario.why_skipped(job)
             and (job.device != MEM or job.scenario.devices == (MEM,) and job.module == "ours")]
 
 
