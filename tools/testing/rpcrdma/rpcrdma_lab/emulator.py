@@ -12,7 +12,9 @@ from pathlib import Path
 from . import host, kernels, root
 from .kernels import Kernel
 
-MEMORY_MIB = 3072
+# User-Mode Linux copies the page tables of all its memory for each new process, and KASAN keeps
+# a part of it in quarantine, which each cache that ends searches. So it gets no more than it needs.
+MEMORY_MIB = {"um": 1024, "qemu": 3072}
 CPUS = {"um": 1, "qemu": 2}
 
 
@@ -61,11 +63,12 @@ def require_memory_folder() -> None:
         raise host.LabError(f"User-Mode Linux has no folder for its memory: {error}; "
                             "set TMPDIR to one that exists") from error
     free = status.f_bavail * status.f_frsize >> 20
-    if free < MEMORY_MIB or status.f_flag & os.ST_NOEXEC:
+    need = MEMORY_MIB["um"]
+    if free < need or status.f_flag & os.ST_NOEXEC:
         raise host.LabError(
             f"User-Mode Linux keeps its memory in {folder}, which "
             + ("is mounted noexec" if status.f_flag & os.ST_NOEXEC else f"has {free} MiB free")
-            + f": set TMPDIR to a folder that is not noexec, with {MEMORY_MIB} MiB for each "
+            + f": set TMPDIR to a folder that is not noexec, with {need} MiB for each "
               "guest that runs at the same time, preferably a tmpfs")
 
 
@@ -88,7 +91,7 @@ def qemu(kernel: Kernel, directory: Path, share: Path, plugin: str | None = None
     image = image or root.image(kernels.user_space(kernel.name))
     machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
                else [*(kvm() or tcg(kernel)), "-smp", str(CPUS["qemu"])])
-    return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB}M",
+    return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB['qemu']}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, directory)),
             # No locking: nothing writes to it, and User-Mode Linux locks what it reads.

@@ -199,7 +199,7 @@ class Guest:
     def _uml(self, fd: int, channel: str) -> list[str]:
         """The command that runs it in User-Mode Linux."""
         emulator.require_memory_folder()
-        args = [str(self.kernel.image), f"mem={emulator.MEMORY_MIB}M",
+        args = [str(self.kernel.image), f"mem={emulator.MEMORY_MIB['um']}M",
                 f"initrd={root.initrd(self.kernel, self.directory)}",
                 f"ubd0r={root.image(kernels.user_space(self.name))}", "con=null", "con0=fd:0,fd:1",
                 # For the file with its process id, which would be below ~/.uml otherwise.

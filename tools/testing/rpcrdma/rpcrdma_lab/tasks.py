@@ -53,8 +53,8 @@ def most_tasks() -> int:
     available = int(match[1]) // 1024
     status = os.statvfs(emulator.memory_folder())
     room = status.f_bavail * status.f_frsize >> 20
-    return max(1, min(MOST_TASKS, available // emulator.MEMORY_MIB,
-                      2 * room // emulator.MEMORY_MIB))
+    most = max(emulator.MEMORY_MIB.values())
+    return max(1, min(MOST_TASKS, available // most, 2 * room // most))
 
 
 class Scheduler:
