@@ -22,11 +22,6 @@ GUESS = {"um": 1, "um-debug": 4, "um-7": 1, "um-7-debug": 4, "um-7-smp": 2, kern
          "debian-6.1": 4, "debian-6.12": 4, "debian-13": 4, "debian-13-7": 4, "smp-debug": 12,
          "smp-kcsan": 8}
 
-# Scenarios that um-gcov runs with ALL=1 only: they wait for long, and run hardly any line
-# that others do not run.
-LEFT_OUT = {"thresholds", "unload-connecting", "faults-dead-server"}
-
-
 # Devices that take turns
 TURNS = ("rxe", "siw")
 
@@ -220,8 +215,6 @@ class Job:
     @property
     def daily(self) -> bool:
         """Whether it runs every day, and not with ALL=1 only."""
-        if self.guest == kernels.COVERAGE and self.scenario.name in LEFT_OUT:
-            return False
         return self.scenario.runs_on(self.scenario.guests, self.guest, self.device, self.ends,
                                      self.module)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O continues after either of two guests lost its link, device, module or peer
-# guests:  um
-# also:    um-debug debian-6.12 um-7
+# guests:  um-7
+# also:    um um-debug debian-6.12
 # devices: rxe
 # ends:    2
 # limit:   150
