@@ -217,7 +217,8 @@ static void unmap_phys(struct device *parent, dma_addr_t addr, size_t size,
 		return;
 	if (map->size != size)
 		mem_violation(dev, MEM_RULE_MAPPING, "unmap %zu of %zu octets", size, map->size);
-	map_sync_for_cpu(map, 0, map->size);
+	if (!(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+		map_sync_for_cpu(map, 0, map->size);
 	map_free(dev, map);
 }
 

@@ -146,6 +146,23 @@ static void test_poison_remote(struct kunit *test)
 	lab_end(own.lab);
 }
 
+/* A mapping can end without a sync, for what the CPU has and may have changed. */
+static void test_no_sync_at_end(struct kunit *test)
+{
+	struct own own;
+
+	own_make(&own, test, DMA_FROM_DEVICE);
+	own_sync(&own, true, DMA_FROM_DEVICE);
+	KUNIT_EXPECT_TRUE(test, own_has(&own, 0, 100, OLD));
+	own.data[0] = NEW;
+	dma_unmap_single_attrs(own.lab->dev->ib.dma_device, own.sge.addr, PAGE_SIZE,
+			       own.direction, DMA_ATTR_SKIP_CPU_SYNC);
+	KUNIT_EXPECT_TRUE(test, own_has(&own, 0, 1, NEW));
+	KUNIT_EXPECT_TRUE(test, own_has(&own, 1, 100, OLD));
+	KUNIT_EXPECT_TRUE(test, own_has(&own, 100, PAGE_SIZE, POISON));
+	lab_end(own.lab);
+}
+
 /* What was not synced is not sent. */
 static void test_sync_send(struct kunit *test)
 {
@@ -290,6 +307,7 @@ static void test_unmapped(struct kunit *test)
 static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(test_poison),
 	KUNIT_CASE(test_poison_remote),
+	KUNIT_CASE(test_no_sync_at_end),
 	KUNIT_CASE(test_sync_send),
 	KUNIT_CASE(test_sync_recv),
 	KUNIT_CASE(test_direction),
