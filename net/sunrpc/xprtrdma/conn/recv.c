@@ -300,6 +300,19 @@ void rpcrdma_recv_stop(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&conn->recv_lock);
 }
 
+/*
+ * What has arrived was synced then, and its owner may have changed it in place. If the memory
+ * is bounced, ib_dma_unmap_single() would bring back what came over the wire.
+ */
+static void recv_unmap(const struct rpcrdma_recv *recv)
+{
+	struct ib_device *ib = recv->conn->device->ib;
+
+	if (!ib_uses_virt_dma(ib))
+		dma_unmap_single_attrs(ib->dma_device, recv->sge.addr, recv->sge.length,
+				       DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
+}
+
 /**
  * rpcrdma_recv_destroy - unmap all Receives, and free those that no role owns
  * @conn: the connection, which is drained and which no thread can enter
@@ -315,7 +328,6 @@ void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
 		return;
 	}
 	list_for_each_entry(recv, &conn->recvs, resource.all)
-		ib_dma_unmap_single(conn->device->ib, recv->sge.addr,
-				    recv->sge.length, DMA_FROM_DEVICE);
+		recv_unmap(recv);
 	rpcrdma_resource_abandon(conn, &conn->recvs, recv_release);
 }

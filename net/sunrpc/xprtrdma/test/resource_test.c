@@ -4,10 +4,14 @@
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
+#include <linux/dma-map-ops.h>
 
 #include "../conn/conn_private.h"
+#include "fake_conn.h"
 
 #define THINGS	5
+#define WIRE	0x11	/* what the device wrote */
+#define PLAIN	0x22	/* what a role has made of it */
 
 /* What a connection and its role share. It has no hardware's part. */
 struct thing {
@@ -166,11 +170,63 @@ static void test_abandon(struct kunit *test)
 	things_end(test, things);
 }
 
+/* The parent of a device, whose buffers bounce */
+struct bouncing {
+	struct fake_conn fake;
+	struct device parent;
+	unsigned int unmapped;	/* Receives */
+};
+
+/* As if the bounce buffer were copied. Only Receives are mapped for the device to write to. */
+static void bouncing_unmap(struct device *parent, dma_addr_t addr, size_t size,
+			   enum dma_data_direction direction, unsigned long attrs)
+{
+	struct bouncing *bouncing = container_of(parent, struct bouncing, parent);
+
+	if (direction != DMA_FROM_DEVICE)
+		return;
+	bouncing->unmapped++;
+	if (!(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+		memset((void *)(uintptr_t)addr, WIRE, size);
+}
+
+static const struct dma_map_ops bouncing_ops = { .unmap_phys = bouncing_unmap };
+
+/*
+ * A Receive that a role owns is unmapped with the others, and stays what the role has made of
+ * it: krb5p decrypts in place.
+ */
+static void test_received_stays(struct kunit *test)
+{
+	struct bouncing *bouncing = kunit_kzalloc(test, sizeof(*bouncing), GFP_KERNEL);
+	struct fake_conn *fake = &bouncing->fake;
+	struct rpcrdma_recv *recv;
+	unsigned int num_recvs;
+
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS))
+		kunit_skip(test, "devices have no DMA operations of their own here");
+	KUNIT_ASSERT_NOT_NULL(test, bouncing);
+	fake_conn_make(test, fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
+	num_recvs = fake->num_recvs;
+	recv = fake_take_recv(fake, "wire", 4);
+	memset(recv->data, PLAIN, recv->sge.length);
+
+	/* Until now an address was a pointer. So it is still, and the end of a mapping is seen. */
+	bouncing->parent.dma_mask = &bouncing->parent.coherent_dma_mask;
+	set_dma_ops(&bouncing->parent, &bouncing_ops);
+	fake->ib.dma_device = &bouncing->parent;
+	fake_conn_end(test, fake);
+	KUNIT_EXPECT_EQ(test, bouncing->unmapped, num_recvs);
+	KUNIT_EXPECT_NULL(test, memchr_inv(recv->data, PLAIN, recv->sge.length));
+	rpcrdma_recv_put(recv);
+}
+
 static struct kunit_case resource_cases[] = {
 	KUNIT_CASE(test_enter),
 	KUNIT_CASE(test_orphan_does_not_enter),
 	KUNIT_CASE(test_drop_before),
 	KUNIT_CASE(test_abandon),
+	KUNIT_CASE(test_received_stays),
 	{}
 };
 
