@@ -36,25 +36,26 @@ static struct mem_map *map_find(struct mem_dev *dev, u64 addr, u64 len)
 }
 
 /**
- * mem_map_origin - what the CPU sees of mapped memory
+ * mem_map_data - mapped memory
  * @dev: the device, which has bounce buffers
  * @addr: its address
  * @len: octets
+ * @cpu: as the CPU sees it; else as the device does
  *
- * Context: any.
+ * Context: any. What the device sees stays as long as softirqs are disabled.
  * Return: the memory, or NULL if no mapping has all of it.
  */
-void *mem_map_origin(struct mem_dev *dev, u64 addr, u64 len)
+void *mem_map_data(struct mem_dev *dev, u64 addr, u64 len, bool cpu)
 {
 	const struct mem_map *map;
-	void *origin = NULL;
+	void *data = NULL;
 
 	rcu_read_lock();
 	map = map_find(dev, addr, len);
 	if (map)
-		origin = map->origin + (addr - map->addr);
+		data = (cpu ? map->origin : map->bounce) + (addr - map->addr);
 	rcu_read_unlock();
-	return origin;
+	return data;
 }
 
 /**
@@ -145,14 +146,21 @@ static int map_set(struct mem_dev *dev, const struct mem_map *map, struct mem_ma
 	return ret;
 }
 
-/* Forget a mapping. The bounce buffer begins where a page does. */
-static void map_free(struct mem_dev *dev, struct mem_map *map)
+/* The bounce buffer begins where a page does. */
+static void map_free_rcu(struct rcu_head *rcu)
 {
+	struct mem_map *map = container_of(rcu, struct mem_map, rcu);
 	void *start = (void *)((unsigned long)map->bounce & PAGE_MASK);
 
-	map_set(dev, map, NULL);
 	free_pages_exact(start, map->bounce - start + map->size);
-	kfree_rcu(map, rcu);
+	kfree(map);
+}
+
+/* Forget a mapping. An engine may be copying, although it is too late. */
+static void map_free(struct mem_dev *dev, struct mem_map *map)
+{
+	map_set(dev, map, NULL);
+	call_rcu(&map->rcu, map_free_rcu);
 	atomic_dec(&dev->num_maps);
 }
 

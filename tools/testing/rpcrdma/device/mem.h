@@ -485,7 +485,7 @@ void mem_sum_make(struct mem_dev *dev, struct ib_pd *pd, const struct ib_sge *sg
 		  int num_sge, bool send, struct mem_sum *sum);
 
 /* dma.c */
-void *mem_map_origin(struct mem_dev *dev, u64 addr, u64 len);
+void *mem_map_data(struct mem_dev *dev, u64 addr, u64 len, bool cpu);
 void mem_map_probe(struct mem_dev *dev, u64 addr, u64 len, bool write);
 void mem_map_posted(struct mem_dev *dev, const struct ib_sge *sge, bool send);
 void mem_map_init(struct mem_dev *dev);

@@ -80,7 +80,8 @@ void mem_free(struct mem_dev *dev, void *data, size_t n, size_t size)
  * @len: octets
  *
  * Context: any.
- * Return: the memory, or NULL if the address is not of memory.
+ * Return: the memory, or NULL if the address is not of memory; with bounce buffers, of none
+ * that is mapped.
  */
 void *mem_dma_to_virt(struct mem_dev *dev, u64 addr, u64 len)
 {
@@ -91,6 +92,8 @@ void *mem_dma_to_virt(struct mem_dev *dev, u64 addr, u64 len)
 
 		return virt_addr_valid(virt) ? virt : NULL;
 	}
+	if (dev->bounce && len)
+		return mem_map_data(dev, addr, len, false);
 	phys = dma_to_phys(&dev->parent->dev, addr);
 	if (phys + len < phys || !pfn_valid(PHYS_PFN(phys)) ||
 	    (len && !pfn_valid(PHYS_PFN(phys + len - 1))))
@@ -124,10 +127,8 @@ bool mem_dma_ok(struct mem_dev *dev, u64 addr, u64 len)
 	void *data = mem_dma_to_virt(dev, addr, len);
 	struct device *parent;
 
-	if (!data || !len || !dev->checksums)
+	if (!data || !len || !dev->checksums || dev->bounce)
 		return data;
-	if (dev->bounce)
-		return mem_map_origin(dev, addr, len);
 	if (memory_is_free(virt_to_page(data)))
 		return false;
 	if (!dev->parent)
@@ -357,7 +358,7 @@ void mem_list_copy(struct mem_list *to, struct mem_list *from, u64 len)
 static void *memory_of_cpu(struct mem_dev *dev, const struct ib_sge *sge)
 {
 	if (dev->bounce && sge->length)
-		return mem_map_origin(dev, sge->addr, 1);
+		return mem_map_data(dev, sge->addr, 1, true);
 	return mem_dma_to_virt(dev, sge->addr, sge->length);
 }
 

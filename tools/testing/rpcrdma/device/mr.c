@@ -369,7 +369,7 @@ static struct mem_gap *mr_gap(struct mem_mr *mr, u64 offset)
 	return &mr->gaps[low];
 }
 
-/* The DMA address of an address in a registration, and how many octets are contiguous */
+/* The DMA address of an address in a registration, and how many octets of it are contiguous */
 static u64 mr_address(struct mem_mr *mr, u64 va, u32 *len)
 {
 	if (mr->gaps) {
@@ -383,7 +383,7 @@ static u64 mr_address(struct mem_mr *mr, u64 va, u32 *len)
 		u64 mask = (1ULL << mr->page_shift) - 1;
 		u64 at = va - (mr->iova & ~mask);
 
-		*len = mask + 1 - (at & mask);
+		*len = min(mask + 1 - (at & mask), mr->iova + mr->length - va);
 		return mr->pages[at >> mr->page_shift] + (at & mask);
 	}
 	*len = U32_MAX;
@@ -402,7 +402,7 @@ static void mr_probe_begin(struct mem_mr *mr)
 	u32 len;
 	u64 addr = mr_address(mr, mr->iova, &len);
 
-	mr_probe(mr, addr, min_t(u64, len, mr->length), mr->access);
+	mr_probe(mr, addr, len, mr->access);
 }
 
 /**
@@ -527,5 +527,5 @@ void mem_mr_probe(struct mem_mr *mr, u64 va, bool write)
 
 	/* All memory: how much of it is used, nobody says here. */
 	if (!mr->all)
-		mem_dma_probe(mr->dev, addr, min_t(u64, len, mr->iova + mr->length - va), write);
+		mem_dma_probe(mr->dev, addr, len, write);
 }

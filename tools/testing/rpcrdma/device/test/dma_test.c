@@ -3,6 +3,7 @@
  * KUnit suite of the device: mappings. What the CPU sees of memory that the device writes to,
  * and rules about syncs and directions. Only with bounce buffers of the device's own.
  */
+#include <linux/dma-direct.h>
 #include <linux/slab.h>
 
 #include "lab.h"
@@ -304,6 +305,33 @@ static void test_unmapped(struct kunit *test)
 	own_end(&own, MEM_RULE_UNMAPPED);
 }
 
+/* What comes too late is reported, and does not reach memory that is somebody else's by then. */
+static void test_too_late(struct kunit *test)
+{
+	struct lab_side *side;
+	struct page *page;
+	struct own own;
+
+	own_make(&own, test, DMA_FROM_DEVICE);
+	side = &own.lab->side[1];
+	lab_fill(own.lab, 0, 0, 0, NEW, 100);
+	own_reg(&own, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	page = pfn_to_page(PHYS_PFN(dma_to_phys(own.lab->dev->ib.dma_device, own.sge.addr)));
+	/* With this it is the test's, in place of somebody else's. */
+	get_page(page);
+	local_bh_disable();
+	own_unmap(&own);
+	/* An engine that is copying has it for now. */
+	KUNIT_EXPECT_EQ(test, page_count(page), 2);
+	local_bh_enable();
+	KUNIT_ASSERT_EQ(test, lab_rdma(own.lab, 0, IB_WR_RDMA_WRITE, 100, side->mr->iova,
+				       side->mr->rkey), 0);
+	KUNIT_EXPECT_EQ(test, lab_wait(own.lab, 0, NULL), IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, memchr_inv(page_address(page), OLD, PAGE_SIZE));
+	put_page(page);
+	own_end(&own, MEM_RULE_UNMAPPED);
+}
+
 static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(test_poison),
 	KUNIT_CASE(test_poison_remote),
@@ -314,6 +342,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE(test_direction_registered),
 	KUNIT_CASE(test_mapping),
 	KUNIT_CASE(test_unmapped),
+	KUNIT_CASE(test_too_late),
 	{}
 };
 
