@@ -23,6 +23,10 @@ small_sizes() {
 	tune rdma_max_inline_read 1024 && tune rdma_max_inline_write 1024
 }
 
+large_sizes() {
+	tune rdma_max_inline_read 16384 && tune rdma_max_inline_write 16384
+}
+
 forms_files() {
 	head -c 64k /dev/urandom >/tmp/data
 	acl $SETACL_USERS >/tmp/users
@@ -45,6 +49,11 @@ read_data() {
 
 by_inline_both_ways() {
 	write_data 512 && read_data 512 && cmp -n 512 /tmp/data /tmp/back
+}
+
+# 12 KiB, with large_sizes: either end gathers page data of this size instead of copying it.
+by_gathered() {
+	write_data 12k && read_data 12k && cmp -n 12288 /tmp/data /tmp/back
 }
 
 by_read_chunk() {

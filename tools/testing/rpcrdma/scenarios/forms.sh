@@ -45,15 +45,6 @@ form() {
 	check "$1: counters that change: ${4:-none}" is "$4" "$(changed)"
 }
 
-large_sizes() {
-	tune rdma_max_inline_read 16384 && tune rdma_max_inline_write 16384
-}
-
-# 12 KiB: either end gathers page data of this size instead of copying it.
-by_gathered() {
-	write_data 12k && read_data 12k && cmp -n 12288 /tmp/data /tmp/back
-}
-
 # Octets that the client has copied since the mount
 copied() {
 	awk '$1 == "xprt:" && $2 == "rdma" { print $18 }' /proc/self/mountstats

@@ -38,6 +38,11 @@ client() {
 		judge "v$vers, the new device"
 		check "umount v$vers" umount /mnt
 	done
+	need "set inline sizes of 16384 octets" large_sizes
+	need "mount with these" nfs_mount 3 rdma /mnt
+	check "gathered" by_gathered
+	judge "gathered"
+	check "umount" umount /mnt
 }
 
 # outlives OPERATION: its completion, and those behind it, come when the connection is closed,
