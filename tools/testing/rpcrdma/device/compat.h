@@ -32,7 +32,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #if defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)
 #define MEM_DMA_OPS
 #endif
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
 #define MEM_DMA_PAGES
 #endif
 
