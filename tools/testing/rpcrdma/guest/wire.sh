@@ -14,6 +14,7 @@ capture() {
 		udp port 4791 2>"$log" &
 	pid=$!
 	need "tcpdump captures" wait_for 20 grep -q listening "$log"
+	need "tcpdump handles its signal" wait_for 20 handles_usr1 $pid
 	need "tcpdump counts" counts $pid "$log"
 	# It counts as received what came before it had set its filter.
 	early=$(uncaptured "$log")
@@ -38,6 +39,13 @@ ends_with_disconnect() {
 # last_of FILE FILTER: the last packet that passes a filter
 last_of() {
 	tcpdump -n -r "$1" "$2" | tail -n 1
+}
+
+# handles_usr1 PID: tcpdump says that it listens before it does this.
+handles_usr1() {
+	local caught
+	caught=$(awk '$1 == "SigCgt:" { print $2 }' /proc/$1/status)
+	((0x$caught & 1 << $(kill -l USR1) - 1))
 }
 
 # counts PID LOG [UNCAPTURED]: have tcpdump say what it has counted so far, and wait until it has.

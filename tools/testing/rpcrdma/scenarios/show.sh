@@ -121,9 +121,11 @@ rates() {
 	wait_for 10 not pgrep -x dd
 	check "the second one has RPCs and octets per second" second_report \
 		'.rpcs > 0 and ."sent-octets" > 0 and ."p99-ns" >= ."p50-ns" and ."p50-ns" > 0'
-	check "both ends have the same RPCs per second, within a tenth" jq -se '.[1].connections |
-		(map(select(.role == "client").rpcs) | add) /
-		(map(select(.role == "server").rpcs) | add) | . > 0.9 and . < 1.1' /tmp/stat
+	# On a slow guest there are few, and those under way when the report is made count more.
+	check "both ends have the same RPCs per second, within a tenth and 2" jq -se '.[1].connections |
+		(map(select(.role == "client").rpcs) | add) as $client |
+		(map(select(.role == "server").rpcs) | add) as $server |
+		($client - $server | fabs) < 2 + $client / 10' /tmp/stat
 	check "no rate is negative" jq -e 'all(.connections[]; .rpcs >= 0 and
 		."sent-octets" >= 0 and ."received-octets" >= 0)' /tmp/stat
 	rpcrdma stat 0.2 2 >/tmp/printed
