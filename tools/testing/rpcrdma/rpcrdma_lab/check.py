@@ -45,28 +45,32 @@ class Part:
     inputs: tuple[str, ...] = ()
 
 
+LAB_FILES = "tools/testing/rpcrdma/rpcrdma_lab"
+BUILT = (*module.SOURCES, "scripts", f"{LAB_FILES}/builds.py")
+INSTALLED = (*module.SOURCES, "tools", "scripts", "debian", "Documentation", "LICENSES",
+             "dkms.conf", "README.md", "COPYING")
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
 PARTS = {
-    "style": Part(style.style, 60),
+    "style": Part(style.style, 60, inputs=(*INSTALLED, ".ci", ".clang-format", ".gitignore")),
     **{part: Part(functools.partial(builds.build_for_stock, name), 60, (name,),
-                  kernels.STOCK[name].release == "12")
+                  kernels.STOCK[name].release == "12", BUILT)
        for part, name in STOCK_BUILDS.items()},
-    "build [in-tree]": Part(functools.partial(builds.build_in_tree, "um"), 60, ("um",)),
+    "build [in-tree]": Part(functools.partial(builds.build_in_tree, "um"), 60, ("um",),
+                            inputs=BUILT),
     "build [in-tree um-7]": Part(functools.partial(builds.build_in_tree, "um-7"), 120, ("um-7",),
-                                 False),
+                                 False, BUILT),
     "make": Part(builds.make_refuses, 5),
-    "packages": Part(debs.make_deb, 30, inputs=(
-        "net", "include", "tools", "scripts", "debian", "Documentation", "LICENSES", "Makefile",
-        "Kbuild", "Kconfig", "dkms.conf", "README.md", "COPYING")),
+    "packages": Part(debs.make_deb, 30, inputs=INSTALLED),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False)
        for name in kernels.STOCK},
-    "wire": Part(wire.wire, 60),
+    "wire": Part(wire.wire, 60, inputs=(
+        f"{coverage.FOLDER}/wire", f"{coverage.FOLDER}/test", "tools/testing/rpcrdma/wire",
+        "Makefile", f"{LAB_FILES}/wire.py")),
     "tools": Part(tools.tools, 45, inputs=(
         "tools/rpcrdma", "include/uapi", "Documentation/netlink", f"{coverage.FOLDER}/wire",
-        "Makefile", "dkms.conf", "tools/testing/rpcrdma/rpcrdma_lab/tools.py",
-        "tools/testing/rpcrdma/rpcrdma_lab/wire.py")),
+        "Makefile", "dkms.conf", f"{LAB_FILES}/tools.py", f"{LAB_FILES}/wire.py")),
     "dissector": Part(dissector.dissector, 5),
-    "runner": Part(selftest.run, 60, ("um",)),
+    "runner": Part(selftest.run, 60, ("um",), inputs=(*module.SOURCES, "tools")),
 }
 
 
@@ -123,15 +127,24 @@ def inputs_key(name: str) -> str | None:
     return results.hash_of(files + steps.sources(folders, "*"), name, part_ran_with(name))
 
 
+def passed_before(name: str) -> list[int] | None:
+    """
+    The tests passed and skipped, and the seconds, of a part that has passed with all that it
+    depends on as it is.
+    """
+    key = inputs_key(name)
+    return cast(list[int] | None, results.Passes("parts").known.get(key)) if key else None
+
+
 def do_part(name: str, run: Run, again: bool) -> None:
     """
     Run one part. The results of its tests are kept as one. If nothing that it depends on has
     changed since it passed, it only runs if it is to run again.
     """
     report = run.report.branch()
-    passes, key = results.Passes("parts"), inputs_key(name)
-    if key and key in passes.known and not again:
-        passed, skipped, took = cast(list[int], passes.known[key])
+    before = passed_before(name)
+    if before and not again:
+        passed, skipped, took = before
         outcome = results.Outcome(name, passed, 0, skipped, took)
         run.report.earlier(outcome)
         run.keep([outcome], part_ran_with(name))
@@ -143,8 +156,9 @@ def do_part(name: str, run: Run, again: bool) -> None:
         run.times.keep({name: seconds})
     outcome = ktap.together(name, report.outcomes, seconds)
     run.keep([outcome], part_ran_with(name))
+    key = inputs_key(name)
     if key and outcome.passed and not outcome.failed:
-        passes.keep({key: [outcome.passed, outcome.skipped, round(seconds)]})
+        results.Passes("parts").keep({key: [outcome.passed, outcome.skipped, round(seconds)]})
 
 
 def part_task(name: str, run: Run, again: bool) -> tasks.Task:
@@ -230,7 +244,8 @@ def run_all(parts: Sequence[str], todo: Sequence[Job], run: Run,
             again: bool) -> dict[str, float]:
     """Run parts and jobs. Returns the seconds of each group."""
     for name in parts:
-        if name in STOCK_BUILDS:    # compile all files: others would print no warnings
+        # Compile all files: others would print no warnings.
+        if name in STOCK_BUILDS and (again or not passed_before(name)):
             shutil.rmtree(module.directory_of(STOCK_BUILDS[name]), ignore_errors=True)
     names = [job.guest for job in todo] + [name for part in parts for name in PARTS[part].kernels]
     return tasks.run([*session.guest_tasks(names, run),
