@@ -26,13 +26,13 @@ client() {
 		need "$kind: how much a mount and I/O allocate" measure $kind
 		# How much is allocated before an allocation fails, in thousandths of that
 		shares="0 30 300"
-		[ $kind != failslab ] || shares="0 1 3 10 30 100 300 600"
+		[ $kind != failslab ] || shares="0 3 10 30 100 300 600"
 		for share in $shares; do
 			connect_with $kind $share
 		done
 	done
-	negotiation 2 1 3 10 30 100
-	negotiation 1 3 30
+	negotiation 2 1 10 100
+	negotiation 1 30
 	need "mount" nfs_mount 4.2 rdma /mnt
 	for kind in failslab fail_page_alloc; do
 		survives "one in five $kind for 3 s" fail_for_3s $kind 5

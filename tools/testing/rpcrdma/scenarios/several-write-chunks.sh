@@ -3,6 +3,7 @@
 # guests:  um um-debug/rxe
 # also:    um-debug debian-6.1 debian-6.12 um-7-debug
 # devices: rxe siw
+# turns:   what the server makes of a message
 # modules: ours
 
 . /lab/guest/peer.sh

@@ -10,7 +10,7 @@
 
 TIMES=20
 # Debug kernels are slow, and kmemleak looks for the same there.
-[[ $GUEST != *-debug ]] || TIMES=10
+[[ $GUEST != *-debug ]] || TIMES=6
 
 # Other parts of the kernel use the caches as well. A leak grows with the number of cycles,
 # so growth by fewer objects is no leak.

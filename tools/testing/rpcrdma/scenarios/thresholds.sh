@@ -3,6 +3,7 @@
 # guests:  um
 # also:    um-debug/rxe debian-6.1 debian-6.12 um-7 um/mem
 # devices: rxe siw mem
+# turns:   what both ends agree on
 # modules: ours
 # limit:   120
 
