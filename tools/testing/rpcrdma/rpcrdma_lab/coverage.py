@@ -43,7 +43,8 @@ class GcovFile(TypedDict):
 
 
 class GcovReport(TypedDict):
-    """What gcov prints for one object file."""
+    """What gcov prints for one object file. The folder is that of its compiler."""
+    current_working_directory: str
     files: list[GcovFile]
 
 
@@ -110,7 +111,8 @@ def read_counts(folders: Iterable[Path]) -> dict[str, dict[int, int]]:
         for line in out.stdout.splitlines():    # one for each object file
             report: GcovReport = json.loads(line)
             for file in report["files"]:
-                name = os.path.relpath(file["file"], built)
+                path = Path(report["current_working_directory"], file["file"])
+                name = os.path.relpath(path, built)
                 if not name.startswith(("..", "test/")):
                     add(files.setdefault(name, {}), file["lines"])
     if not files:
