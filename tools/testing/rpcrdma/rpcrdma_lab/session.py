@@ -29,6 +29,10 @@ P = ParamSpec("P")
 # Guests in which scenarios do less
 SLOWEST = ("smp-debug", "smp-kcsan")
 
+# Seconds that the jobs of one boot may take together if they are several. A boot of um-debug, and
+# its search for leaks, take ten seconds of CPU; short boots spread better over the CPUs.
+BOOT_LIMIT = 240
+
 
 @dataclasses.dataclass
 class Run:
@@ -282,14 +286,6 @@ def needs(place: str) -> tuple[str, ...]:
                                 *(f"kernel {name}" for name in names)]))
 
 
-def boot_limit(place: str) -> int:
-    """
-    Seconds that the jobs of one boot may take together if they are several. User-Mode Linux
-    boots quickly: short boots spread better over the CPUs.
-    """
-    return 150 if place.startswith("um") else 300
-
-
 def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
     """Tasks that run jobs. Each task is one boot."""
     sessions: dict[SessionKey, list[Job]] = {}
@@ -298,7 +294,7 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
     found = []
     for key, group in sessions.items():
         name = key.guest
-        for boot in divide(group, run.times, boot_limit(name)):
+        for boot in divide(group, run.times, BOOT_LIMIT):
             todo = [job for job in boot if not job.scenario.why_skipped(job)]
             seconds = sum(job.about(run.times) for job in todo)
             cpu = sum(run.cpu.about(job.name, tasks.GUESSED_CPUS * job.about(run.times))
