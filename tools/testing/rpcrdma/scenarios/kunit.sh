@@ -12,7 +12,7 @@
 # All suites, so that one that is not built is noticed.
 SUITES="call callback carrier conn credits drops endpoint establish form grant handle keepalive
 	listener mr outage page_frag pages place private_data pull read_admission receive reply
-	resource rest rw slot stall status unsent version wire_build wire_chunks wire_golden
+	resource rest rw service slot stall status unsent version wire_build wire_chunks wire_golden
 	wire_usual wire_v2 wire_verdict work"
 
 unit_tests() {

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of server/xprt.c: who is told that a connection goes on or ends. A copy of it is
+ * compiled here, with functions of this file in the place of the RPC server's.
+ */
+#include <linux/sunrpc/svc_xprt.h>
+#include <net/net_namespace.h>
+
+#include "fake_conn.h"
+
+/* The names of the copy */
+#define svcrdma_service_wake_locked	service_test_wake_locked
+#define svcrdma_service_close		service_test_close
+#define svcrdma_service_put		service_test_put
+#define svcrdma_service_wait		service_test_wait
+#define svcrdma_service_returned	service_test_returned
+#define svcrdma_service_grant		service_test_grant
+#define svcrdma_init			service_test_init
+#define svcrdma_exit			service_test_exit
+
+#include "../server/server_private.h"
+
+/* What the RPC server is told. Tests run one at a time. */
+static unsigned int enqueued;
+static unsigned int closed;
+
+static void service_enqueue(struct svc_xprt *xprt)
+{
+	enqueued++;
+}
+
+static void service_deferred_close(struct svc_xprt *xprt)
+{
+	closed++;
+}
+
+#define svc_xprt_enqueue	service_enqueue
+#define svc_xprt_deferred_close	service_deferred_close
+
+#include "../server/xprt.c"
+
+struct service_test {
+	struct fake_conn fake;
+	struct svc_serv serv;
+	struct svc_xprt listener;
+	struct svcrdma_service *service;
+	struct svcrdma_request request;
+};
+
+/* The connection of a client that is accepted */
+static struct service_test *begin(struct kunit *test)
+{
+	struct service_test *t = kzalloc(sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	fake_conn_make(test, &t->fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
+	svcrdma_wq = alloc_workqueue("service_test", WQ_UNBOUND, 0);
+	KUNIT_ASSERT_NOT_NULL(test, svcrdma_wq);
+	t->listener.xpt_net = &init_net;
+	t->listener.xpt_server = &t->serv;
+	rpcrdma_conn_get(t->fake.conn);
+	t->service = svcrdma_service_alloc(&t->listener, t->fake.conn);
+	KUNIT_ASSERT_NOT_NULL(test, t->service);
+	__module_get(THIS_MODULE);
+	t->fake.conn->role = t->service;
+	t->fake.conn->ops = &svcrdma_service_ops;
+	enqueued = 0;
+	closed = 0;
+	return t;
+}
+
+/* The connection ends, and then the RPC server's part. */
+static void end(struct kunit *test, struct service_test *t)
+{
+	fake_conn_close(test, &t->fake);
+	KUNIT_EXPECT_EQ(test, closed, !t->service->detached);
+	svc_xprt_put(&t->service->xprt);
+	destroy_workqueue(svcrdma_wq);
+	KUNIT_EXPECT_EQ(test, atomic_read(&svcrdma_num_services), 0);
+	fake_conn_end(test, &t->fake);
+	kfree(t);
+}
+
+static bool may_take_call(struct service_test *t)
+{
+	struct svc_xprt *xprt = &t->service->xprt;
+
+	return xprt->xpt_ops->xpo_has_wspace(xprt);
+}
+
+/* A Call that arrived before the connection was established has waited. */
+static void test_established(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+	struct rpcrdma_recv recv;
+
+	t->fake.conn->ops->established(t->fake.conn);
+	KUNIT_EXPECT_EQ(test, enqueued, 0);
+	list_add(&recv.list, &t->service->received);
+	t->fake.conn->ops->established(t->fake.conn);
+	KUNIT_EXPECT_EQ(test, enqueued, 1);
+	KUNIT_EXPECT_TRUE(test, test_bit(XPT_DATA, &t->service->xprt.xpt_flags));
+	list_del(&recv.list);
+	end(test, t);
+}
+
+/* The RPC server takes no Call while all Sends but those of its threads are in use. */
+static void test_send_comes_back(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+	struct rpcrdma_send *send;
+
+	atomic_set(&t->service->xprt.xpt_nr_rqsts, FAKE_CREDITS - 1);
+	KUNIT_EXPECT_TRUE(test, may_take_call(t));
+	send = rpcrdma_send_get(t->fake.conn);
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	KUNIT_EXPECT_FALSE(test, may_take_call(t));
+	fake_run_callbacks(&t->fake);
+	KUNIT_EXPECT_EQ(test, enqueued, 0);
+	rpcrdma_send_put(send);
+	fake_run_callbacks(&t->fake);
+	KUNIT_EXPECT_EQ(test, enqueued, 1);
+	KUNIT_EXPECT_TRUE(test, may_take_call(t));
+	end(test, t);
+}
+
+static void reply(struct kunit *test, struct service_test *t)
+{
+	struct rpcrdma_send *send = rpcrdma_send_get(t->fake.conn);
+
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	send->work.done = rpcrdma_send_done;
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_submit(send, NULL, true, true, NULL), 0);
+}
+
+/* Nor does it while a Reply waits for space in the send queue. */
+static void test_space_comes_back(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+
+	reply(test, t);
+	KUNIT_EXPECT_TRUE(test, may_take_call(t));
+	t->fake.conn->sq.free = 0;
+	reply(test, t);
+	KUNIT_EXPECT_FALSE(test, may_take_call(t));
+	fake_complete(&t->fake);
+	fake_run_callbacks(&t->fake);
+	KUNIT_EXPECT_EQ(test, enqueued, 1);
+	KUNIT_EXPECT_TRUE(test, may_take_call(t));
+	end(test, t);
+}
+
+/* A request waits for what its RDMA Reads need. */
+static void test_read_goes_on(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+	struct svcrdma_read_admission *admission = &t->service->read_admission;
+
+	t->request.service = t->service;
+	admission->max_wrs = 1;
+	KUNIT_EXPECT_NULL(test, svcrdma_read_wait(admission, &t->request, 0));
+	t->fake.conn->ops->writable(t->fake.conn);
+	KUNIT_EXPECT_TRUE(test, list_empty(&admission->waiters));
+	KUNIT_EXPECT_PTR_EQ(test, t->service->resume.next, &t->request.list);
+	list_del_init(&t->service->resume);
+	end(test, t);
+}
+
+/* After ->xpo_detach the RPC server may not exist any more. */
+static void test_detached(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+
+	t->service->detached = true;
+	t->fake.conn->ops->writable(t->fake.conn);
+	KUNIT_EXPECT_EQ(test, enqueued, 0);
+	end(test, t);
+}
+
+static unsigned int exit_woken;
+
+static int exit_wakes(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	const struct wait_bit_key *bit = key;
+
+	exit_woken += (void *)bit->flags == &svcrdma_num_services;
+	return 0;
+}
+
+/* The module is being unloaded, and waits for the last service. */
+static void test_exit_is_woken(struct kunit *test)
+{
+	struct wait_queue_head *queue = __var_waitqueue(&svcrdma_num_services);
+	struct wait_queue_entry entry;
+
+	init_waitqueue_func_entry(&entry, exit_wakes);
+	add_wait_queue(queue, &entry);
+	exit_woken = 0;
+	end(test, begin(test));
+	remove_wait_queue(queue, &entry);
+	KUNIT_EXPECT_EQ(test, exit_woken, 1);
+}
+
+static struct kunit_case service_cases[] = {
+	KUNIT_CASE(test_established),
+	KUNIT_CASE(test_send_comes_back),
+	KUNIT_CASE(test_space_comes_back),
+	KUNIT_CASE(test_read_goes_on),
+	KUNIT_CASE(test_detached),
+	KUNIT_CASE(test_exit_is_woken),
+	{}
+};
+
+static struct kunit_suite service_suite = {
+	.name = "rpcrdma_service",
+	.test_cases = service_cases,
+};
+
+kunit_test_suites(&service_suite);
