@@ -10,6 +10,13 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+/* The names of the copy of qp.c */
+#define rpcrdma_recv_batch	conn_test_recv_batch
+#define rpcrdma_depths_init	conn_test_depths_init
+#define rpcrdma_qp_create	conn_test_qp_create
+#define rpcrdma_qp_drain	conn_test_qp_drain
+#define rpcrdma_qp_destroy	conn_test_qp_destroy
+
 #include "../conn/conn_private.h"
 
 #define ANY_LIMIT	32768
@@ -309,6 +316,47 @@ static void test_device_does_not_stop(struct kunit *test)
 	kfree(wc.qp);
 }
 
+/* A device that reports an error of the queue pair, and completes nothing */
+
+static struct ib_qp_init_attr qp_attr;	/* of the one that was made last */
+
+static int qp_made(struct rdma_cm_id *id, struct ib_pd *pd, struct ib_qp_init_attr *attr)
+{
+	qp_attr = *attr;
+	return 0;
+}
+
+#define rdma_create_qp	qp_made
+
+#include "../conn/qp.c"
+
+static void test_queue_pair_fails(struct kunit *test)
+{
+	static const enum ib_event_type events[] = {
+		IB_EVENT_QP_FATAL, IB_EVENT_QP_REQ_ERR, IB_EVENT_QP_ACCESS_ERR,
+		IB_EVENT_PATH_MIG_ERR,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		struct role role = {};
+		struct rpcrdma_conn *conn = conn_make(test, false, &role);
+		struct ib_event event = { .event = events[i] };
+		struct rdma_cm_id id = {};
+
+		conn->cm_id = &id;
+		KUNIT_EXPECT_EQ(test, qp_create(conn), 0);
+		conn->cm_id = NULL;
+		conn->state = RPCRDMA_CONN_ESTABLISHED;
+		qp_attr.event_handler(&event, qp_attr.qp_context);
+		flush_workqueue(rpcrdma_wq);
+		rpcrdma_conn_close(conn, -ECANCELED);
+		flush_workqueue(rpcrdma_teardown_wq);
+		KUNIT_EXPECT_EQ(test, role.status, -EIO);
+		rpcrdma_conn_put(conn);
+	}
+}
+
 /* Limits for a server's connections that are not established */
 
 #define HOSTS		4
@@ -593,6 +641,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_closes_once),
 	KUNIT_CASE(test_device_stops_late),
 	KUNIT_CASE(test_device_does_not_stop),
+	KUNIT_CASE(test_queue_pair_fails),
 	KUNIT_CASE(test_each_host_has_a_share),
 	KUNIT_CASE(test_two_hosts_leave_a_place),
 	KUNIT_CASE(test_hash_is_not_known),
