@@ -521,6 +521,39 @@ static void test_invalidated(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+static struct fake_conn *invalidating;
+
+static void invalidate(struct work_struct *work)
+{
+	fake_complete(invalidating);
+}
+
+static DECLARE_DELAYED_WORK(invalidation, invalidate);
+
+static void invalidate_later(struct fake_conn *fake)
+{
+	invalidating = fake;
+	schedule_delayed_work(&invalidation, HZ / 20);
+}
+
+/* A task that was killed waits until the server cannot reach its memory, and no longer. */
+static void test_task_with_handles_is_gone(struct kunit *test)
+{
+	struct fake_client *t = receive_begin(test);
+	unsigned long since;
+
+	begin_and_send(test, t, NULL, &in_write_chunk);
+	rb_erase(&t->rpc.request.rqst.rq_recv, &t->client->xprt.recv_queue);
+	t->fake.posted = invalidate_later;
+	since = jiffies;
+	xprt_rdma_request_retire(&t->rpc.request);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + 4 * HZ));
+	flush_delayed_work(&invalidation);
+	KUNIT_EXPECT_EQ(test, t->fake.invalidated, 2);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
+	fake_client_end(test, t);
+}
+
 /* Grants */
 
 struct grant_row {
@@ -686,9 +719,12 @@ static void test_refused(struct kunit *test)
 	t->msg.version_high = RPCRDMA_VERSION_ONE;
 	rpcrdma_wire_make_error(&t->msg, 5);
 	wait_for_credit(t);
+	fake_sleep(&t->client->xprt.pending, &t->rpc.task);
 	fake_server_sends(t, 0, 0);
 	expect_credit(test, t);
 	expect_nothing_held(test, t, receives);
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&t->rpc.task));
+	KUNIT_EXPECT_EQ(test, t->rpc.task.tk_status, -EAGAIN);
 	KUNIT_EXPECT_FALSE(test, fake_rpc_is_complete(&t->rpc));
 	KUNIT_EXPECT_NULL(test, t->rpc.request.ep);
 	KUNIT_EXPECT_NE(test, rqst->rq_connect_cookie, 17);
@@ -762,6 +798,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(test_length),
 	KUNIT_CASE(test_error),
 	KUNIT_CASE(test_invalidated),
+	KUNIT_CASE(test_task_with_handles_is_gone),
 	KUNIT_CASE_PARAM(test_grant, grant_gen_params),
 	KUNIT_CASE_PARAM(test_bad, bad_gen_params),
 	KUNIT_CASE(test_backward_call),

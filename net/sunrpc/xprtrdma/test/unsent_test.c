@@ -4,6 +4,7 @@
  * lack something or fail, nothing is left of the Call, and whoever waits is woken.
  */
 #include <kunit/test.h>
+#include <linux/delay.h>
 
 #include "fake_client.h"
 
@@ -269,6 +270,27 @@ static void test_back_before_waiting(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* The device can make no more registrations, and then it can: nobody tells that. */
+static void test_registrations_come_later(struct kunit *test)
+{
+	const struct fake_sizes data = { .head = 200, .pages = 4096, .ddp = true };
+	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
+	const unsigned long *state = &t->client->xprt.state;
+	unsigned int i;
+
+	fake_rpc_begin(test, t, &t->rpc, XID, &data, NULL);
+	lack_all_mrs(test, t);
+	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), -EAGAIN);
+	flush_delayed_work(&t->fake.conn->mr_work);
+	t->fake.mrs_left = 1;
+	for (i = 0; i < 250 && test_bit(XPRT_WRITE_SPACE, state); i++)
+		msleep(20);
+	KUNIT_EXPECT_FALSE(test, test_bit(XPRT_WRITE_SPACE, state));
+	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
+	give_mrs(test, t);
+	fake_client_end(test, t);
+}
+
 /* A first Call that was not sent has asked nothing. */
 static void test_first_call_is_not_sent(struct kunit *test)
 {
@@ -487,6 +509,7 @@ static struct kunit_case unsent_cases[] = {
 	KUNIT_CASE_PARAM(test_lack_gathered, lack_gen_params),
 	KUNIT_CASE_PARAM(test_lack_plain, plain_lack_gen_params),
 	KUNIT_CASE(test_back_before_waiting),
+	KUNIT_CASE(test_registrations_come_later),
 	KUNIT_CASE(test_first_call_is_not_sent),
 	KUNIT_CASE(test_cannot_be_registered),
 	KUNIT_CASE(test_registration_takes_nothing),
