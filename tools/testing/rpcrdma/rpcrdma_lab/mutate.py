@@ -173,7 +173,8 @@ def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
     todo = [job for job in jobs if job.name not in kept]
     tasks.run([*session.guest_tasks([job.guest for job in todo], run),
                *(tasks.Task(job.guest, functools.partial(do, job), job.about(run.times),
-                            session.needs(job.guest)) for job in todo)])
+                            session.needs(job.guest), cpus=session.cpus_of([job], run))
+                 for job in todo)])
     return {name: lines for name, (_, lines) in kept.items()}
 
 

@@ -286,6 +286,14 @@ def needs(place: str) -> tuple[str, ...]:
                                 *(f"kernel {name}" for name in names)]))
 
 
+def cpus_of(jobs: Sequence[Job], run: Run) -> float:
+    """How many CPUs a boot with these jobs uses on average."""
+    seconds = sum(job.about(run.times) for job in jobs)
+    used = sum(run.cpu.about(job.name, tasks.GUESSED_CPUS * job.about(run.times))
+               for job in jobs)
+    return used / seconds if seconds else 0
+
+
 def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
     """Tasks that run jobs. Each task is one boot."""
     sessions: dict[SessionKey, list[Job]] = {}
@@ -296,12 +304,9 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
         name = key.guest
         for boot in divide(group, run.times, BOOT_LIMIT):
             todo = [job for job in boot if not job.scenario.why_skipped(job)]
-            seconds = sum(job.about(run.times) for job in todo)
-            cpu = sum(run.cpu.about(job.name, tasks.GUESSED_CPUS * job.about(run.times))
-                      for job in todo)
             found.append(Task(
                 name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
-                seconds, needs(name), cpus=cpu / seconds if seconds else 0,
+                sum(job.about(run.times) for job in todo), needs(name), cpus=cpus_of(todo, run),
                 # These guests have a thread for each of their two CPUs. On a host with two
                 # CPUs, two such guests run faster one after the other than at the same
                 # time: a CPU that waits for a spinlock uses up its time while the holder
