@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of conn/: the states of a connection, the limits for a server's
- * connections, and the depths of the queues.
+ * connections, and the depths of the queues. A copy of qp.c is compiled here, to have the
+ * event handler that rdma_cm is given.
  */
 #include <kunit/test.h>
 #include <linux/hash.h>

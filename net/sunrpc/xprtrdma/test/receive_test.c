@@ -521,6 +521,7 @@ static void test_invalidated(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* The device executes what was posted a moment later, so that the task has to wait. */
 static struct fake_conn *invalidating;
 
 static void invalidate(struct work_struct *work)
@@ -547,7 +548,8 @@ static void test_task_with_handles_is_gone(struct kunit *test)
 	t->fake.posted = invalidate_later;
 	since = jiffies;
 	xprt_rdma_request_retire(&t->rpc.request);
-	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + 4 * HZ));
+	/* Without a wake-up it takes XPRT_RDMA_RETIRE_TIMEOUT. */
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + XPRT_RDMA_RETIRE_TIMEOUT - HZ));
 	flush_delayed_work(&invalidation);
 	KUNIT_EXPECT_EQ(test, t->fake.invalidated, 2);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));

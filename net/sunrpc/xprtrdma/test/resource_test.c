@@ -170,7 +170,7 @@ static void test_abandon(struct kunit *test)
 	things_end(test, things);
 }
 
-/* The parent of a device, whose buffers bounce */
+/* A connection whose device has a parent that bounces */
 struct bouncing {
 	struct fake_conn fake;
 	struct device parent;
@@ -211,7 +211,7 @@ static void test_received_stays(struct kunit *test)
 	recv = fake_take_recv(fake, "wire", 4);
 	memset(recv->data, PLAIN, recv->sge.length);
 
-	/* Until now an address was a pointer. So it is still, and the end of a mapping is seen. */
+	/* Addresses stay pointers, as in fake_conn.c, but now bouncing_unmap() sees each unmap. */
 	bouncing->parent.dma_mask = &bouncing->parent.coherent_dma_mask;
 	set_dma_ops(&bouncing->parent, &bouncing_ops);
 	fake->ib.dma_device = &bouncing->parent;

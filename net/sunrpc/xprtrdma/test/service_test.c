@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of server/xprt.c: who is told that a connection goes on or ends. A copy of it is
+ * KUnit suite of server/: who is told that a connection goes on or ends. A copy of xprt.c is
  * compiled here, with functions of this file in the place of the RPC server's.
  */
 #include <linux/sunrpc/svc_xprt.h>
@@ -133,7 +133,7 @@ static void reply(struct kunit *test, struct service_test *t)
 	KUNIT_EXPECT_EQ(test, rpcrdma_send_submit(send, NULL, true, true, NULL), 0);
 }
 
-/* Nor does it while a Reply waits for space in the send queue. */
+/* The RPC server takes no Call while a Reply waits for space in the send queue. */
 static void test_space_comes_back(struct kunit *test)
 {
 	struct service_test *t = begin(test);
@@ -150,7 +150,7 @@ static void test_space_comes_back(struct kunit *test)
 	end(test, t);
 }
 
-/* A request waits for what its RDMA Reads need. */
+/* A request that waits to issue its RDMA Reads goes on when there is space again. */
 static void test_read_goes_on(struct kunit *test)
 {
 	struct service_test *t = begin(test);

@@ -270,7 +270,7 @@ static void test_back_before_waiting(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* The device can make no more registrations, and then it can: nobody tells that. */
+/* No event says that the device can make registrations again, so the client tries. */
 static void test_registrations_come_later(struct kunit *test)
 {
 	const struct fake_sizes data = { .head = 200, .pages = 4096, .ddp = true };

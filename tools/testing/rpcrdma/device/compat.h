@@ -28,12 +28,17 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* Whether a device may have DMA operations of its own, and whether they get pages */
+/* Whether a device may have DMA operations of its own */
 #if defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)
 #define MEM_DMA_OPS
 #endif
+
+/* Before 6.19 they map pages. The end of a mapping has the same parameters. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
 #define MEM_DMA_PAGES
+#define mem_unmap_op	unmap_page
+#else
+#define mem_unmap_op	unmap_phys
 #endif
 
 /*

@@ -146,7 +146,7 @@ static int map_set(struct mem_dev *dev, const struct mem_map *map, struct mem_ma
 	return ret;
 }
 
-/* The bounce buffer begins where a page does. */
+/* The buffer is as far into its first page as the origin: allocated is the whole page. */
 static void map_free_rcu(struct rcu_head *rcu)
 {
 	struct mem_map *map = container_of(rcu, struct mem_map, rcu);
@@ -156,7 +156,7 @@ static void map_free_rcu(struct rcu_head *rcu)
 	kfree(map);
 }
 
-/* Forget a mapping. An engine may be copying, although it is too late. */
+/* Forget a mapping. An engine may still be copying, if the user broke the rules. */
 static void map_free(struct mem_dev *dev, struct mem_map *map)
 {
 	map_set(dev, map, NULL);
@@ -293,11 +293,10 @@ static dma_addr_t map_page(struct device *parent, struct page *page, unsigned lo
 static const struct dma_map_ops map_ops = {
 #ifdef MEM_DMA_PAGES
 	.map_page = map_page,
-	.unmap_page = unmap_phys,
 #else
 	.map_phys = map_phys,
-	.unmap_phys = unmap_phys,
 #endif
+	.mem_unmap_op = unmap_phys,
 	.map_sg = map_sg,
 	.max_mapping_size = max_mapping_size,
 	.sync_single_for_cpu = sync_for_cpu,

@@ -80,7 +80,7 @@ void mem_free(struct mem_dev *dev, void *data, size_t n, size_t size)
  * @len: octets
  *
  * Context: any.
- * Return: the memory, or NULL if the address is not of memory; with bounce buffers, of none
+ * Return: the memory, or NULL if there is none at the address, or, with bounce buffers, none
  * that is mapped.
  */
 void *mem_dma_to_virt(struct mem_dev *dev, u64 addr, u64 len)

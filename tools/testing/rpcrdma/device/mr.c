@@ -369,7 +369,7 @@ static struct mem_gap *mr_gap(struct mem_mr *mr, u64 offset)
 	return &mr->gaps[low];
 }
 
-/* The DMA address of an address in a registration, and how many octets of it are contiguous */
+/* The DMA address of an address in a registration; @len: octets contiguous from there */
 static u64 mr_address(struct mem_mr *mr, u64 va, u32 *len)
 {
 	if (mr->gaps) {

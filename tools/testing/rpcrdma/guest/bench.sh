@@ -383,7 +383,7 @@ connections() {
 rest() {
 	local NCONNECT=16 free slab device
 	need "unmount" umount /mnt
-	need "raise nfsd's limit of connections" eval "echo 4096 >/proc/fs/nfsd/max_connections"
+	need "raise nfsd's limit of connections" limit_connections 4096
 	need "listen on $MOUNTS ports" at_each_port listen
 	sleep 2
 	read -r free slab device < <(all_memory)
@@ -396,7 +396,7 @@ rest() {
 	say_memory rested
 	echo "connections=$((MOUNTS * NCONNECT))"
 	need "unmount all" unmount_all
-	need "restore nfsd's limit" eval "echo 0 >/proc/fs/nfsd/max_connections"
+	need "restore nfsd's limit" limit_connections 0
 }
 
 # at_each_port FUNCTION: call it once for each mount, with its port as PORT.

@@ -2,8 +2,8 @@
 #
 # Library for scenarios about the forms of Calls and Replies (RFC 8166 section 3.5). Each
 # function by_NAME does an operation that needs one form, with NFSv3 and inline thresholds
-# of 1024 or 4096 octets, and is true if the data are correct. They must be called in this
-# order.
+# of 1024 or 4096 octets, and is true if the data are correct; by_gathered needs large_sizes
+# instead, and is not in FORMS. They must be called in this order.
 
 # Users in access control lists. nfsd cannot decode a list of more than a page, nor encode
 # a GETACL Reply of more. So one list is for SETACL, which then takes more than 4096

@@ -41,7 +41,8 @@ last_of() {
 	tcpdump -n -r "$1" "$2" | tail -n 1
 }
 
-# handles_usr1 PID: tcpdump says that it listens before it does this.
+# handles_usr1 PID: whether a process handles SIGUSR1. tcpdump says that it listens a moment before
+# it does, and until then the signal ends it.
 handles_usr1() {
 	local caught
 	caught=$(awk '$1 == "SigCgt:" { print $2 }' /proc/$1/status)

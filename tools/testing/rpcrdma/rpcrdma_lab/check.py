@@ -4,6 +4,7 @@
 import dataclasses
 import fnmatch
 import functools
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +47,8 @@ class Part:
 
 
 LAB_FILES = "tools/testing/rpcrdma/rpcrdma_lab"
-BUILT = (*module.SOURCES, "scripts", f"{LAB_FILES}/builds.py")
+BUILT = (*module.SOURCES, "scripts", *(f"{LAB_FILES}/{name}.py" for name in
+                                       ("builds", "module", "kernels", "toolchain")))
 INSTALLED = (*module.SOURCES, "tools", "scripts", "debian", "Documentation", "LICENSES",
              "dkms.conf", "README.md", "COPYING")
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
@@ -82,7 +84,7 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
     scenarios = scenario.load_all()
     todo = scenario.jobs(scenarios, None, (under_test or MODULE,), pattern, everywhere)
     if not under_test:
-        # On the fastest guest; with ALL=1 also on the kernels that users have.
+        # On um; with ALL=1 also on the kernels that users have.
         where = ["um", *(kernels.STOCK if everywhere else ())]
         names = INBOX_TOO if everywhere else INBOX_DAILY
         todo += [job for job in scenario.jobs(scenarios, where, ("inbox",), pattern, everywhere)
@@ -90,8 +92,8 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
     if counted:
         counts = coverage.jobs(scenarios, everywhere)
         if pattern == "*" and not everywhere:
-            # What um-gcov runs need not run on um or um-7. But its module
-            # is built to count lines, so some scenarios also run with the users' module.
+            # What um-gcov runs need not run on um or um-7. But its module is built to count
+            # lines, so some scenarios also run with the users' module.
             todo = [job for job in todo if job.scenario.name in INBOX_DAILY
                     or not coverage.counts_for(job, counts)]
         todo = counts + todo
@@ -110,6 +112,8 @@ def part_ran_with(name: str) -> str:
     versions += [toolchain.version(release) for release in releases if toolchain.needed(release)]
     if name == "make":      # which says whether it takes the newest ones
         versions += [kernels.version(kernel) for kernel in kernels.STOCK]
+    if name == "style":     # make has to find the running kernel
+        versions.append(os.uname().release)
     versions += [debs.base_version(kernel) for kernel in PARTS[name].kernels
                  if name == debs.part(kernel)]
     have = packages.installed()
@@ -127,12 +131,8 @@ def inputs_key(name: str) -> str | None:
     return results.hash_of(files + steps.sources(folders, "*"), name, part_ran_with(name))
 
 
-def passed_before(name: str) -> list[int] | None:
-    """
-    The tests passed and skipped, and the seconds, of a part that has passed with all that it
-    depends on as it is.
-    """
-    key = inputs_key(name)
+def passed_before(key: str | None) -> list[int] | None:
+    """The tests passed and skipped, and the seconds, of a part that has passed with this key."""
     return cast(list[int] | None, results.Passes("parts").known.get(key)) if key else None
 
 
@@ -142,7 +142,8 @@ def do_part(name: str, run: Run, again: bool) -> None:
     changed since it passed, it only runs if it is to run again.
     """
     report = run.report.branch()
-    before = passed_before(name)
+    key = inputs_key(name)
+    before = passed_before(key)
     if before and not again:
         passed, skipped, took = before
         outcome = results.Outcome(name, passed, 0, skipped, took)
@@ -156,8 +157,8 @@ def do_part(name: str, run: Run, again: bool) -> None:
         run.times.keep({name: seconds})
     outcome = ktap.together(name, report.outcomes, seconds)
     run.keep([outcome], part_ran_with(name))
-    key = inputs_key(name)
-    if key and outcome.passed and not outcome.failed:
+    # If a file has changed meanwhile, it is not known what was tested.
+    if key and key == inputs_key(name) and outcome.passed and not outcome.failed:
         results.Passes("parts").keep({key: [outcome.passed, outcome.skipped, round(seconds)]})
 
 
@@ -245,7 +246,7 @@ def run_all(parts: Sequence[str], todo: Sequence[Job], run: Run,
     """Run parts and jobs. Returns the seconds of each group."""
     for name in parts:
         # Compile all files: others would print no warnings.
-        if name in STOCK_BUILDS and (again or not passed_before(name)):
+        if name in STOCK_BUILDS and (again or not passed_before(inputs_key(name))):
             shutil.rmtree(module.directory_of(STOCK_BUILDS[name]), ignore_errors=True)
     names = [job.guest for job in todo] + [name for part in parts for name in PARTS[part].kernels]
     return tasks.run([*session.guest_tasks(names, run),

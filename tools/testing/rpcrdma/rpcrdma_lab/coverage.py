@@ -43,7 +43,7 @@ class GcovFile(TypedDict):
 
 
 class GcovReport(TypedDict):
-    """What gcov prints for one object file. The folder is that of its compiler."""
+    """What gcov prints for one object file. The files are relative to the compiler's folder."""
     current_working_directory: str
     files: list[GcovFile]
 

@@ -28,7 +28,7 @@ def build(kernel: Kernel, tests: bool) -> Path:
     Build the device for one kernel, with its unit tests or without; warnings are errors.
     Returns a folder with lib/modules/<release>/extra.
     """
-    name = kernels.own(kernel.name)
+    name = kernels.kernel_of(kernel.name)
     directory = BUILD / f"device-{name}{host.built_on()}"
     variant = "kunit" if tests else "plain"
     # um-gcov has the folder of um-7, but copies its result at another time.

@@ -12,8 +12,9 @@ from pathlib import Path
 from . import host, kernels, root
 from .kernels import Kernel
 
-# User-Mode Linux copies the page tables of all its memory for each new process, and KASAN keeps
-# a part of it in quarantine, which each cache that ends searches. So it gets no more than it needs.
+# User-Mode Linux copies the page tables of all its memory for each new process. KASAN's
+# quarantine grows with memory, and is searched when a cache is destroyed. So these guests get no
+# more than they need.
 MEMORY_MIB = {"um": 1024, "qemu": 3072}
 CPUS = {"um": 1, "qemu": 2}
 

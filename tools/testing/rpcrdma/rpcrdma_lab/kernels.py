@@ -155,15 +155,16 @@ STOCK = {
 NAMES = ("um", "um-debug", "um-7", "um-7-debug", "um-7-smp", "debian-6.1", "debian-6.12",
          "debian-13", "debian-13-7", "smp-debug", "smp-kcsan")
 
-# The guest whose module counts the lines that it runs, the one whose kernel it has, and those
-# whose scenarios it runs in their place. They are most, and seccomp=on spares CPU time.
+# The guest whose module counts the lines that it runs
 COVERAGE = "um-gcov"
+# The guest whose kernel it has. Most scenarios run in it, and seccomp=on spares CPU time.
 COVERAGE_KERNEL = "um-7"
+# The guests in whose place it runs scenarios
 COVERED = ("um", "um-7")
 
 
-def own(name: str) -> str:
-    """The guest whose kernel a guest has: itself, as a rule."""
+def kernel_of(name: str) -> str:
+    """The guest whose kernel a guest boots: um-gcov has another's, all others their own."""
     return COVERAGE_KERNEL if name == COVERAGE else name
 
 
@@ -414,7 +415,7 @@ def kind(name: str) -> str:
 @once
 def version(name: str) -> str:
     """The key of a guest's kernel in the cache, whether the entry exists or not."""
-    name = own(name)
+    name = kernel_of(name)
     if name in STOCK:
         image = stock_packages(name)[0]
         release = image.removeprefix("linux-image-")
@@ -426,7 +427,7 @@ def version(name: str) -> str:
 
 def missing(name: str) -> bool:
     """Whether a guest's kernel has to be built or fetched first."""
-    name = own(name)
+    name = kernel_of(name)
     parent = CACHE
     if name not in STOCK:
         wanted = FLAVOURS[name].source
@@ -438,5 +439,5 @@ def missing(name: str) -> bool:
 def kernel(name: str) -> Kernel:
     """A guest's kernel; it is built or fetched if the cache has none."""
     if name == COVERAGE:
-        return dataclasses.replace(kernel(own(name)), name=name)
+        return dataclasses.replace(kernel(kernel_of(name)), name=name)
     return fetch_stock(name) if name in STOCK else build_own(name)

@@ -125,7 +125,7 @@ class Scenario:
 
     def why_skipped(self, job: "Job") -> str | None:
         """The reason why a job is skipped, or None if it is not."""
-        place = (kernels.own(job.guest), job.device, str(job.ends), job.module)
+        place = (kernels.kernel_of(job.guest), job.device, str(job.ends), job.module)
         for skip in self.skips:
             if all(fnmatch.fnmatch(have, want) for have, want in zip(place, skip.patterns)):
                 return skip.why

@@ -29,8 +29,9 @@ P = ParamSpec("P")
 # Guests in which scenarios do less
 SLOWEST = ("smp-debug", "smp-kcsan")
 
-# Seconds that the jobs of one boot may take together if they are several. A boot of um-debug, and
-# its search for leaks, take ten seconds of CPU; short boots spread better over the CPUs.
+# Seconds that the jobs of one boot may take together if they are several. Longer boots save CPU
+# time: a boot of um-debug and its search for leaks take ten seconds of it. Shorter ones spread
+# better over the CPUs.
 BOOT_LIMIT = 240
 
 
@@ -128,7 +129,7 @@ class Session:
         guest = self.guests[step.end - 1]
         variables: dict[str, str | int] = {
             "MODULE": scenario.module_of(job.module, step.end), "DEVICE": job.device,
-            "ENDS": job.ends, "END": step.end, "GUEST": kernels.own(guest.name),
+            "ENDS": job.ends, "END": step.end, "GUEST": kernels.kernel_of(guest.name),
             "PACE": min(math.ceil(100 * guest.pace), 400),
             "FAULTS": int(job.scenario.faults is not None), "SLOW": int(self.name in SLOWEST)}
         before = test.bad
@@ -262,7 +263,7 @@ def build_task(run: Run, name: str, missing: bool, build: Callable[[], object], 
 
 def guest_tasks(names: Iterable[str], run: Run) -> list[Task]:
     """Tasks that build what guests need. Each kernel build uses all CPUs, so it is alone."""
-    guests = list(dict.fromkeys(kernels.own(name) for place in names
+    guests = list(dict.fromkeys(kernels.kernel_of(name) for place in names
                                 for name in scenario.guests_at(place)))
     releases = dict.fromkeys([host.debian(), *(kernels.user_space(name) for name in guests)])
     found = [build_task(run, root_task(release), root.missing(release),
@@ -281,7 +282,7 @@ def root_task(release: str) -> str:
 
 def needs(place: str) -> tuple[str, ...]:
     """The tasks that build what the guests of a place need."""
-    names = [kernels.own(name) for name in scenario.guests_at(place)]
+    names = [kernels.kernel_of(name) for name in scenario.guests_at(place)]
     return tuple(dict.fromkeys([*(root_task(kernels.user_space(name)) for name in names),
                                 *(f"kernel {name}" for name in names)]))
 

@@ -47,14 +47,14 @@ def most_tasks() -> int:
     How many tasks memory allows. Few guests use a third of what they may have, but a
     guest that gets no memory dies.
     """
-    memory = Path("/proc/meminfo").read_text("ascii")
-    match = re.search(r"MemAvailable: +(\d+) kB", memory)
+    meminfo = Path("/proc/meminfo").read_text("ascii")
+    match = re.search(r"MemAvailable: +(\d+) kB", meminfo)
     assert match
     available = int(match[1]) // 1024
     status = os.statvfs(emulator.memory_folder())
     room = status.f_bavail * status.f_frsize >> 20
-    most = max(emulator.MEMORY_MIB.values())
-    return max(1, min(MOST_TASKS, available // most, 2 * room // most))
+    memory = emulator.MEMORY_MIB
+    return max(1, min(MOST_TASKS, available // max(memory.values()), room // memory["um"]))
 
 
 class Scheduler:

@@ -7,7 +7,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=20
+PATIENCE=$PATIENCE_RESENT
 
 # sunrpc's own fault injection
 INJECT=/sys/kernel/debug/fail_sunrpc

@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=20
+PATIENCE=$PATIENCE_RESENT
 
 # Client and server use the same device: both lose it at the same time.
 client() {

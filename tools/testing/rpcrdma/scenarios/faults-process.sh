@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=20
+PATIENCE=$PATIENCE_RESENT
 
 # More than a process can read or write before it is killed
 MIB=$((SLOW ? 16 : 64))
@@ -26,7 +26,7 @@ client() {
 # Processes that had ended by themselves do not count.
 kill_some() {
 	local n killed=0 victim tenth=0.
-	case $GUEST in um | um-7) tenth=0.0 ;; esac
+	! quick || tenth=0.0
 	dd if=/dev/zero of=/mnt/victim bs=1M count=$MIB status=none || return
 	for n in {1..12}; do
 		victims

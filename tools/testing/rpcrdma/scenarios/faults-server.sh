@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=20
+PATIENCE=$PATIENCE_RESENT
 
 client() {
 	local vers

@@ -9,7 +9,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
 
-PATIENCE=20
+PATIENCE=$PATIENCE_RESENT
 
 client() {
 	client_begin

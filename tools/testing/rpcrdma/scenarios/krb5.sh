@@ -15,8 +15,8 @@ SEC=krb5:krb5i:krb5p
 # What each job of verified I/O writes
 SIZE=2m
 TRACE=/sys/kernel/tracing/trace
-# A Call also waits for the daemons, which make a context, and after NFS4ERR_DELAY.
-PATIENCE=20
+# A Call also waits for the daemons, which make a context.
+PATIENCE=$PATIENCE_RESENT
 
 server() {
 	server_begin
@@ -121,9 +121,9 @@ context_begins() {
 }
 
 # nfsd closes the connection when its threads reorder Calls by more than the window of
-# RPCSEC_GSS, see testing.rst. It traces that, and nothing else may end a connection. With
-# NFSv3 it drops a Call that it still executes when it is sent again, which then waits for the
-# time-out: a minute.
+# RPCSEC_GSS, see testing.rst. It traces that, and nothing else may end a connection. Not with
+# NFSv3: there nfsd drops a repeated Call that it still executes, and the client waits a minute
+# for its time-out.
 many_jobs() {
 	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_svc_seqno_low/enable more
 	need "64 jobs: mount v4.2" nfs_mount 4.2 rdma /mnt sec=krb5i

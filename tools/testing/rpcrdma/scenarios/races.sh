@@ -8,7 +8,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
-PATIENCE=20
+PATIENCE=$PATIENCE_RESENT
 
 KCSAN=/sys/kernel/debug/kcsan
 

@@ -5,7 +5,7 @@
 # devices: rxe mem
 # modules: ours
 # limit:   90
-# skip:    um-7* rxe * *: the MAD layer of 7.x has 128 unanswered requests of a port under way, and no more
+# skip:    um-7* rxe * *: ib_mad of 7.x sends nothing more for a port with 128 requests that have no answer
 # faults:  the server refuses connections
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"

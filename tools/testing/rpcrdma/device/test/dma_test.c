@@ -317,11 +317,11 @@ static void test_too_late(struct kunit *test)
 	lab_fill(own.lab, 0, 0, 0, NEW, 100);
 	own_reg(&own, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 	page = pfn_to_page(PHYS_PFN(dma_to_phys(own.lab->dev->ib.dma_device, own.sge.addr)));
-	/* With this it is the test's, in place of somebody else's. */
+	/* This reference stands for the next owner of the page. */
 	get_page(page);
 	local_bh_disable();
 	own_unmap(&own);
-	/* An engine that is copying has it for now. */
+	/* Softirqs are disabled, as in an engine that is copying: it is not freed yet. */
 	KUNIT_EXPECT_EQ(test, page_count(page), 2);
 	local_bh_enable();
 	KUNIT_ASSERT_EQ(test, lab_rdma(own.lab, 0, IB_WR_RDMA_WRITE, 100, side->mr->iova,
