@@ -550,6 +550,7 @@ static void test_task_with_handles_is_gone(struct kunit *test)
 	xprt_rdma_request_retire(&t->rpc.request);
 	/* Without a wake-up it takes XPRT_RDMA_RETIRE_TIMEOUT. */
 	KUNIT_EXPECT_TRUE(test, time_before(jiffies, since + XPRT_RDMA_RETIRE_TIMEOUT - HZ));
+	t->fake.posted = NULL;
 	flush_delayed_work(&invalidation);
 	KUNIT_EXPECT_EQ(test, t->fake.invalidated, 2);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));

@@ -72,7 +72,8 @@ PARTS = {
         "tools/rpcrdma", "include/uapi", "Documentation/netlink", f"{coverage.FOLDER}/wire",
         "Makefile", "dkms.conf", f"{LAB_FILES}/tools.py", f"{LAB_FILES}/wire.py")),
     "dissector": Part(dissector.dissector, 5),
-    "runner": Part(selftest.run, 60, ("um",), inputs=(*module.SOURCES, "tools")),
+    "runner": Part(selftest.run, 60, ("um",), inputs=(
+        *module.SOURCES, "tools", "Documentation/examples", "debian/60-rpcrdma-dkms.rules")),
 }
 
 
@@ -117,8 +118,9 @@ def part_ran_with(name: str) -> str:
     versions += [debs.base_version(kernel) for kernel in PARTS[name].kernels
                  if name == debs.part(kernel)]
     have = packages.installed()
-    names = ("gcc", "gcc-12", "clang", "mypy", "tshark")
-    return " ".join([*versions, *(have[name] for name in names)])
+    names = [*packages.PACKAGES, *packages.RELEASE_PACKAGES[host.debian()], *debs.PACKAGES,
+             "gcc-14", "clang-14", "clang-19"]
+    return " ".join([*versions, *(have.get(name, "") for name in names)])
 
 
 def inputs_key(name: str) -> str | None:
@@ -157,8 +159,10 @@ def do_part(name: str, run: Run, again: bool) -> None:
         run.times.keep({name: seconds})
     outcome = ktap.together(name, report.outcomes, seconds)
     run.keep([outcome], part_ran_with(name))
+    if key and outcome.failed:
+        results.Passes("parts").forget(key)
     # If a file has changed meanwhile, it is not known what was tested.
-    if key and key == inputs_key(name) and outcome.passed and not outcome.failed:
+    elif key and key == inputs_key(name) and outcome.passed:
         results.Passes("parts").keep({key: [outcome.passed, outcome.skipped, round(seconds)]})
 
 
@@ -231,7 +235,7 @@ def check(pattern: str, under_test: str | None, everywhere: bool) -> bool:
             coverage.forget(known)
     if known and everywhere and pattern == "*":
         parts, todo = still_open(parts, todo, run, known)
-    spent = run_all(parts, todo, run, again=pattern != "*")
+    spent = run_all(parts, todo, run, again=everywhere or pattern != "*")
     if known and counted:
         measure_coverage(run.report, known, everywhere)
     say_times(run.report, spent)

@@ -51,7 +51,7 @@ class GcovReport(TypedDict):
 def jobs(scenarios: Sequence[Scenario], everywhere: bool = False) -> list[Job]:
     """
     Every scenario that runs in one guest. Two guests would add hardly a line. Nor would the
-    test device in a scenario that also has another.
+    test device in a scenario that also runs there over another.
     """
     return [job for job in scenario.jobs(scenarios, [kernels.COVERAGE], ("ours",),
                                          everywhere=everywhere)

@@ -181,9 +181,10 @@ def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
 def runs_line(lines: Mapping[str, Sequence[int]], defect: Defect) -> bool:
     """
     Whether a line ran. A statement of several lines counts at one of them, the first as a
-    rule.
+    rule; a call that is dropped is a line of its own.
     """
-    return any(defect.number - back in lines.get(defect.file, ()) for back in range(4))
+    before = 0 if defect.rule in CALL else 3
+    return any(defect.number - back in lines.get(defect.file, ()) for back in range(before + 1))
 
 
 # Finding a defect

@@ -82,6 +82,12 @@ class Passes:
         self.kind, self.file = kind, CACHE / f"{kind}.json"
         self.known = read(self.file)
 
+    def forget(self, key: str) -> None:
+        """It has failed since."""
+        with cache.locked(self.kind, quiet=True):
+            write(self.file, {known: value for known, value in read(self.file).items()
+                              if known != key})
+
     def keep(self, passed: Mapping[str, object]) -> None:
         """Add some."""
         with cache.locked(self.kind, quiet=True):

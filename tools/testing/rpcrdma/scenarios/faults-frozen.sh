@@ -28,7 +28,7 @@ server() {
 
 # A tmpfs cannot be frozen, so the export is an ext4 on a loop device.
 disk_up() {
-	mountpoint -q /srv || mount -t tmpfs -o size=1500m srv /srv
+	mountpoint -q /srv || mount -t tmpfs srv /srv
 	modprobe -q -a loop ext4
 	truncate -s 256m /srv/disk && mkfs.ext4 -q /srv/disk && mkdir -p $LOCAL &&
 		losetup /dev/loop0 /srv/disk && mount /dev/loop0 $LOCAL && chmod 1777 $LOCAL
