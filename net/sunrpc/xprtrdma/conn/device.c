@@ -193,7 +193,8 @@ void rpcrdma_device_detach(struct rpcrdma_conn *conn)
  * @gfp: how to allocate
  *
  * Context: entered, or while @conn is being made; sleeps if @gfp allows it.
- * Return: the buffer, for kfree() after ib_dma_unmap_single(); or NULL.
+ * Return: the buffer, for kfree() after the end of its mapping, for a Receive see recv_unmap();
+ * or NULL.
  */
 void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u32 size,
 				enum dma_data_direction direction, gfp_t gfp)

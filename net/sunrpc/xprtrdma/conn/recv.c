@@ -301,8 +301,9 @@ void rpcrdma_recv_stop(struct rpcrdma_conn *conn)
 }
 
 /*
- * What has arrived was synced then, and its owner may have changed it in place. If the memory
- * is bounced, ib_dma_unmap_single() would bring back what came over the wire.
+ * A message was synced when it arrived, and its owner may have changed it in place since. If the
+ * memory is bounced, another sync would put back what came over the wire. ib_verbs.h has no
+ * function that unmaps without one.
  */
 static void recv_unmap(const struct rpcrdma_recv *recv)
 {

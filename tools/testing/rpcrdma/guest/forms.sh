@@ -80,6 +80,11 @@ by_reply_chunk() {
 	is $GETACL_USERS "$(getfacl -cnp /mnt/long_acl | grep -c '^user:1[0-9]*:r-x')"
 }
 
+# Octets that the client has copied since the mount
+copied() {
+	awk '$1 == "xprt:" && $2 == "rdma" { print $18 }' /proc/self/mountstats
+}
+
 # used_forms WHAT CALLS REPLIES: check the forms of the Calls and Replies that were traced
 # last. Inline ones count only if there are no others.
 used_forms() {

@@ -494,7 +494,12 @@ LATE=/sys/kernel/tracing/instances/late
 watch_rpcs() {
 	local event=$LATE/events/sunrpc/rpc_stats_latency
 	mkdir -p $LATE && echo 64 >$LATE/buffer_size_kb && : >$LATE/trace &&
-		echo "execute > ${PATIENCE}000000" >$event/filter && echo 1 >$event/enable
+		limit_rpcs $PATIENCE && echo 1 >$event/enable
+}
+
+# limit_rpcs SECONDS: record those that take longer.
+limit_rpcs() {
+	echo "execute > ${1}000000" >$LATE/events/sunrpc/rpc_stats_latency/filter
 }
 
 none_late() {

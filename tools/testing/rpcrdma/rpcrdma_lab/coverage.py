@@ -57,7 +57,13 @@ def jobs(scenarios: Sequence[Scenario], everywhere: bool = False) -> list[Job]:
                                          everywhere=everywhere)
             if job.ends == 1 and job.module in ("ours", "kunit") and (everywhere or job.daily)
             and not job.scenario.why_skipped(job)
-            and (job.device != MEM or job.scenario.devices == (MEM,) and job.module == "ours")]
+            and (job.device != MEM or only_over_mem(job) and job.module == "ours")]
+
+
+def only_over_mem(job: Job) -> bool:
+    """Whether a scenario over the test device runs over no other in this guest."""
+    return all(job.scenario.why_skipped(dataclasses.replace(job, device=device))
+               for device in job.scenario.devices if device != MEM)
 
 
 def counts_for(job: Job, todo: Sequence[Job]) -> bool:

@@ -45,11 +45,6 @@ form() {
 	check "$1: counters that change: ${4:-none}" is "$4" "$(changed)"
 }
 
-# Octets that the client has copied since the mount
-copied() {
-	awk '$1 == "xprt:" && $2 == "rdma" { print $18 }' /proc/self/mountstats
-}
-
 counters() {
 	awk '$1 == "xprt:" && $2 == "rdma" {
 		print "connections", $5

@@ -16,7 +16,7 @@ SEC=krb5:krb5i:krb5p
 SIZE=2m
 TRACE=/sys/kernel/tracing/trace
 # A Call also waits for the daemons, which make a context.
-PATIENCE=$PATIENCE_RESENT
+PATIENCE=12
 
 server() {
 	server_begin
@@ -127,6 +127,7 @@ context_begins() {
 many_jobs() {
 	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_svc_seqno_low/enable more
 	need "64 jobs: mount v4.2" nfs_mount 4.2 rdma /mnt sec=krb5i
+	need "64 jobs: RPCs may be sent again" limit_rpcs $PATIENCE_RESENT
 	echo >$TRACE
 	echo 1 >$event
 	check "64 jobs: verified I/O" fio_verify --direct=1 --bsrange=4k-64k --numjobs=64 --size=256k
@@ -137,6 +138,7 @@ many_jobs() {
 		[ $more -le "$(grep -c rpcgss_svc_seqno_low: $TRACE)" ]
 	check "64 jobs: no Call was answered too late" no_major_timeout
 	check "64 jobs: umount" umount /mnt
+	need "no other RPCs" limit_rpcs $PATIENCE
 }
 
 # No Call of the present mounts has had a major time-out, by their statistics.

@@ -40,7 +40,9 @@ client() {
 	done
 	need "set inline sizes of 16384 octets" large_sizes
 	need "mount with these" nfs_mount 3 rdma /mnt
-	check "gathered" by_gathered
+	check "gathered" traced by_gathered
+	used_forms "gathered" inline inline
+	check "gathered: the client has not copied the data" [ "$(copied)" -lt 4096 ]
 	judge "gathered"
 	check "umount" umount /mnt
 }
