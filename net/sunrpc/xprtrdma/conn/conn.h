@@ -420,9 +420,8 @@ struct rpcrdma_device {
 	struct list_head all;		/* entry in the list of all; devices_lock */
 	u64 id;				/* later devices have higher ones */
 	struct kref ref;
-	spinlock_t lock;		/* protects @conns and @removing */
+	spinlock_t lock;		/* protects @conns */
 	struct list_head conns;
-	bool removing;
 	struct completion unused;
 };
 

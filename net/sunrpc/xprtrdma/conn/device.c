@@ -112,8 +112,8 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 	ib_set_client_data(ib, &device_ib_client, NULL);
 	mutex_unlock(&devices_lock);
 
+	/* No other connection is attached any more. */
 	spin_lock_bh(&device->lock);
-	device->removing = true;
 	list_for_each_entry(conn, &device->conns, device_list)
 		rpcrdma_conn_close(conn, -ENODEV);
 	spin_unlock_bh(&device->lock);
@@ -145,23 +145,15 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 
 	mutex_lock(&devices_lock);
 	device = ib_get_client_data(conn->cm_id->device, &device_ib_client);
-	if (device && !device->usable)
-		device = NULL;
-	if (device)
+	if (device && device->usable) {
 		kref_get(&device->ref);
-	mutex_unlock(&devices_lock);
-	if (!device)
-		return err;
-
-	spin_lock_bh(&device->lock);
-	if (!device->removing) {
-		list_add_tail(&conn->device_list, &device->conns);
 		conn->device = device;
+		spin_lock_bh(&device->lock);
+		list_add_tail(&conn->device_list, &device->conns);
+		spin_unlock_bh(&device->lock);
 		err = 0;
 	}
-	spin_unlock_bh(&device->lock);
-	if (err)
-		kref_put(&device->ref, device_unused);
+	mutex_unlock(&devices_lock);
 	return err;
 }
 

@@ -166,6 +166,22 @@ static void test_read_goes_on(struct kunit *test)
 	end(test, t);
 }
 
+/* The RPC server gets a Call that it has dropped again. */
+static void test_dropped(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+	struct rpcrdma_recv recv;
+
+	t->fake.conn->ops->established(t->fake.conn);
+	t->service->replied = true;
+	list_add(&recv.list, &t->service->dropped);
+	svcrdma_service_drop_work(&t->service->drop_work.work);
+	KUNIT_EXPECT_EQ(test, enqueued, 1);
+	KUNIT_EXPECT_PTR_EQ(test, t->service->received.next, &recv.list);
+	list_del(&recv.list);
+	end(test, t);
+}
+
 /* After ->xpo_detach the RPC server may not exist any more. */
 static void test_detached(struct kunit *test)
 {
@@ -206,6 +222,7 @@ static struct kunit_case service_cases[] = {
 	KUNIT_CASE(test_send_comes_back),
 	KUNIT_CASE(test_space_comes_back),
 	KUNIT_CASE(test_read_goes_on),
+	KUNIT_CASE(test_dropped),
 	KUNIT_CASE(test_detached),
 	KUNIT_CASE(test_exit_is_woken),
 	{}
