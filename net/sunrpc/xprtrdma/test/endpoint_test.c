@@ -540,6 +540,33 @@ static void test_grow(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* A task that finds all slots in use gets the first one that is free again. */
+static void test_slot_wait(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	struct rpc_rqst *rqst;
+
+	t->client->limit = 1;
+	xprt_rdma_slot_alloc(xprt, &t->rpc.task);
+	rqst = t->rpc.task.tk_rqstp;
+	KUNIT_ASSERT_NOT_NULL(test, rqst);
+	set_bit(RPC_TASK_ACTIVE, &t->other.task.tk_runstate);
+	xprt_rdma_slot_alloc(xprt, &t->other.task);
+	KUNIT_EXPECT_EQ(test, t->other.task.tk_status, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, t->client->slot_waits, 1);
+	rpc_clear_running(&t->other.task);
+	xprt_rdma_slot_free(xprt, rqst);
+	KUNIT_EXPECT_PTR_EQ(test, t->other.task.tk_rqstp, rqst);
+	KUNIT_EXPECT_EQ(test, t->client->in_use, 1);
+	xprt_rdma_slot_free(xprt, rqst);
+	KUNIT_EXPECT_EQ(test, t->client->in_use, 0);
+	xprt_rdma_slots_destroy(t->client);
+	t->rpc.task.tk_rqstp = NULL;
+	t->other.task.tk_rqstp = NULL;
+	fake_client_end(test, t);
+}
+
 /* Tasks that wait for a slot make no Receives, so the one that sends does. */
 static void test_grow_for_slots(struct kunit *test)
 {
@@ -725,6 +752,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_orphaned_mrs),
 	KUNIT_CASE(test_write_space),
 	KUNIT_CASE(test_grow),
+	KUNIT_CASE(test_slot_wait),
 	KUNIT_CASE(test_grow_for_slots),
 	KUNIT_CASE(test_grow_without_memory),
 	KUNIT_CASE(test_show_credits),

@@ -186,10 +186,15 @@ static void test_dropped(struct kunit *test)
 static void test_detached(struct kunit *test)
 {
 	struct service_test *t = begin(test);
+	struct svcrdma_request *request = svcrdma_request_get(t->service);
 
+	KUNIT_ASSERT_NOT_NULL(test, request);
 	t->service->detached = true;
 	t->fake.conn->ops->writable(t->fake.conn);
+	/* No thread goes on with a request. */
+	svcrdma_request_resume(request);
 	KUNIT_EXPECT_EQ(test, enqueued, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->service->num_requests), t->service->num_idle);
 	end(test, t);
 }
 
