@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -136,7 +136,8 @@ def shuffled(defects: Sequence[Defect], seed: int) -> Iterator[Defect]:
 
 # Which scenario runs which lines
 
-Lines = dict[str, dict[str, list[int]]]     # {job: {file: lines}}
+Counted = dict[str, dict[int, bool]]    # {file: {line that has code: whether it ran}}
+Lines = dict[str, Counted]              # {job: counted}
 
 
 def key_of(job: Job) -> str:
@@ -145,17 +146,17 @@ def key_of(job: Job) -> str:
     return results.hash_of(files + net_files(tests=True) if job.module == "kunit" else files)
 
 
-def lines_run(out: Path) -> dict[str, list[int]]:
-    """The lines that the guests ran that left counts in a folder."""
-    counts = coverage.read_counts([out])
-    return {name: sorted(coverage.ran(times)) for name, times in counts.items()}
+def lines_run(out: Path) -> Counted:
+    """Which lines the guests ran that left counts in a folder."""
+    return {name: {number: count > 0 for number, count in times.items()}
+            for name, times in coverage.read_counts([out]).items()}
 
 
 def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
     """Run the jobs that are not known yet, each in a boot of its own."""
-    file = FOLDER / "lines.json"
+    file = FOLDER / "counts.json"
     keys = {job.name: key_of(job) for job in jobs}
-    kept = cast(dict[str, tuple[str, dict[str, list[int]]]], results.read(file))
+    kept = cast(dict[str, tuple[str, dict[str, list[tuple[int, bool]]]]], results.read(file))
     kept = {name: entry for name, entry in kept.items() if entry[0] == keys.get(name)}
     lock = threading.Lock()             # protects kept
 
@@ -165,7 +166,8 @@ def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
             lines = lines_run(counts)
             shutil.rmtree(counts)
             with lock:
-                kept[job.name] = keys[job.name], lines
+                kept[job.name] = keys[job.name], {name: list(counted.items())
+                                                  for name, counted in lines.items()}
                 results.write(file, kept)
             return ""
         session.run_session(job.session, [job], dataclasses.replace(run, keep_counts=keep))
@@ -175,16 +177,18 @@ def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
                *(tasks.Task(job.guest, functools.partial(do, job), job.about(run.times),
                             session.needs(job.guest), cpus=session.cpus_of([job], run))
                  for job in todo)])
-    return {name: lines for name, (_, lines) in kept.items()}
+    return {job: {name: dict(counted) for name, counted in lines.items()}
+            for job, (_, lines) in kept.items()}
 
 
-def runs_line(lines: Mapping[str, Sequence[int]], defect: Defect) -> bool:
+def runs_line(lines: Counted, defect: Defect) -> bool:
     """
-    Whether a line ran. A statement of several lines counts at one of them, the first as a
-    rule; a call that is dropped is a line of its own.
+    Whether a line ran. One without code of its own, such as the second of a statement, or a call
+    of an inline function, counts with what is before it.
     """
-    before = 0 if defect.rule in CALL else 3
-    return any(defect.number - back in lines.get(defect.file, ()) for back in range(before + 1))
+    counted = lines.get(defect.file, {})
+    return next((counted[defect.number - back] for back in range(4)
+                 if defect.number - back in counted), False)
 
 
 # Finding a defect
