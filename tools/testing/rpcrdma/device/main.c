@@ -99,7 +99,7 @@ static void __exit mem_module_exit(void)
 	destroy_workqueue(mem_wq);
 	mem_debugfs_exit();
 	platform_driver_unregister(&mem_parent_driver);
-	/* Registrations and bounce buffers are freed after a grace period, the latter by our code. */
+	/* Registrations and bounce buffers are freed after a grace period, the latter by us. */
 	rcu_barrier();
 	WARN_ON(!xa_empty(&mem_qps));
 }
