@@ -210,6 +210,8 @@ static void test_mr_cannot_be_mapped(struct kunit *test)
 	pool = pool_make(test);
 	map_error = -EINVAL;
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -EIO);
+	map_error = -EREMOTEIO;
+	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -EIO);
 	/* The device takes one page of two, although both are whole. */
 	map_error = 1;
 	KUNIT_EXPECT_EQ(test, offer(pool, 0, 2 * PAGE_SIZE), -ENOBUFS);
