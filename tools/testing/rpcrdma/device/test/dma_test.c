@@ -125,21 +125,28 @@ static void test_poison(struct kunit *test)
 	lab_end(own.lab);
 }
 
+/* The peer writes 100 octets to the memory, which is registered. */
+static void own_written(struct own *own)
+{
+	struct lab *lab = own->lab;
+	struct ib_mr *mr = lab->side[1].mr;
+
+	lab_fill(lab, 0, 0, 0, NEW, 100);
+	KUNIT_ASSERT_EQ(lab->test,
+			lab_rdma(lab, 0, IB_WR_RDMA_WRITE, 100, mr->iova, mr->rkey), 0);
+	KUNIT_EXPECT_EQ(lab->test, lab_wait(lab, 0, NULL), IB_WC_SUCCESS);
+}
+
 /* What the peer writes or reads is seen in the same way. */
 static void test_poison_remote(struct kunit *test)
 {
-	struct lab_side *side;
 	struct own own;
 
 	own_make(&own, test, DMA_FROM_DEVICE);
-	side = &own.lab->side[1];
-	lab_fill(own.lab, 0, 0, 0, NEW, 100);
 	own_reg(&own, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
-	KUNIT_ASSERT_EQ(test, lab_rdma(own.lab, 0, IB_WR_RDMA_WRITE, 100, side->mr->iova,
-				       side->mr->rkey), 0);
-	KUNIT_EXPECT_EQ(test, lab_wait(own.lab, 0, NULL), IB_WC_SUCCESS);
+	own_written(&own);
 	KUNIT_EXPECT_TRUE(test, own_has(&own, 0, PAGE_SIZE, POISON));
-	KUNIT_ASSERT_EQ(test, lab_inv(own.lab, 1, side->mr->rkey), 0);
+	KUNIT_ASSERT_EQ(test, lab_inv(own.lab, 1, own.lab->side[1].mr->rkey), 0);
 	KUNIT_EXPECT_EQ(test, lab_wait(own.lab, 1, NULL), IB_WC_SUCCESS);
 	own_unmap(&own);
 	KUNIT_EXPECT_TRUE(test, own_has(&own, 0, 100, NEW));
@@ -308,13 +315,10 @@ static void test_unmapped(struct kunit *test)
 /* What comes too late is reported, and does not reach memory that is somebody else's by then. */
 static void test_too_late(struct kunit *test)
 {
-	struct lab_side *side;
 	struct page *page;
 	struct own own;
 
 	own_make(&own, test, DMA_FROM_DEVICE);
-	side = &own.lab->side[1];
-	lab_fill(own.lab, 0, 0, 0, NEW, 100);
 	own_reg(&own, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 	page = pfn_to_page(PHYS_PFN(dma_to_phys(own.lab->dev->ib.dma_device, own.sge.addr)));
 	/* This reference stands for the next owner of the page. */
@@ -324,9 +328,7 @@ static void test_too_late(struct kunit *test)
 	/* Softirqs are disabled, as in an engine that is copying: it is not freed yet. */
 	KUNIT_EXPECT_EQ(test, page_count(page), 2);
 	local_bh_enable();
-	KUNIT_ASSERT_EQ(test, lab_rdma(own.lab, 0, IB_WR_RDMA_WRITE, 100, side->mr->iova,
-				       side->mr->rkey), 0);
-	KUNIT_EXPECT_EQ(test, lab_wait(own.lab, 0, NULL), IB_WC_SUCCESS);
+	own_written(&own);
 	KUNIT_EXPECT_NULL(test, memchr_inv(page_address(page), OLD, PAGE_SIZE));
 	put_page(page);
 	own_end(&own, MEM_RULE_UNMAPPED);
