@@ -22,6 +22,8 @@ from typing import IO, NoReturn, ParamSpec, TypeVar
 TOP = Path(__file__).resolve().parents[4]
 LAB = TOP / "tools/testing/rpcrdma"
 BUILD = TOP / "build"
+# Folders in a checkout that are not the project's, but left by builds and tools
+LEFT_BEHIND = frozenset({"build", "__pycache__", ".mypy_cache"})
 # The lab's own tests start further runs, which work while the first one has build/.
 UNDER_TEST = "RPCRDMA_LAB_TEST" in os.environ
 LOGS = BUILD / ("logs-test" if UNDER_TEST else "logs")

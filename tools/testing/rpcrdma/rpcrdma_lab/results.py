@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from . import cache
-from .host import BUILD, CACHE, TOP, LabError
+from .host import BUILD, CACHE, LEFT_BEHIND, TOP, LabError
 
 
 def write(path: Path, data: Mapping[str, object]) -> None:
@@ -132,8 +132,7 @@ def tree_by_git() -> tuple[str, str]:
 def tree_by_hash() -> tuple[str, str]:
     """The same for an unpacked archive, which has no commit."""
     files = [path for path in sorted(TOP.rglob("*")) if path.is_file()
-             and path.relative_to(TOP).parts[0] not in ("build", ".git")
-             and "__pycache__" not in path.relative_to(TOP).parts]
+             and not (LEFT_BEHIND | {".git"}) & set(path.relative_to(TOP).parts)]
     return hash_of(files), "no commit"
 
 

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .host import TOP, LabError
+from .host import LEFT_BEHIND, TOP, LabError
 from .ktap import Test
 
 # Where the module's files are, and where all C files are
@@ -19,7 +19,7 @@ def sources(folders: Iterable[str], *patterns: str) -> list[Path]:
     for folder, pattern in itertools.product(folders, patterns):
         found.update(path for path in (TOP / folder).rglob(pattern) if path.is_file())
     return sorted(path for path in found
-                  if not {"build", "__pycache__", ".mypy_cache"} & set(path.relative_to(TOP).parts)
+                  if not LEFT_BEHIND & set(path.relative_to(TOP).parts)
                   and not path.name.endswith((".mod.c", ".o", ".ko", ".cmd", ".mod", ".order")))
 
 
