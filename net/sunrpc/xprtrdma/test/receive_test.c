@@ -674,6 +674,27 @@ static void test_backward_call(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* Nobody takes it, as when the callback service has just ended. */
+static void test_backward_call_is_left(struct kunit *test)
+{
+	struct fake_client *t = receive_begin(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	unsigned int receives = t->fake.num_recvs;
+
+	t->fake.conn->backward_credits = XPRT_RDMA_BACKWARD_CREDITS;
+	t->client->wants_backward = true;
+	KUNIT_ASSERT_EQ(test, xprt_rdma_backward_setup(xprt, 1), 0);
+	guess_call(t, XID);
+	fake_server_sends(t, REPLY_LEN, 0);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_FORM_BACKWARD], 1);
+	/* Of the client, of the connection, and of the test */
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 3);
+	expect_nothing_held(test, t, receives);
+	xprt_rdma_backward_destroy(xprt, 1);
+	KUNIT_EXPECT_EQ(test, t->client->backward_count, 0);
+	fake_client_end(test, t);
+}
+
 /* Version 2: answers to the first Call */
 
 static struct fake_client *begin_asked(struct kunit *test)
@@ -805,6 +826,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE_PARAM(test_grant, grant_gen_params),
 	KUNIT_CASE_PARAM(test_bad, bad_gen_params),
 	KUNIT_CASE(test_backward_call),
+	KUNIT_CASE(test_backward_call_is_left),
 	KUNIT_CASE(test_agreed),
 	KUNIT_CASE(test_refused),
 	KUNIT_CASE(test_failed),
