@@ -93,9 +93,17 @@ DMA_OPS = (Edit("arch/um/Kconfig", "\tselect NO_DMA if !UML_DMA_EMULATION\n",
                 "\tselect NO_DMA if !UML_DMA_EMULATION\n"
                 "\tselect ARCH_HAS_DMA_OPS if UML_DMA_EMULATION\n"),)
 
+# KASAN, kmemleak and others take a call trace of each allocation. User-Mode Linux asks of each
+# word on the stack whether it is an address of code, also of those that it does not record.
+STACK_WORDS = (Edit("arch/um/kernel/stacktrace.c", "\t\tif (__kernel_text_address(addr)) {",
+                    "\t\tif ((!IS_ENABLED(CONFIG_FRAME_POINTER) ||\n"
+                    "\t\t     (unsigned long)sp == bp + sizeof(long)) &&\n"
+                    "\t\t    __kernel_text_address(addr)) {"),)
+
 SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)",
-                  LARGE_STATE + VECTOR_LOCKS + DMA_OPS)
-SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)", LARGE_IO + VECTOR_LOCKS + DMA_OPS)
+                  LARGE_STATE + VECTOR_LOCKS + DMA_OPS + STACK_WORDS)
+SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)",
+                  LARGE_IO + VECTOR_LOCKS + DMA_OPS + STACK_WORDS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,6 +169,8 @@ COVERAGE = "um-gcov"
 COVERAGE_KERNEL = "um-7"
 # The guests in whose place it runs scenarios
 COVERED = ("um", "um-7")
+# The guest that looks for errors in memory use and locking each day
+DEBUG = "um-7-debug"
 
 
 def kernel_of(name: str) -> str:

@@ -297,7 +297,7 @@ def jobs_for(defect: Defect, lines: Lines, all_jobs: Sequence[Job],
     jobs = [job for job in all_jobs
             if (runs_line(lines[job.name], defect) if job.name in lines
                 else job.scenario.name in covering or job.scenario.name not in counted)]
-    jobs.sort(key=lambda job: (job.scenario.name != "kunit", job.guest == "um-debug",
+    jobs.sort(key=lambda job: (job.scenario.name != "kunit", job.guest == kernels.DEBUG,
                                job.about(times)))
     return jobs
 
@@ -310,7 +310,7 @@ def within_budget(jobs: Sequence[Job], times: results.Times) -> list[Job]:
     chosen: list[Job] = []
     for checks in (False, True):
         spent = 0.0
-        for job in (job for job in jobs if (job.guest == "um-debug") == checks):
+        for job in (job for job in jobs if (job.guest == kernels.DEBUG) == checks):
             spent += job.about(times)
             if spent <= BUDGET / 2:
                 chosen.append(job)
@@ -321,7 +321,7 @@ def daily_jobs() -> list[Job]:
     """The scenarios of the daily check in one guest that show a defect of the module."""
     scenarios = scenario.load_all()
     return [job for job in [*coverage.jobs(scenarios),
-                            *scenario.jobs(scenarios, ["um-debug"], ("ours",))]
+                            *scenario.jobs(scenarios, [kernels.DEBUG], ("ours",))]
             if job.ends == 1 and not job.scenario.why_skipped(job)
             and job.scenario.name != "device-kunit"]
 

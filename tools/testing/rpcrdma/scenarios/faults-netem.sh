@@ -6,7 +6,6 @@
 # ends:    1 2
 # limit:   90
 # skip:    * rxe 1 *: what rxe sends to itself passes no interface that could lose packets
-# skip:    um-7-debug * 2 *: lockdep rejects a lock of User-Mode Linux's vector network driver
 # skip:    * siw 2 inbox: siw between two guests hangs or crashes them, with the kernel's own module
 # faults:  packets are lost
 #

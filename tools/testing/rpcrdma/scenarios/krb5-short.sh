@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   what krb5 shows, with small files and KASAN
-# guests:  um-debug/siw
+# guests:  um-7-debug/siw
+# also:    um-debug/siw
 # devices: siw
 # modules: ours
 # limit:   60

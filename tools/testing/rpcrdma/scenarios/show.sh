@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma show, stat and monitor tell what a mount over RDMA does
-# guests:  um um-debug/rxe um-debug/siw
+# guests:  um um-7-debug/rxe um-7-debug/siw
 # also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem
 # devices: rxe siw mem
 # turns:   the program rpcrdma
