@@ -110,11 +110,14 @@ within() {
 	wait_until "$1" "${@:2}" && [ $((SECONDS - since)) -le "$1" ]
 }
 
+# It looks less and less often, because each look makes processes: in the end every half second,
+# or after a twentieth of the time that it has waited.
 wait_until() {
-	local limit=$((SECONDS + $1))
+	local limit=$((SECONDS + $1)) pause=50
 	until "${@:2}" >/dev/null 2>&1; do
 		[ $SECONDS -lt $limit ] || return 1
-		sleep 0.05
+		sleep ${pause}e-3
+		pause=$((pause < 476 ? pause * 21 / 20 : 500))
 	done
 }
 
