@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of client/endpoint.c: connecting and how it fails, closing and breaking, who has
- * a reference when, who is woken, and what a connection may ask of memory meanwhile.
+ * a reference when, who is woken, and what a connection may ask of memory meanwhile; and slots.
  */
 #include <kunit/test.h>
 #include <linux/sched/mm.h>
@@ -537,6 +537,10 @@ static void test_grow(struct kunit *test)
 	atomic_set(&t->ep->credits.in_flight, 12);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
 	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
+	/* No Receive is taken back. */
+	t->ep->credits.granted = 2;
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 12);
 	fake_client_end(test, t);
 }
 
@@ -547,6 +551,7 @@ static void test_slot_wait(struct kunit *test)
 	struct rpc_xprt *xprt = &t->client->xprt;
 	struct rpc_rqst *rqst;
 
+	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(t->client), 0);
 	t->client->limit = 1;
 	xprt_rdma_slot_alloc(xprt, &t->rpc.task);
 	rqst = t->rpc.task.tk_rqstp;
@@ -561,9 +566,62 @@ static void test_slot_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->client->in_use, 1);
 	xprt_rdma_slot_free(xprt, rqst);
 	KUNIT_EXPECT_EQ(test, t->client->in_use, 0);
+	xprt_rdma_slot_alloc(xprt, &t->rpc.task);
+	KUNIT_EXPECT_PTR_EQ(test, t->rpc.task.tk_rqstp, rqst);
+	xprt_rdma_slot_free(xprt, rqst);
+	/* One RPC at a time needs one slot, the first that there was. */
+	KUNIT_EXPECT_EQ(test, xprt->num_reqs, 1);
 	xprt_rdma_slots_destroy(t->client);
 	t->rpc.task.tk_rqstp = NULL;
 	t->other.task.tk_rqstp = NULL;
+	fake_client_end(test, t);
+}
+
+#define TASKS	3
+
+static void alloc_slots(struct rpc_xprt *xprt, struct rpc_task *tasks, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		set_bit(RPC_TASK_ACTIVE, &tasks[i].tk_runstate);
+		xprt_rdma_slot_alloc(xprt, &tasks[i]);
+		rpc_clear_running(&tasks[i]);
+	}
+}
+
+/* A higher limit wakes as many tasks as it allows. A slot that none of them takes is idle. */
+static void test_slots_limit(struct kunit *test)
+{
+	struct rpc_task *tasks = kunit_kcalloc(test, TASKS, sizeof(*tasks), GFP_KERNEL);
+	const struct xprt_rdma_credits credits = { .granted = 2, .posted = 4 };
+	struct fake_client *t = endpoint_begin(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, tasks);
+	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(t->client), 0);
+	t->client->limit = 1;
+	alloc_slots(xprt, tasks, TASKS);
+	KUNIT_EXPECT_EQ(test, t->client->slot_waits, 2);
+	xprt_rdma_slots_limit(t->client, &credits);
+	KUNIT_EXPECT_EQ(test, t->client->in_use, 2);
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&tasks[1]));
+	KUNIT_EXPECT_TRUE(test, RPC_IS_QUEUED(&tasks[2]));
+	xprt_rdma_slot_free(xprt, tasks[0].tk_rqstp);
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&tasks[2]));
+	for (i = 1; i < TASKS; i++)
+		xprt_rdma_slot_free(xprt, tasks[i].tk_rqstp);
+
+	/* Those that waited have just gone. */
+	set_bit(XPRT_CONGESTED, &xprt->state);
+	xprt_rdma_slots_limit(t->client, &credits);
+	KUNIT_EXPECT_EQ(test, t->client->in_use, 0);
+	alloc_slots(xprt, tasks, 2);
+	KUNIT_EXPECT_EQ(test, xprt->num_reqs, 2);
+	for (i = 0; i < 2; i++)
+		xprt_rdma_slot_free(xprt, tasks[i].tk_rqstp);
+	xprt_rdma_slots_destroy(t->client);
 	fake_client_end(test, t);
 }
 
@@ -753,6 +811,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_write_space),
 	KUNIT_CASE(test_grow),
 	KUNIT_CASE(test_slot_wait),
+	KUNIT_CASE(test_slots_limit),
 	KUNIT_CASE(test_grow_for_slots),
 	KUNIT_CASE(test_grow_without_memory),
 	KUNIT_CASE(test_show_credits),

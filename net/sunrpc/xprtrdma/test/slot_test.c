@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of client/: Replies that arrive when their tasks have been killed, and which
- * pages are cleared before a Call is sent.
+ * KUnit suite of client/: Replies that arrive when their tasks have been killed, which pages
+ * are cleared or made before a Call is sent, and the buffers of a slot.
  */
 #include <kunit/test.h>
 #include <linux/mm.h>
@@ -244,6 +244,55 @@ static void test_only_fresh_pages_are_cleared(struct kunit *test)
 		expect_cleared(test, first);
 }
 
+/* sunrpc leaves some pages to the transport: those that are not there, and no others. */
+static void test_sparse_pages(struct kunit *test)
+{
+	struct xprt_rdma_request *request =
+		kunit_kzalloc(test, sizeof(*request), GFP_KERNEL);
+	struct page *page = alloc_page(GFP_KERNEL), *pages[4] = { NULL, page };
+	struct xdr_buf *buf;
+
+	KUNIT_ASSERT_NOT_NULL(test, request);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	buf = &request->rqst.rq_rcv_buf;
+	buf->pages = pages;
+	buf->page_base = FIRST;
+	buf->page_len = 3 * PAGE_SIZE - FIRST;
+	buf->flags = XDRBUF_SPARSE_PAGES;
+	KUNIT_EXPECT_EQ(test, xprt_rdma_request_prepare(&request->rqst, buf), 0);
+	KUNIT_EXPECT_NOT_NULL(test, pages[0]);
+	KUNIT_EXPECT_PTR_EQ(test, pages[1], page);
+	KUNIT_EXPECT_NOT_NULL(test, pages[2]);
+	KUNIT_EXPECT_NULL(test, pages[3]);
+	release_pages(pages, 3);
+}
+
+/* A buffer that is large enough stays. Another one holds nothing of what was there before. */
+static void test_buffers(struct kunit *test)
+{
+	struct slot_fixture wire;
+	struct rpc_rqst *rqst;
+	struct rpc_task task = {};
+
+	slots_start(test, &wire);
+	rqst = &wire.request[0]->rqst;
+	rqst->rq_xprt = &wire.client->xprt;
+	task.tk_rqstp = rqst;
+	rqst->rq_callsize = 100;
+	rqst->rq_rcvsize = 600;
+	KUNIT_ASSERT_EQ(test, xprt_rdma_buffers_alloc(&task), 0);
+	memset(rqst->rq_buffer, OLD, 512);
+	memset(rqst->rq_rbuffer, OLD, 1024);
+	rqst->rq_callsize = 512;
+	rqst->rq_rcvsize = 1028;
+	KUNIT_ASSERT_EQ(test, xprt_rdma_buffers_alloc(&task), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(rqst->rq_buffer, OLD, 512));
+	KUNIT_EXPECT_NULL(test, memchr_inv(rqst->rq_rbuffer, 0, 1536));
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&wire.client->buffers_size), 512 + 1536);
+	kfree(rqst->rq_buffer);
+	kfree(rqst->rq_rbuffer);
+}
+
 static struct kunit_case slot_cases[] = {
 	KUNIT_CASE(test_unmatched_are_all_kept),
 	KUNIT_CASE(test_unmatched_of_other_connection),
@@ -251,6 +300,8 @@ static struct kunit_case slot_cases[] = {
 	KUNIT_CASE(test_unmatched_of_earlier_rpc),
 	KUNIT_CASE(test_killed_task_is_woken),
 	KUNIT_CASE(test_only_fresh_pages_are_cleared),
+	KUNIT_CASE(test_sparse_pages),
+	KUNIT_CASE(test_buffers),
 	{}
 };
 
