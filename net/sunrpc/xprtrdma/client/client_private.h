@@ -497,6 +497,9 @@ int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rp
 				  struct rpcrdma_send *send);
 int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
 
+/* xprt.c */
+extern const struct rpc_xprt_ops xprt_rdma_client_ops;
+
 /* sysctl.c */
 int xprt_rdma_sysctl_init(void);
 void xprt_rdma_sysctl_exit(void);

@@ -239,7 +239,8 @@ static void xprt_rdma_client_destroy(struct rpc_xprt *xprt)
 	xprt_rdma_client_free(client);
 }
 
-static const struct rpc_xprt_ops xprt_rdma_client_ops = {
+/* Shared with the tests alone */
+const struct rpc_xprt_ops xprt_rdma_client_ops = {
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,
 	.alloc_slot		= xprt_rdma_slot_alloc,

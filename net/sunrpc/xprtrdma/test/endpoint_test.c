@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of client/endpoint.c: connecting and how it fails, closing and breaking, who has
- * a reference when, who is woken, and what a connection may ask of memory meanwhile; and slots.
+ * a reference when, who is woken, and what a connection may ask of memory meanwhile. Slots, and
+ * which time-outs end a connection.
  */
 #include <kunit/test.h>
 #include <linux/sched/mm.h>
@@ -43,7 +44,9 @@ static void test_connect(struct kunit *test)
 	struct fake_client *t = endpoint_make(test);
 	struct rpc_xprt *xprt = &t->client->xprt;
 	struct sockaddr_in *local = (struct sockaddr_in *)&t->fake.conn->local_addr;
+	char source[INET6_ADDRSTRLEN];
 
+	KUNIT_EXPECT_EQ(test, xprt->ops->get_srcaddr(xprt, source, sizeof(source)), -ENOTCONN);
 	local->sin_family = AF_INET;
 	local->sin_port = htons(17);
 	xprt->connect_cookie = 7;
@@ -61,7 +64,7 @@ static void test_connect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, xprt->stat.connect_count, 1);
 	KUNIT_EXPECT_FALSE(test, t->client->reply_lost);
 	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_ONE);
-	KUNIT_EXPECT_EQ(test, t->client->local.ss_family, AF_INET);
+	KUNIT_EXPECT_GT(test, xprt->ops->get_srcaddr(xprt, source, sizeof(source)), 0);
 	KUNIT_EXPECT_EQ(test, t->ep->max_mr_pages, FAKE_MR_PAGES);
 	KUNIT_EXPECT_EQ(test, fake_cleanups(t), 0);
 	fake_client_end(test, t);
@@ -700,6 +703,119 @@ static void test_wedged(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* Time-outs */
+
+enum closes { NOTHING, AT_ONCE, ON_WAIT, TRANSPORT };
+
+struct timer_row {
+	const char *name;
+	bool nfs4;
+	bool old;		/* there has been another connection since the Call was sent */
+	bool lost;		/* a Reply may have been discarded */
+	bool processed;		/* the Reply was, and the task waits for another */
+	bool answered;		/* the server has answered something */
+	bool major;		/* the major time-out is over */
+	unsigned int waited;	/* seconds since the Call was sent */
+	enum closes closes;
+};
+
+static const struct timer_row timer_rows[] = {
+	{ "NFSv3", .closes = AT_ONCE },
+	{ "NFSv3, another connection", .old = true },
+	{ "NFSv3, processed", .processed = true, .closes = TRANSPORT },
+	{ "NFSv4, a slow server", true, .answered = true, .waited = 100 },
+	{ "NFSv4, a lost Reply", true, .lost = true, .answered = true, .closes = ON_WAIT },
+	{ "NFSv4, a lost Reply, another connection", true, .lost = true, .old = true },
+	{ "NFSv4, processed", true, .processed = true, .closes = TRANSPORT },
+	{ "NFSv4, a silent server", true, .waited = 60, .closes = ON_WAIT },
+	{ "NFSv4, silent for a short time", true, .waited = 58 },
+	{ "NFSv4, overdue", true, .answered = true, .major = true, .waited = 60,
+	  .closes = ON_WAIT },
+};
+
+KUNIT_ARRAY_PARAM_DESC(timer, timer_rows, name);
+
+static void wait_for_reply(struct fake_client *t)
+{
+	struct rpc_xprt *xprt = &t->client->xprt;
+	struct rpc_task *task = &t->rpc.task;
+
+	set_bit(RPC_TASK_ACTIVE, &task->tk_runstate);
+	task->tk_callback = NULL;
+	spin_lock(&xprt->queue_lock);
+	xprt->ops->wait_for_reply_request(task);
+	spin_unlock(&xprt->queue_lock);
+	rpc_clear_running(task);
+	rpc_wake_up_queued_task(&xprt->pending, task);
+}
+
+/* Whether a time-out costs the connection, and when */
+static void test_timer(struct kunit *test)
+{
+	static const struct rpc_timeout timeout = { .to_initval = 60 * HZ };
+	const struct timer_row *row = test->param_value;
+	struct fake_client *t = endpoint_begin(test);
+	struct rpc_rqst *rqst = &t->rpc.request.rqst;
+	struct rpc_xprt *xprt = &t->client->xprt;
+
+	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
+	KUNIT_ASSERT_EQ(test, fake_rpc_send(&t->rpc), 0);
+	KUNIT_ASSERT_TRUE(test, fake_server_gets(t, &t->rpc));
+	if (row->processed)
+		fake_server_replies(t, 24, 0);
+	rqst->rq_reply_bytes_recvd = 0;
+	rqst->rq_connect_cookie = xprt->connect_cookie - row->old;
+	rqst->rq_majortimeo = jiffies + (row->major ? 0 : 3600 * HZ);
+	t->rpc.request.sent = jiffies - row->waited * HZ;
+	t->rpc.task.tk_client->cl_timeout = &timeout;
+	t->rpc.task.tk_flags = row->nfs4 ? RPC_TASK_NO_RETRANS_TIMEOUT : 0;
+	t->ep->credits.answered = row->answered;
+	t->client->reply_lost = row->lost;
+	xprt->ops->timer(xprt, &t->rpc.task);
+	KUNIT_EXPECT_EQ(test, rpcrdma_conn_established(t->fake.conn), row->closes != AT_ONCE);
+	if (row->closes != AT_ONCE)
+		KUNIT_EXPECT_EQ(test, is_set(t, XPRT_CLOSE_WAIT), row->closes == TRANSPORT);
+	wait_for_reply(t);
+	KUNIT_EXPECT_EQ(test, rpcrdma_conn_established(t->fake.conn),
+			row->closes == NOTHING || row->closes == TRANSPORT);
+	fake_client_end(test, t);
+}
+
+/* The Reply has come in the meantime. */
+static void test_timer_is_late(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+
+	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
+	KUNIT_ASSERT_EQ(test, fake_rpc_send(&t->rpc), 0);
+	t->rpc.request.rqst.rq_connect_cookie = t->client->xprt.connect_cookie;
+	t->rpc.request.rqst.rq_reply_bytes_recvd = 24;
+	t->rpc.task.tk_status = -ETIMEDOUT;
+	t->client->xprt.ops->timer(&t->client->xprt, &t->rpc.task);
+	KUNIT_EXPECT_EQ(test, t->rpc.task.tk_status, 0);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
+	fake_client_end(test, t);
+}
+
+/* The server has refused the version while the task was still sending. */
+static void test_send_again_on_wait(struct kunit *test)
+{
+	struct fake_client *t = endpoint_begin(test);
+	struct rpc_rqst *rqst = &t->rpc.request.rqst;
+	u32 cookie = t->client->xprt.connect_cookie;
+
+	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
+	rqst->rq_connect_cookie = cookie;
+	t->rpc.request.on_wait = XPRT_RDMA_SEND_AGAIN;
+	wait_for_reply(t);
+	KUNIT_EXPECT_NE(test, rqst->rq_connect_cookie, cookie);
+	/* Once */
+	rqst->rq_connect_cookie = cookie;
+	wait_for_reply(t);
+	KUNIT_EXPECT_EQ(test, rqst->rq_connect_cookie, cookie);
+	fake_client_end(test, t);
+}
+
 /* Version 2 */
 
 static struct fake_client *begin_asked(struct kunit *test)
@@ -816,6 +932,9 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_grow_without_memory),
 	KUNIT_CASE(test_show_credits),
 	KUNIT_CASE(test_wedged),
+	KUNIT_CASE_PARAM(test_timer, timer_gen_params),
+	KUNIT_CASE(test_timer_is_late),
+	KUNIT_CASE(test_send_again_on_wait),
 	KUNIT_CASE(test_offer_times_out),
 	KUNIT_CASE(test_offer_is_answered),
 	KUNIT_CASE(test_timers_end),

@@ -32,18 +32,12 @@ static void fake_cleanup(struct work_struct *work)
 	num_cleanups++;
 }
 
-static const struct rpc_xprt_ops fake_client_ops = {
-	.reserve_xprt	= xprt_reserve_xprt,
-	.release_xprt	= xprt_release_xprt,
-	.close		= xprt_rdma_ep_close,
-};
-
 static void fake_xprt_make(struct kunit *test, struct fake_client *t)
 {
 	struct rpc_xprt *xprt = xprt_alloc(&init_net, sizeof(*t->client), 0, 0);
 
 	KUNIT_ASSERT_NOT_NULL(test, xprt);
-	xprt->ops = &fake_client_ops;
+	xprt->ops = &xprt_rdma_client_ops;
 	xprt->max_reqs = FAKE_CREDITS;
 	xprt->connect_timeout = HZ;
 	xprt->max_reconnect_timeout = 30 * HZ;
