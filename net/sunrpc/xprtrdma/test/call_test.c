@@ -495,6 +495,7 @@ static void test_backward_reply(struct kunit *test)
 	backward->version = RPCRDMA_VERSION_ONE;
 	KUNIT_EXPECT_EQ(test, xprt_rdma_call_send(rqst), 0);
 	KUNIT_EXPECT_EQ(test, t->fake.sent_len, RPCRDMA_V1_HEADER_MIN + sizeof(reply));
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.sent.messages[RPCRDMA_FORM_BACKWARD], 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), 0);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
 

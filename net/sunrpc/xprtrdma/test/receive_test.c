@@ -554,6 +554,108 @@ static void test_task_with_handles_is_gone(struct kunit *test)
 	flush_delayed_work(&invalidation);
 	KUNIT_EXPECT_EQ(test, t->fake.invalidated, 2);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
+
+	/* No other RPC gets its handles before its Reply. */
+	KUNIT_EXPECT_EQ(test, fake_idle_mrs(&t->fake), MRS - 2);
+	t->msg.xid = cpu_to_be32(OTHER_XID);
+	fake_server_replies(t, REPLY_LEN, 0);
+	KUNIT_EXPECT_EQ(test, fake_idle_mrs(&t->fake), MRS - 2);
+	t->msg.xid = cpu_to_be32(XID);
+	fake_server_replies(t, REPLY_LEN, 0);
+	KUNIT_EXPECT_EQ(test, fake_idle_mrs(&t->fake), MRS);
+	fake_client_end(test, t);
+}
+
+/* Its Reply has just come, and has invalidated one of two handles. */
+static void test_answered_task_is_gone(struct kunit *test)
+{
+	struct fake_client *t = receive_begin(test);
+	struct xprt_rdma_request *request = &t->rpc.request;
+
+	begin_and_send(test, t, NULL, &in_write_chunk);
+	rb_erase(&request->rqst.rq_recv, &t->client->xprt.recv_queue);
+	request->rqst.rq_xtime = ktime_sub_ns(request->rqst.rq_xtime, 1);
+	fake_server_replies(t, REPLY_LEN, t->msg.segment[1].handle);
+	t->fake.posted = invalidate_later;
+	xprt_rdma_request_retire(request);
+	t->fake.posted = NULL;
+	flush_delayed_work(&invalidation);
+	KUNIT_EXPECT_EQ(test, t->fake.invalidated, 1);
+	KUNIT_EXPECT_EQ(test, fake_idle_mrs(&t->fake), MRS);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
+	fake_client_end(test, t);
+}
+
+/* A task without a process waits for no server: its connection ends, if that can reach memory. */
+static void test_async_task_is_gone(struct kunit *test)
+{
+	struct fake_client *t = receive_begin(test);
+	struct xprt_rdma_request *request = &t->rpc.request;
+
+	t->ep->credits.granted = 2;
+	begin_and_send(test, t, NULL, NULL);
+	t->rpc.task.tk_flags = RPC_TASK_ASYNC;
+	rb_erase(&request->rqst.rq_recv, &t->client->xprt.recv_queue);
+	xprt_rdma_request_retire(request);
+	KUNIT_EXPECT_NULL(test, request->ep);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
+
+	begin_and_send(test, t, NULL, &in_write_chunk);
+	t->rpc.task.tk_flags = RPC_TASK_ASYNC;
+	xprt_rdma_request_retire(request);
+	KUNIT_EXPECT_NULL(test, request->ep);
+	KUNIT_EXPECT_TRUE(test, list_empty(&request->invalidation.mrs));
+	KUNIT_EXPECT_TRUE(test, completion_done(&t->ep->closed));
+	KUNIT_EXPECT_EQ(test, t->ep->status, -ESHUTDOWN);
+	fake_client_end(test, t);
+}
+
+/* A handle of another RPC: the server may have done anything, so its Reply does not count. */
+static void test_other_handle_invalidated(struct kunit *test)
+{
+	struct fake_client *t = receive_begin(test);
+	struct xprt_rdma_request *request = &t->rpc.request;
+	u32 handle;
+
+	t->ep->credits.granted = 2;
+	fake_rpc_begin(test, t, &t->other, OTHER_XID, NULL, &in_write_chunk);
+	KUNIT_ASSERT_EQ(test, fake_rpc_send(&t->other), 0);
+	KUNIT_ASSERT_TRUE(test, fake_server_gets(t, &t->other));
+	handle = t->msg.segment[0].handle;
+	begin_and_send(test, t, NULL, &in_write_chunk);
+	fake_server_replies(t, REPLY_LEN, handle);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(t->fake.conn));
+	KUNIT_EXPECT_FALSE(test, fake_rpc_is_complete(&t->rpc));
+	KUNIT_EXPECT_PTR_EQ(test, request->ep, t->ep);
+	KUNIT_EXPECT_FALSE(test, request->replied);
+	KUNIT_EXPECT_NULL(test, request->recv);
+	KUNIT_EXPECT_EQ(test, atomic_read(&request->rqst.rq_pin), 0);
+	fake_client_end(test, t);
+}
+
+/* RPCSEC_GSS is about to free the pages that the Call was encrypted into. */
+static bool freed_on_wire;
+
+static void free_encrypted(struct rpc_rqst *rqst)
+{
+	freed_on_wire = xprt_rdma_request_of(rqst)->ep;
+}
+
+static void test_encrypted_again(struct kunit *test)
+{
+	struct fake_client *t = receive_begin(test);
+	struct rpc_rqst *rqst = &t->rpc.request.rqst;
+	unsigned int i;
+
+	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
+	rqst->rq_release_snd_buf = free_encrypted;
+	freed_on_wire = true;
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, xprt_rdma_request_prepare(rqst, &rqst->rq_snd_buf), 0);
+	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
+	rqst->rq_release_snd_buf(rqst);
+	KUNIT_EXPECT_FALSE(test, freed_on_wire);
+	KUNIT_EXPECT_TRUE(test, rqst->rq_release_snd_buf == free_encrypted);
 	fake_client_end(test, t);
 }
 
@@ -674,6 +776,27 @@ static void test_backward_call(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* What is longer than a page is refused. If that cannot be sent, the connection ends. */
+static void test_backward_call_length(struct kunit *test)
+{
+	struct fake_client *t = fake_client_begin(test, 16384, RPCRDMA_VERSION_ONE);
+	unsigned int receives = t->fake.num_recvs;
+
+	t->fake.conn->backward_credits = XPRT_RDMA_BACKWARD_CREDITS;
+	guess_call(t, XID);
+	fake_server_sends(t, PAGE_SIZE, 0);
+	KUNIT_EXPECT_EQ(test, t->fake.posts, 0);
+	fake_server_sends(t, PAGE_SIZE + 4, 0);
+	KUNIT_EXPECT_EQ(test, t->fake.posts, 1);
+	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
+	t->fake.conn->sq.free = 0;
+	fake_server_sends(t, PAGE_SIZE + 4, 0);
+	KUNIT_EXPECT_EQ(test, t->fake.posts, 1);
+	KUNIT_EXPECT_EQ(test, fake_busy_sends(&t->fake), 1);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(t->fake.conn));
+	fake_client_end(test, t);
+}
+
 /* Nobody takes it, as when the callback service has just ended. */
 static void test_backward_call_is_left(struct kunit *test)
 {
@@ -684,6 +807,7 @@ static void test_backward_call_is_left(struct kunit *test)
 	t->fake.conn->backward_credits = XPRT_RDMA_BACKWARD_CREDITS;
 	t->client->wants_backward = true;
 	KUNIT_ASSERT_EQ(test, xprt_rdma_backward_setup(xprt, 1), 0);
+	KUNIT_EXPECT_EQ(test, t->client->backward_count, 2 * XPRT_RDMA_BACKWARD_CREDITS);
 	guess_call(t, XID);
 	fake_server_sends(t, REPLY_LEN, 0);
 	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_FORM_BACKWARD], 1);
@@ -692,6 +816,32 @@ static void test_backward_call_is_left(struct kunit *test)
 	expect_nothing_held(test, t, receives);
 	xprt_rdma_backward_destroy(xprt, 1);
 	KUNIT_EXPECT_EQ(test, t->client->backward_count, 0);
+	fake_client_end(test, t);
+}
+
+/* The first of two users goes, and the last one while the service still has a Call. */
+static void test_backward_users(struct kunit *test)
+{
+	struct fake_client *t = receive_begin(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	struct xprt_rdma_backward *backward;
+
+	t->client->wants_backward = true;
+	KUNIT_ASSERT_EQ(test, xprt_rdma_backward_setup(xprt, 2), 0);
+	backward = list_first_entry(&t->client->backward_idle, struct xprt_rdma_backward, list);
+	list_del(&backward->list);
+	backward->ep = t->ep;
+	xprt_rdma_ep_get(t->ep);
+	xprt_get(xprt);
+	xprt_rdma_backward_destroy(xprt, 1);
+	KUNIT_EXPECT_FALSE(test, list_empty(&t->client->backward_idle));
+	xprt_rdma_backward_destroy(xprt, 2);
+	KUNIT_EXPECT_EQ(test, t->client->backward_count, 1);
+	/* If it is not freed, the module warns when it is unloaded. */
+	xprt_rdma_backward_free(&backward->rqst);
+	KUNIT_EXPECT_EQ(test, t->client->backward_count, 0);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 3);
+	KUNIT_EXPECT_EQ(test, kref_read(&xprt->kref), 1);
 	fake_client_end(test, t);
 }
 
@@ -823,10 +973,16 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(test_error),
 	KUNIT_CASE(test_invalidated),
 	KUNIT_CASE(test_task_with_handles_is_gone),
+	KUNIT_CASE(test_answered_task_is_gone),
+	KUNIT_CASE(test_async_task_is_gone),
+	KUNIT_CASE(test_other_handle_invalidated),
+	KUNIT_CASE(test_encrypted_again),
 	KUNIT_CASE_PARAM(test_grant, grant_gen_params),
 	KUNIT_CASE_PARAM(test_bad, bad_gen_params),
 	KUNIT_CASE(test_backward_call),
+	KUNIT_CASE(test_backward_call_length),
 	KUNIT_CASE(test_backward_call_is_left),
+	KUNIT_CASE(test_backward_users),
 	KUNIT_CASE(test_agreed),
 	KUNIT_CASE(test_refused),
 	KUNIT_CASE(test_failed),
