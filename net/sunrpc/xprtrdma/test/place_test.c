@@ -33,6 +33,7 @@ static const struct place_row place_rows[] = {
 	{ "inline, no pages", 16, 0, 0, 20, 0, 16, 16 },
 	{ "long", 16, 8, 4, 0, 24, 24, 24 },
 	{ "long, all that fits", 16, 8, 4, 0, 28, 28, 28 },
+	{ "long, in the shortest head", 8, 16, 4, 0, 28, 28, 28 },
 	{ "long, two octets lack", 16, 8, 4, 0, 18, 20, 18 },
 	{ "long, one octet lacks", 16, 8, 4, 0, 23, 24, 23 },
 	{ "long, three lack, in pages and tail", 16, 3, 8, 0, 17, 20, 17 },
