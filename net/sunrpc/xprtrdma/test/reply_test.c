@@ -90,10 +90,21 @@ static const struct reply_row reply_rows[] = {
 		.result = { { 100, 64 }, { 200, 100 } }, .left = 236,
 		.pieces = "h1+0@100:64 h2+0@200:64 h3+0@264:36 "
 	}, {
+		"a READ of odd length without its padding", .len = 100 + 10,
+		.write = { CHUNK(4096) }, .num_writes = 1, .num_results = 1,
+		.result = { { 100, 10 } }, .left = 100,
+		.pieces = "h1+0@100:10 "
+	}, {
+		"READs side by side", .len = 228, .write = { CHUNK(64), CHUNK(60) },
+		.num_writes = 2, .num_results = 2,
+		.result = { { 100, 64 }, { 168, 60 } }, .left = 104,
+		.pieces = "h1+0@100:64 h2+0@168:60 "
+	}, {
+		/* The request's last Reply had another. */
 		"one result for two Write chunks", .len = 400,
 		.write = { CHUNK(64), CHUNK(64) }, .num_writes = 2,
-		.num_results = 1, .result = { { 100, 64 } }, .left = 336,
-		.pieces = "h1+0@100:64 "
+		.num_results = 1, .result = { { 100, 64 }, { 200, 60 } },
+		.left = 336, .pieces = "h1+0@100:64 "
 	}, {
 		"an empty Write chunk keeps its result inline", .len = 400,
 		.write = { EMPTY, CHUNK(64) }, .num_writes = 2,
@@ -273,10 +284,11 @@ static void make_results(struct kunit *test, const struct reply_row *row)
 	f->res.head[0].iov_len = row->len;
 	f->res.len = row->len;
 	f->results.count = row->num_results;
-	for (i = 0; i < row->num_results; i++) {
+	for (i = 0; i < row->num_results || row->result[i].offset; i++) {
 		const struct result_row *result = &row->result[i];
 		u32 word = result->word ?: result->offset - 4;
 
+		f->results.result[i].chunk = f->msg.write;	/* of the last Reply */
 		f->buf[word / 4] = cpu_to_be32(result->length);
 		f->results.result[i].offset = result->offset;
 		f->results.result[i].length = result->length;
@@ -288,10 +300,13 @@ static int choose(struct kunit *test, const struct reply_row *row, u32 version,
 		  u32 threshold)
 {
 	struct fixture *f = test->priv;
+	unsigned int i;
 
 	deliver_call(test, version, NULL, row->write, row->num_writes,
 		     &row->reply);
 	make_results(test, row);
+	for (i = 0; i < SVCRDMA_MAX_PARTS; i++)		/* what is on the stack */
+		f->form.part[i] = (struct svcrdma_part){ .len = 1 };
 	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
 	return svcrdma_reply_choose(&f->form, &f->msg, &f->results, &f->res,
 				    threshold);
