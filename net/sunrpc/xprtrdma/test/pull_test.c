@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of server/: where nfsd finds the arguments of a Call, which pieces are
- * pulled, and how much a requester may ask for.
+ * pulled, and how much a requester may ask for. A copy of pull.c is compiled here, with
+ * functions of this file in the place of those that make chains and post them.
  */
 #include "server_test.h"
+
+/* The names of the copy */
+#define svcrdma_pull_refused		pull_test_refused
+#define svcrdma_pull_start		pull_test_start
+#define svcrdma_pull_continue		pull_test_continue
+#define svcrdma_pull_finish		pull_test_finish
+#define svcrdma_pull_inline		pull_test_inline
+
+#include "../server/server_private.h"
 
 struct pull_row {
 	const char *name;
@@ -324,6 +334,11 @@ static const struct args_row args_rows[] = {
 	{ "SYMLINK", NFS3(10), SYS, 100, { READ_AT(100, 4096) }, STREAM_ARGS },
 	{ "another program", { 100227, 3, 7 }, SYS, 100, { READ_AT(100, 4096) }, STREAM_ARGS },
 	{ "all arguments", NFS3(7), SYS, 100, { READ_AT(60, 4096) }, WRITE_ARGS },
+	{ "no credential", NFS3(7), { 0 }, 100, { READ_AT(40, 4096) }, WRITE_ARGS },
+	{ "the longest header", NFS3(7), { 1, 400, 0, 0, 400 }, 900, { READ_AT(840, 4096) },
+	  WRITE_ARGS },
+	{ "nothing after the flavor", NFS3(7), SYS, 28, { READ_AT(28, 4096) }, STREAM_ARGS },
+	{ "part of a credential", NFS3(7), SYS, 40, { READ_AT(40, 4096) }, STREAM_ARGS },
 	{ "the end of the verifier", NFS3(7), SYS, 100, { READ_AT(56, 4) }, STREAM_ARGS },
 	{ "a credential", NFS3(7), SYS, 100, { READ_AT(32, 20) }, STREAM_ARGS },
 	{ "the procedure", NFS3(7), SYS, 100, { READ_AT(20, 4) }, STREAM_ARGS },
@@ -358,10 +373,13 @@ static void test_args(struct kunit *test)
 {
 	const struct args_row *row = test->param_value;
 	struct fixture *f = test->priv;
+	/* No more than what is inline, so that KASAN sees who looks beyond it */
+	__be32 *call = kunit_kzalloc(test, row->payload, GFP_KERNEL);
 
+	KUNIT_ASSERT_NOT_NULL(test, call);
+	memcpy(call, make_call(row), row->payload);
 	deliver_reads(test, row->payload, row->read);
-	KUNIT_EXPECT_EQ(test, row->args,
-			svcrdma_choose_args(&f->msg, make_call(row)));
+	KUNIT_EXPECT_EQ(test, row->args, svcrdma_choose_args(&f->msg, call));
 }
 
 /* The shortest Call of each kind that RPCSEC_GSS may get */
@@ -418,9 +436,222 @@ static void test_cut_credential(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, svcrdma_call_truncated(make_call(&handle),
 						       4096));
 	call = make_call(&token);
+	call[15] = cpu_to_be32(U32_MAX - 3);
 	KUNIT_EXPECT_FALSE(test, svcrdma_call_truncated(call, 4096));
 	call[15] = cpu_to_be32(U32_MAX - 2);
 	KUNIT_EXPECT_TRUE(test, svcrdma_call_truncated(call, 4096));
+}
+
+/* The data of a WRITE in chains */
+#define CHAIN_LEN	1000U	/* octets that fit into a chain */
+#define DATA_LEN	(2 * CHAIN_LEN + 298)
+
+struct reads {
+	struct svcrdma_service service;
+	struct rpcrdma_conn conn;
+	struct svcrdma_request request;
+	struct svc_rqst rqst;
+	int init_ret;
+	int add_ret;
+	int post_ret;
+	u32 read;		/* octets in chains */
+	unsigned int made;	/* chains */
+	unsigned int posted;
+	unsigned int destroyed;
+	unsigned int put;
+	unsigned int resumed;
+	unsigned int closed;
+	unsigned int wrong;
+};
+
+static struct reads *r;		/* Tests run one at a time. */
+
+static int chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
+		      unsigned int rws, unsigned int sg)
+{
+	r->wrong += direction != DMA_FROM_DEVICE;
+	if (r->init_ret)
+		return r->init_ret;
+	chain->num_sg = 0;
+	r->made++;
+	return 0;
+}
+
+/* As many octets as fit, counted in num_sg */
+static int chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,
+		     u32 octets, const struct rpcrdma_segment *segment, u32 skip)
+{
+	u32 part = min(octets, CHAIN_LEN - request->rw_chain.num_sg);
+
+	if (r->add_ret)
+		return r->add_ret;
+	r->wrong += at != r->read || segment->offset + skip != at;
+	r->wrong += part > segment->length - skip;
+	request->rw_chain.num_sg += part;
+	r->read += part;
+	return part;
+}
+
+static int chain_post(struct svcrdma_request *request)
+{
+	r->posted += !r->post_ret;
+	return r->post_ret;
+}
+
+static void chain_destroy(struct svcrdma_request *request)
+{
+	r->destroyed++;
+	r->wrong += r->put || r->destroyed > r->made;
+}
+
+static bool conn_enter(struct rpcrdma_conn *conn)
+{
+	return true;
+}
+
+static void conn_leave(struct rpcrdma_conn *conn)
+{
+}
+
+static bool pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
+		       unsigned int num_pages)
+{
+	return false;
+}
+
+static void request_put(struct svcrdma_request *request)
+{
+	r->put++;
+}
+
+static void request_resume(struct svcrdma_request *request)
+{
+	r->resumed++;
+}
+
+static void service_close(struct svcrdma_service *service)
+{
+	r->closed++;
+}
+
+#define rpcrdma_conn_enter		conn_enter
+#define rpcrdma_conn_leave		conn_leave
+#define svcrdma_pages_take		pages_take
+#define svcrdma_request_put		request_put
+#define svcrdma_request_resume		request_resume
+#define svcrdma_rw_chain_init		chain_init
+#define svcrdma_rw_chain_add		chain_add
+#define svcrdma_rw_chain_post		chain_post
+#define svcrdma_rw_chain_destroy	chain_destroy
+#define svcrdma_service_close		service_close
+
+#include "../server/pull.c"
+
+/* A WRITE whose data has a second segment after @first octets */
+static void reads_begin(struct kunit *test, u32 first)
+{
+	struct svcrdma_request *request;
+	struct rpcrdma_chunk *chunk;
+	struct rpcrdma_message *msg;
+
+	r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->service.conn = &r->conn;
+	svcrdma_read_admission_init(&r->service.read_admission, &r->service.resource_seq);
+	r->service.read_admission.max_wrs = 1;
+	request = &r->request;
+	request->service = &r->service;
+	msg = &request->msg;
+	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, XID, 1);
+	chunk = rpcrdma_wire_add_read(msg, 100);
+	KUNIT_ASSERT_NOT_NULL(test, chunk);
+	KUNIT_ASSERT_EQ(test, rpcrdma_wire_add_segment(msg, chunk, 1, first, 0), 0);
+	if (first < DATA_LEN)
+		KUNIT_ASSERT_EQ(test, rpcrdma_wire_add_segment(msg, chunk, 2, DATA_LEN - first,
+							       first), 0);
+	msg->payload_len = 100;
+	msg->stream_len = 100 + xdr_align_size(DATA_LEN);
+	request->args = WRITE_ARGS;
+	request->args_len = svcrdma_args_len(msg, WRITE_ARGS);
+}
+
+static void reads_done(int status)
+{
+	struct rpcrdma_work *work = &r->request.rw_chain.work;
+
+	work->done(work, status);
+}
+
+/* All octets are read once, whether a chain is full within a segment or where one ends. */
+static void test_reads(struct kunit *test)
+{
+	static const u32 first[] = {
+		1, CHAIN_LEN - 1, CHAIN_LEN, CHAIN_LEN + 1, 2 * CHAIN_LEN, DATA_LEN
+	};
+	unsigned int i, chains;
+
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		reads_begin(test, first[i]);
+		svcrdma_pull_start(&r->request, &r->rqst);
+		for (chains = 1; chains < 3; chains++) {
+			KUNIT_ASSERT_EQ(test, r->posted, chains);
+			reads_done(0);
+			KUNIT_EXPECT_FALSE(test, svcrdma_pull_all_read(&r->request));
+			svcrdma_pull_continue(&r->request, &r->rqst);
+		}
+		KUNIT_ASSERT_EQ(test, r->posted, 3);
+		reads_done(0);
+		KUNIT_EXPECT_TRUE(test, svcrdma_pull_all_read(&r->request));
+		KUNIT_EXPECT_EQ(test, r->read, DATA_LEN);
+		KUNIT_EXPECT_EQ(test, r->resumed, 3);
+		KUNIT_EXPECT_EQ(test, r->made, 3);
+		KUNIT_EXPECT_EQ(test, r->destroyed, 3);
+		KUNIT_EXPECT_EQ(test, r->put, 0);
+		KUNIT_EXPECT_EQ(test, r->closed, 0);
+		KUNIT_EXPECT_EQ(test, r->wrong, 0);
+	}
+}
+
+/* A step fails: the chain is undone, the request is put, and the connection is closed. */
+static void expect_reads_fail(struct kunit *test)
+{
+	svcrdma_pull_start(&r->request, &r->rqst);
+	if (r->posted)
+		reads_done(-EIO);
+	else
+		KUNIT_EXPECT_EQ(test, r->closed, 1);
+	KUNIT_EXPECT_EQ(test, r->resumed, 0);
+	KUNIT_EXPECT_EQ(test, r->destroyed, r->made);
+	KUNIT_EXPECT_EQ(test, r->put, 1);
+	KUNIT_EXPECT_EQ(test, r->wrong, 0);
+}
+
+static void test_reads_fail(struct kunit *test)
+{
+	reads_begin(test, DATA_LEN);
+	r->init_ret = -ENOMEM;
+	expect_reads_fail(test);
+	reads_begin(test, DATA_LEN);
+	r->add_ret = -EIO;
+	expect_reads_fail(test);
+	reads_begin(test, DATA_LEN);
+	r->post_ret = -EIO;
+	expect_reads_fail(test);
+	reads_begin(test, DATA_LEN);
+	expect_reads_fail(test);
+}
+
+/* No registration is left: the request waits for one. */
+static void test_reads_wait(struct kunit *test)
+{
+	reads_begin(test, DATA_LEN);
+	r->add_ret = -EAGAIN;
+	svcrdma_pull_start(&r->request, &r->rqst);
+	KUNIT_EXPECT_PTR_EQ(test, r->service.read_admission.waiters.next, &r->request.list);
+	KUNIT_EXPECT_EQ(test, r->destroyed, r->made);
+	KUNIT_EXPECT_EQ(test, r->posted, 0);
+	KUNIT_EXPECT_EQ(test, r->put, 0);
+	KUNIT_EXPECT_EQ(test, r->closed, 0);
 }
 
 static struct kunit_case pull_cases[] = {
@@ -432,6 +663,9 @@ static struct kunit_case pull_cases[] = {
 	KUNIT_CASE_PARAM(test_args, args_gen_params),
 	KUNIT_CASE_PARAM(test_cut, cut_gen_params),
 	KUNIT_CASE(test_cut_credential),
+	KUNIT_CASE(test_reads),
+	KUNIT_CASE(test_reads_fail),
+	KUNIT_CASE(test_reads_wait),
 	{}
 };
 
