@@ -42,6 +42,8 @@ struct carriers {
 	unsigned int destroyed[CHAINS];
 	unsigned int put[CHAINS];
 	unsigned int sends_put;
+	unsigned int recvs_put;
+	bool head;			/* the device reads the head */
 	unsigned int wrong;
 	unsigned int noted;		/* statuses that were noted for the Reply */
 };
@@ -90,7 +92,8 @@ static int chain_add(struct svcrdma_request *request, const struct xdr_buf *loca
 
 	if (number_of(request) == c->add_fails)
 		return -EIO;
-	c->wrong += at != c->written || skip != at;
+	c->wrong += at != c->written || segment->offset + skip != at;
+	c->wrong += part > segment->length - skip;
 	request->rw_chain.wrs += part;
 	c->written += part;
 	return part;
@@ -137,6 +140,11 @@ static void send_put(struct rpcrdma_send *send)
 	c->sends_put++;
 }
 
+static void put_recv(struct svcrdma_request *request)
+{
+	c->recvs_put++;
+}
+
 static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled)
 {
 	if (c->post_fails == CHAINS)
@@ -150,6 +158,7 @@ static void pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 		       struct page **end, bool head)
 {
 	c->wrong += request != c->request || c->put[0];
+	c->head = head;
 }
 
 #define rpcrdma_send_get		send_get
@@ -159,6 +168,7 @@ static void pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 #define svcrdma_pages_keep		pages_keep
 #define svcrdma_request_get		request_get
 #define svcrdma_request_put		request_put
+#define svcrdma_request_put_recv	put_recv
 #define svcrdma_rw_chain_init		chain_init
 #define svcrdma_rw_chain_add		chain_add
 #define svcrdma_rw_chain_wrs		chain_wrs
@@ -167,8 +177,8 @@ static void pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 
 #include "../server/reply.c"
 
-/* A Call whose Reply has a Write chunk of one segment */
-static void carriers_begin(struct kunit *test)
+/* A Call whose Reply has a Write chunk, with a second segment after @first octets */
+static void carriers_begin_segments(struct kunit *test, u32 first)
 {
 	struct svcrdma_request *request = &c->request[0];
 	struct rpcrdma_message *msg = &request->msg;
@@ -186,12 +196,22 @@ static void carriers_begin(struct kunit *test)
 	rpcrdma_wire_init_call(msg, RPCRDMA_VERSION_ONE, cpu_to_be32(1), 1);
 	chunk = rpcrdma_wire_add_write(msg);
 	KUNIT_ASSERT_NOT_NULL(test, chunk);
-	KUNIT_ASSERT_EQ(test, rpcrdma_wire_add_segment(msg, chunk, 1, WRITTEN, 0), 0);
+	KUNIT_ASSERT_EQ(test, rpcrdma_wire_add_segment(msg, chunk, 1, first, 0), 0);
+	if (first < WRITTEN)
+		KUNIT_ASSERT_EQ(test, rpcrdma_wire_add_segment(msg, chunk, 2, WRITTEN - first,
+							       first), 0);
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 1);
 	request->results.count = 1;
 	request->results.result[0].length = WRITTEN;
 	request->results.result[0].chunk = chunk;
 	c->form.written = WRITTEN;
+	c->form.part[0] = (struct svcrdma_part){ WRITTEN, 1 };	/* what is on the stack */
+	c->rqst.rq_res.page_len = WRITTEN;
+}
+
+static void carriers_begin(struct kunit *test)
+{
+	carriers_begin_segments(test, WRITTEN);
 }
 
 static int carriers_init(struct kunit *test)
@@ -258,6 +278,26 @@ static void test_any_order(struct kunit *test)
 			done(orders[i][n], i % 2 ? -EREMOTEIO : 0);
 		}
 		KUNIT_EXPECT_EQ(test, c->noted, CHAINS);
+		KUNIT_EXPECT_EQ(test, c->request[0].tally.sent, RPCRDMA_FORM_WRITE_CHUNK);
+		/* The thread keeps its head, as all of the data is in the pages. */
+		KUNIT_EXPECT_FALSE(test, c->head);
+		expect_undone(test);
+	}
+}
+
+/* A chain may be full where a segment ends. */
+static void test_segments(struct kunit *test)
+{
+	static const u32 first[] = { 1, CHAIN_LEN - 1, CHAIN_LEN, 2 * CHAIN_LEN };
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		carriers_begin_segments(test, first[i]);
+		KUNIT_ASSERT_EQ(test, post(), 0);
+		KUNIT_EXPECT_EQ(test, c->written, WRITTEN);
+		KUNIT_ASSERT_EQ(test, c->posted, CHAINS - 1);
+		for (n = 0; n < CHAINS; n++)
+			done(n, 0);
 		expect_undone(test);
 	}
 }
@@ -320,11 +360,86 @@ static void test_chain_fails(struct kunit *test)
 	}
 }
 
+/* The last chain is full, but the transport header does not fit into the Send. */
+static void test_header_fails(struct kunit *test)
+{
+	carriers_begin(test);
+	c->send->size = 16;
+	fails(test, -EMSGSIZE, CHAINS - 1);
+}
+
+/* A Reply that is copied may fill the Send. */
+static void test_copy(struct kunit *test)
+{
+	struct rpcrdma_send *send = c->send;
+	struct xdr_buf res = { .len = send->size };
+
+	res.head[0].iov_len = send->size;
+	res.head[0].iov_base = kunit_kzalloc(test, send->size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, res.head[0].iov_base);
+	send->len = 100;
+	KUNIT_EXPECT_EQ(test, svcrdma_reply_copy_octets(send, &res, 0, send->size - 100), 0);
+	KUNIT_EXPECT_EQ(test, send->len, send->size);
+	send->len = 100;
+	KUNIT_EXPECT_EQ(test, svcrdma_reply_copy_octets(send, &res, 0, send->size - 99),
+			-EMSGSIZE);
+}
+
+/* A Reply that cannot be posted gives back its Send. */
+static void test_post_fails(struct kunit *test)
+{
+	carriers_begin(test);
+	c->post_fails = CHAINS;
+	c->rqst.rq_res.page_len = 0;
+	KUNIT_EXPECT_EQ(test, svcrdma_reply_send_copy(&c->request[0], &c->rqst), -EIO);
+	KUNIT_EXPECT_EQ(test, c->sends_put, 1);
+	KUNIT_EXPECT_EQ(test, c->put[0], 1);
+}
+
+/* No Send is left, and the connection is closing. */
+static void test_no_send(struct kunit *test)
+{
+	carriers_begin(test);
+	c->send = NULL;
+	KUNIT_EXPECT_EQ(test, post(), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, c->put[0], 1);
+}
+
+static void users_release(struct percpu_ref *users)
+{
+}
+
+/* The connection is closed before there is an answer. */
+static void test_closed(struct kunit *test)
+{
+	struct percpu_ref *users = &c->conn.users;
+
+	carriers_begin(test);
+	KUNIT_ASSERT_EQ(test, percpu_ref_init(users, users_release, PERCPU_REF_INIT_DEAD,
+					      GFP_KERNEL), 0);
+	spin_lock_init(&c->service.lock);
+	c->service.detached = true;
+	c->rqst.rq_xprt = &c->service.xprt;
+	c->rqst.rq_xprt_ctxt = &c->request[0];
+	KUNIT_EXPECT_EQ(test, svcrdma_sendto(&c->rqst), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, c->put[0], 1);
+	svcrdma_reply_error(&c->request[0]);
+	KUNIT_EXPECT_EQ(test, c->put[0], 2);
+	KUNIT_EXPECT_EQ(test, c->recvs_put, 1);
+	percpu_ref_exit(users);
+}
+
 static struct kunit_case carrier_cases[] = {
 	KUNIT_CASE(test_any_order),
+	KUNIT_CASE(test_segments),
 	KUNIT_CASE(test_done_at_once),
 	KUNIT_CASE(test_no_carrier),
 	KUNIT_CASE(test_chain_fails),
+	KUNIT_CASE(test_header_fails),
+	KUNIT_CASE(test_copy),
+	KUNIT_CASE(test_post_fails),
+	KUNIT_CASE(test_no_send),
+	KUNIT_CASE(test_closed),
 	{}
 };
 
