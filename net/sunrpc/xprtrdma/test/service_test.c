@@ -182,19 +182,99 @@ static void test_dropped(struct kunit *test)
 	end(test, t);
 }
 
+/* A Call is lost: the connection is looked at again, until it is closed. */
+static void test_lost(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+
+	t->service->replied = true;
+	t->service->drops.lost = true;
+	t->service->drops.lost_since = jiffies;
+	svcrdma_service_drop_work(&t->service->drop_work.work);
+	KUNIT_EXPECT_TRUE(test, cancel_delayed_work_sync(&t->service->drop_work));
+	end(test, t);
+}
+
+/* A Reply grants what the client can use, and no more than there are Receives for. */
+static void test_grant(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+	struct svcrdma_grant *grant = &t->service->grant;
+
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS),
+			RPCRDMA_FIRST_CREDITS);
+	grant->wanted = 8;
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, 6), 6);
+	KUNIT_EXPECT_GE(test, t->fake.num_recvs, 6);
+	grant->wanted = 12;
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS), 12);
+	KUNIT_EXPECT_GE(test, t->fake.num_recvs, 12);
+	grant->wanted = 2 * FAKE_CREDITS;
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, U32_MAX), FAKE_CREDITS);
+	end(test, t);
+}
+
+/* There are no Receives for what it could use. */
+static void test_grant_fails(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+
+	fake_conn_close(test, &t->fake);
+	t->service->grant.wanted = 8;
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS),
+			RPCRDMA_FIRST_CREDITS);
+	end(test, t);
+}
+
 /* After ->xpo_detach the RPC server may not exist any more. */
 static void test_detached(struct kunit *test)
 {
 	struct service_test *t = begin(test);
 	struct svcrdma_request *request = svcrdma_request_get(t->service);
 
+	unsigned int num_recvs = t->fake.num_recvs;
+
 	KUNIT_ASSERT_NOT_NULL(test, request);
 	t->service->detached = true;
+	/* No thread takes a message. */
+	svcrdma_received(t->fake.conn, fake_take_recv(&t->fake, "call", 4));
+	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, num_recvs);
 	t->fake.conn->ops->writable(t->fake.conn);
 	/* No thread goes on with a request. */
 	svcrdma_request_resume(request);
 	KUNIT_EXPECT_EQ(test, enqueued, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->service->num_requests), t->service->num_idle);
+	end(test, t);
+}
+
+/* The RPC server ends with the connection: what waits for its threads goes. */
+static void test_discard(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+	struct svcrdma_service *service = t->service;
+	struct rpcrdma_recv *recv[2];
+	unsigned int i;
+
+	t->service->max_idle = 1;
+	svcrdma_request_put(svcrdma_request_get(service));
+	for (i = 0; i < 2; i++) {
+		struct svcrdma_request *request = svcrdma_request_get(service);
+
+		KUNIT_ASSERT_NOT_NULL(test, request);
+		if (i)
+			svcrdma_read_wait(&service->read_admission, request, 0);
+		else
+			list_add(&request->list, &service->resume);
+		recv[i] = fake_take_recv(&t->fake, "call", 4);
+		list_add(&recv[i]->list, i ? &service->dropped : &service->received);
+	}
+	/* The teardown frees what nobody holds. */
+	KUNIT_ASSERT_TRUE(test, rpcrdma_conn_enter(t->fake.conn));
+	service->xprt.xpt_ops->xpo_detach(&service->xprt);
+	KUNIT_EXPECT_EQ(test, atomic_read(&service->num_requests), 0);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_FALSE(test, recv[i]->resource.held);
+	rpcrdma_conn_leave(t->fake.conn);
 	end(test, t);
 }
 
@@ -228,7 +308,11 @@ static struct kunit_case service_cases[] = {
 	KUNIT_CASE(test_space_comes_back),
 	KUNIT_CASE(test_read_goes_on),
 	KUNIT_CASE(test_dropped),
+	KUNIT_CASE(test_lost),
+	KUNIT_CASE(test_grant),
+	KUNIT_CASE(test_grant_fails),
 	KUNIT_CASE(test_detached),
+	KUNIT_CASE(test_discard),
 	KUNIT_CASE(test_exit_is_woken),
 	{}
 };
