@@ -370,12 +370,11 @@ static void test_reply(struct kunit *test)
 	}
 }
 
-/* A Call that is sent after ->xpo_free finds the service. */
-static void test_service_is_kept(struct kunit *test)
+static struct rpc_xprt *make_client(struct kunit *test, struct backward *backward)
 {
-	struct backward *backward = backward_begin(test);
 	struct svcrdma_service *service = &backward->service;
-	struct sockaddr_in client = { .sin_family = AF_INET };
+	struct sockaddr_in6 client = { .sin6_family = AF_INET6 };
+	unsigned int modules;
 	struct xprt_create args = {
 		.ident		= XPRT_TRANSPORT_BC_RDMA,
 		.net		= &init_net,
@@ -391,7 +390,20 @@ static void test_service_is_kept(struct kunit *test)
 	spin_lock_init(&service->xprt.xpt_lock);
 	xprt = svcrdma_callback_setup(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(xprt));
+	/* A second one takes nothing. */
+	modules = module_refcount(THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(svcrdma_callback_setup(&args)), -EBUSY);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), modules);
 	KUNIT_EXPECT_EQ(test, refcount_read(&service->users), 2);
+	return xprt;
+}
+
+/* A Call that is sent after ->xpo_free finds the service. */
+static void test_service_is_kept(struct kunit *test)
+{
+	struct backward *backward = backward_begin(test);
+	struct svcrdma_service *service = &backward->service;
+	struct rpc_xprt *xprt = make_client(test, backward);
 
 	/* As the core does it, first for the svc_xprt, and then when all tasks have ended */
 	xprt_put(service->xprt.xpt_bc_xprt);
@@ -402,9 +414,38 @@ static void test_service_is_kept(struct kunit *test)
 	backward_end(test, backward);
 }
 
+/* A Call as long as fits is made; a longer one keeps neither Send, request nor credit. */
+static void test_call_is_sent(struct kunit *test)
+{
+	struct backward *backward = backward_begin(test);
+	struct svcrdma_service *service = &backward->service;
+	struct rpc_xprt *xprt = make_client(test, backward);
+	struct rpc_rqst rqst = { .rq_xprt = xprt };
+	struct xdr_buf *buf = &rqst.rq_snd_buf;
+
+	service->version = RPCRDMA_VERSION_ONE;
+	service->detached = true;	/* the RPC server closes nothing */
+	spin_lock_init(&service->lock);
+	INIT_LIST_HEAD(&service->received);
+	buf->len = RPCRDMA_INLINE_MIN - 28;
+	KUNIT_EXPECT_EQ(test, xprt->ops->prepare_request(&rqst, buf), 0);
+	buf->len += 4;
+	KUNIT_EXPECT_EQ(test, xprt->ops->prepare_request(&rqst, buf), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, xprt->ops->send_request(&rqst), -ENOTCONN);
+	KUNIT_EXPECT_EQ(test, container_of(xprt, struct svcrdma_callback, xprt)->in_flight, 0);
+	KUNIT_EXPECT_EQ(test, fake_busy_sends(&backward->fake), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&service->num_requests), 0);
+
+	xprt_put(service->xprt.xpt_bc_xprt);
+	xprt->ops->destroy(xprt);
+	rpcrdma_recv_put(backward->request.recv);
+	backward_end(test, backward);
+}
+
 static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_receive_before_credit),
 	KUNIT_CASE(test_service_is_kept),
+	KUNIT_CASE(test_call_is_sent),
 	KUNIT_CASE_PARAM(test_granted, grant_gen_params),
 	KUNIT_CASE_PARAM(test_completes, completes_gen_params),
 	KUNIT_CASE_PARAM(test_call, call_gen_params),
