@@ -515,11 +515,11 @@ static void test_spares(struct kunit *test)
 	rpcrdma_compat_use_call_pages(rqstp, 0);
 
 	/* The next Calls need none of the thread's, or only what they have too few of. */
-	svcrdma_pages_take(request, rqstp, 5);
-	svcrdma_pages_take(request, rqstp, 3);
+	KUNIT_EXPECT_FALSE(test, svcrdma_pages_take(request, rqstp, 5));
+	KUNIT_EXPECT_FALSE(test, svcrdma_pages_take(request, rqstp, 3));
 	KUNIT_EXPECT_EQ(test, missing(rqstp), 0);
 	KUNIT_EXPECT_EQ(test, request->num_spares, 5);
-	svcrdma_pages_take(request, rqstp, 7);
+	KUNIT_EXPECT_TRUE(test, svcrdma_pages_take(request, rqstp, 7));
 	KUNIT_EXPECT_EQ(test, missing(rqstp), 2);
 	KUNIT_EXPECT_EQ(test, request->num_spares, 7);
 	for (i = 0; i < p->num_tracked; i++)
@@ -705,6 +705,19 @@ static void test_rest(struct kunit *test)
 	rest_end(test, service);
 }
 
+/* A request that is done keeps no spare pages if its connection has too many. */
+static void test_spares_go(struct kunit *test)
+{
+	struct svcrdma_request *request[REQUESTS];
+	struct svcrdma_service *service = rest_begin(test, request);
+
+	service->max_pages = 1;		/* so four spare pages may stay */
+	put_requests(request, REQUESTS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&service->num_spares), 4);
+	service->max_pages = MAX_PAGES;
+	rest_end(test, service);
+}
+
 static struct kunit_case pages_cases[] = {
 	KUNIT_CASE_PARAM(test_keep, read_gen_params),
 	KUNIT_CASE_PARAM(test_restore, read_gen_params),
@@ -718,6 +731,7 @@ static struct kunit_case pages_cases[] = {
 	KUNIT_CASE(test_too_many_spares_of_all),
 	KUNIT_CASE(test_bounds),
 	KUNIT_CASE(test_rest),
+	KUNIT_CASE(test_spares_go),
 	{}
 };
 

@@ -237,6 +237,7 @@ static void test_tally(struct kunit *test)
 	request->msg.payload_len = 120;
 	request->msg.num_reads = 1;
 	request->msg.read[0] = (struct rpcrdma_chunk){ .position = 100, .length = 4096 };
+	request->msg.read[1].length = 1;	/* of an earlier Call */
 	request->args = SVCRDMA_ARGS_WRITE;
 	svcrdma_tally_call(request);
 	svcrdma_tally_pulled(request);
