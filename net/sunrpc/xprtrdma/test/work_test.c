@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: the account of a send queue, and the order in which works are
- * posted and done.
+ * KUnit suite of conn/: the account of a send queue, the order in which works are posted
+ * and done, Sends, and Receives.
  */
 #include <kunit/test.h>
 #include <linux/ctype.h>
 
 #include "../conn/conn_private.h"
+#include "fake_conn.h"
 
 /* The account of a send queue */
 
@@ -278,6 +279,8 @@ static const struct work_row work_rows[] = {
 	{ "a chain that waits goes before one that fits", "A8>B2C1*a", "A-B.a", 7, 2, 1 },
 	{ "chains that wait go in their order", "A8>B3>C1*a", "ABC.a", 5, 2 },
 	{ "chains that wait are signalled", "A8>b2>c1*a", "ABC.a", 6, 2 },
+	{ "one that waits fills the queue", "A6B3>C6*a", "ABC.a", 0, 1 },
+	{ "not enough space yet for one that waits", "A1B8>C8*a*b", "AB.aC.b", 1, 1 },
 	{ "with space, post_later does not wait", ">B8", "B", 1 },
 	{ "with space, post_later does not signal", ">b2", "b", 7 },
 	{ "the longest chain", "a8*a", "A.a", 9 },
@@ -441,8 +444,12 @@ static void test_sq_watchdog(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->sq_watchdog));
 	queue->chain[0].work.since = jiffies - 200 * HZ;
 	queue->chain[1].work.since = jiffies - 170 * HZ;
+	cancel_delayed_work(&conn->sq_watchdog);
 	run_watchdog(conn);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	/* It looks again when the work will be overdue. */
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->sq_watchdog));
+	KUNIT_EXPECT_LE(test, conn->sq_watchdog.timer.expires, jiffies + 10 * HZ);
 
 	forget_verbs(conn);
 	queue->chain[1].work.since = jiffies - 180 * HZ;
@@ -478,6 +485,29 @@ static void test_denied(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
+/* A registration in the middle of a chain says only if it fails, and that ends the connection. */
+static void test_registration_fails(struct kunit *test)
+{
+	struct queue *queue = queue_make(test);
+	struct ib_wc wc = { .status = IB_WC_SUCCESS, .qp = &queue->qp };
+	struct rpcrdma_conn *conn = queue->conn;
+
+	queue_reset(queue, &work_rows[0]);
+	take_steps(queue, "A3");
+	forget_verbs(conn);
+	wc.wr_cqe = queue->chain[0].wr[1].wr_cqe;
+	wc.wr_cqe->done(NULL, &wc);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	wc.status = IB_WC_MW_BIND_ERR;
+	wc.wr_cqe->done(NULL, &wc);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
+	KUNIT_EXPECT_EQ(test, conn->status, -EIO);
+	flush_workqueue(rpcrdma_teardown_wq);
+	rpcrdma_work_flush(conn);
+	KUNIT_EXPECT_EQ(test, queue->chain[0].status, -ENOTCONN);
+	rpcrdma_conn_put(conn);
+}
+
 /* The device refuses a post, and may have taken a part: the connection ends, then the work. */
 static void test_post_refused(struct kunit *test)
 {
@@ -499,6 +529,109 @@ static void test_post_refused(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
+/* Sends and Receives */
+
+static struct fake_conn *fake_make(struct kunit *test)
+{
+	struct fake_conn *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake_conn_make(test, fake, 2 * PAGE_SIZE, RPCRDMA_VERSION_ONE);
+	return fake;
+}
+
+/* A Send gathers as many pages as the device allows. */
+static void test_send_gathers(struct kunit *test)
+{
+	struct fake_conn *fake = fake_make(test);
+	struct rpcrdma_send *send = rpcrdma_send_get(fake->conn);
+	struct page *page = virt_to_page(fake);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	for (i = 0; i < FAKE_SEND_SGES; i++)
+		KUNIT_EXPECT_EQ(test, rpcrdma_send_add_page(send, page, 0, 1), 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_add_page(send, page, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_add_page(send, page, 0, 1), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, send->num_sge, 1 + FAKE_SEND_SGES);
+	rpcrdma_send_put(send);
+	fake_conn_end(test, fake);
+}
+
+/*
+ * Two are made at first, and up to eight with one at a time. If all are in use, ->writable
+ * tells of the next one.
+ */
+static void test_sends_run_out(struct kunit *test)
+{
+	struct queue *queue = kunit_kzalloc(test, sizeof(*queue), GFP_KERNEL);
+	struct fake_conn *fake = fake_make(test);
+	struct rpcrdma_send *send[FAKE_CREDITS + 8];	/* a batch more than credits */
+	struct rpcrdma_conn *conn = fake->conn;
+	unsigned int i, sends = conn->depths.sends;
+
+	KUNIT_ASSERT_NOT_NULL(test, queue);
+	KUNIT_ASSERT_LE(test, sends, ARRAY_SIZE(send));
+	conn->ops = &queue_ops;
+	conn->role = queue;
+	KUNIT_EXPECT_EQ(test, conn->num_sends, 2);
+	for (i = 0; i < sends; i++)
+		rpcrdma_send_put(rpcrdma_send_get(conn));
+	KUNIT_EXPECT_EQ(test, conn->num_sends, 8);
+	for (i = 0; i < sends; i++) {
+		send[i] = rpcrdma_send_get(conn);
+		KUNIT_ASSERT_NOT_NULL(test, send[i]);
+	}
+	KUNIT_EXPECT_NULL(test, rpcrdma_send_get(conn));
+	while (i--) {
+		KUNIT_EXPECT_EQ(test, queue->writable, i + 1 < sends);
+		rpcrdma_send_put(send[i]);
+		fake_run_callbacks(fake);
+	}
+	KUNIT_EXPECT_EQ(test, queue->writable, 1);
+	fake_conn_end(test, fake);
+}
+
+/* On iWARP a Send of a page or more is signalled, because TCP may need its buffer for longer. */
+static void test_send_of_a_page(struct kunit *test)
+{
+	struct fake_conn *fake = fake_make(test);
+	u32 len;
+
+	fake->port.immutable.core_cap_flags = RDMA_CORE_PORT_IWARP;
+	for (len = PAGE_SIZE - 1; len <= PAGE_SIZE; len++) {
+		struct rpcrdma_send *send = rpcrdma_send_get(fake->conn);
+
+		KUNIT_ASSERT_NOT_NULL(test, send);
+		send->len = len;
+		send->work.done = rpcrdma_send_done;
+		KUNIT_EXPECT_EQ(test, rpcrdma_send_post(send, NULL, false), 0);
+		KUNIT_EXPECT_EQ(test, fake->num_signalled, len == PAGE_SIZE);
+	}
+	fake_complete(fake);
+	fake_conn_end(test, fake);
+}
+
+/* A message may fill its Receive. What is no message ends the connection. */
+static void test_receives(struct kunit *test)
+{
+	struct fake_conn *fake = fake_make(test);
+	struct ib_wc wc = { .status = IB_WC_SUCCESS, .opcode = IB_WC_RECV_RDMA_WITH_IMM };
+	void *octets = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	struct rpcrdma_conn *conn = fake->conn;
+
+	KUNIT_ASSERT_NOT_NULL(test, octets);
+	/* For few messages at first, and a batch */
+	KUNIT_EXPECT_EQ(test, fake->num_recvs, RPCRDMA_FIRST_CREDITS + 4);
+	fake_deliver(fake, octets, 2 * PAGE_SIZE, 0);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	KUNIT_EXPECT_EQ(test, fake->num_recvs, RPCRDMA_FIRST_CREDITS + 4);
+	wc.wr_cqe = fake->recv[0].cqe;
+	wc.wr_cqe->done(NULL, &wc);
+	KUNIT_EXPECT_EQ(test, conn->status, -EPROTO);
+	fake_conn_end(test, fake);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
@@ -511,7 +644,12 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sends_left),
 	KUNIT_CASE(test_sq_watchdog),
 	KUNIT_CASE(test_denied),
+	KUNIT_CASE(test_registration_fails),
 	KUNIT_CASE(test_post_refused),
+	KUNIT_CASE(test_send_gathers),
+	KUNIT_CASE(test_sends_run_out),
+	KUNIT_CASE(test_send_of_a_page),
+	KUNIT_CASE(test_receives),
 	{}
 };
 
