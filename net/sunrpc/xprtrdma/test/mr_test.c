@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: registrations, with a device that registers nothing.
+ * KUnit suite of conn/: registrations, with a device that registers nothing, and with one
+ * that makes them.
  */
 #include <kunit/test.h>
+#include <linux/dma-map-ops.h>
 #include <linux/mm.h>
 
 #include "../client/form.h"
 #include "../conn/conn_private.h"
+#include "fake_conn.h"
 
 #define MRS		8
 #define MR_PAGES	4
@@ -219,6 +222,84 @@ static void test_mr_cannot_be_mapped(struct kunit *test)
 	pool_end(pool);
 }
 
+static int dma_error;
+
+static int fail_map_sg(struct device *parent, struct scatterlist *sgl, int nents,
+		       enum dma_data_direction direction, unsigned long attrs)
+{
+	return dma_error;
+}
+
+static const struct dma_map_ops dma_ops = { .map_sg = fail_map_sg };
+
+/* What fails for want of memory is tried again, and nothing else is. */
+static void test_mr_dma_fails(struct kunit *test)
+{
+	static const int rows[][2] = {
+		{ -EINVAL, -EIO },
+		{ -EREMOTEIO, -EIO },
+		{ -ENOMEM, -ENOBUFS },
+		{ -EIO, -ENOBUFS },
+	};
+	struct device *parent = kunit_kzalloc(test, sizeof(*parent), GFP_KERNEL);
+	struct pool *pool;
+	unsigned int i;
+
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS))
+		kunit_skip(test, "devices have no DMA operations of their own here");
+	KUNIT_ASSERT_NOT_NULL(test, parent);
+	pool = pool_make(test);
+	parent->dma_mask = &parent->coherent_dma_mask;
+	set_dma_ops(parent, &dma_ops);
+	pool->ib.dma_device = parent;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		dma_error = rows[i][0];
+		KUNIT_EXPECT_EQ(test, offer(pool, 0, PAGE_SIZE), rows[i][1]);
+	}
+	pool_end(pool);
+}
+
+/* Two ranges for one registration */
+struct add_row {
+	const char *name;
+	struct mr_row first;
+	struct mr_row second;
+	unsigned int taken;	/* of the second */
+	bool bounced;
+	bool gaps;
+};
+
+static const struct add_row add_rows[] = {
+	{ "they meet", { 0, PAGE_SIZE }, { 0, 100 }, 100 },
+	{ "the first ends too soon", { 0, 100 }, { 0, 100 }, 0 },
+	{ "the second begins too late", { 0, PAGE_SIZE }, { 1, 100 }, 0 },
+	{ "no room", { 0, MR_PAGES * PAGE_SIZE }, { 0, 100 }, 0 },
+	{ "bounced pages", { 0, PAGE_SIZE }, { 0, PAGE_SIZE }, PAGE_SIZE, true },
+	{ "a part after bounced pages", { 0, PAGE_SIZE }, { 0, 100 }, 0, true },
+	{ "bounced pages after a part", { 100, PAGE_SIZE - 100 }, { 0, PAGE_SIZE }, 0, true },
+	{ "gaps", { 0, 100 }, { 200, 100 }, 100, false, true },
+	{ "no room for more gaps", { 0, MR_PAGES * PAGE_SIZE }, { 1, 100 }, 0, false, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(add, add_rows, name);
+
+static void test_mr_add(struct kunit *test)
+{
+	const struct add_row *row = test->param_value;
+	struct pool *pool = pool_make(test);
+	struct rpcrdma_mr *mr = rpcrdma_mr_get(pool->conn);
+
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	pool->conn->bounced = row->bounced;
+	mr->mr_type = row->gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
+	KUNIT_EXPECT_EQ(test, rpcrdma_mr_add(mr, pool->page, row->first.offset, row->first.len),
+			row->first.len);
+	KUNIT_EXPECT_EQ(test, rpcrdma_mr_add(mr, pool->page, row->second.offset, row->second.len),
+			row->taken);
+	rpcrdma_mr_put(mr);
+	pool_end(pool);
+}
+
 /* With one RPC at a time, a key comes back only when all keys have been used. */
 static void test_mr_oldest_key_first(struct kunit *test)
 {
@@ -288,6 +369,43 @@ static void test_mr_first_entry_is_clear(struct kunit *test)
 	pool_end(pool);
 }
 
+static void mr_writable(struct rpcrdma_conn *conn)
+{
+	unsigned int *writable = conn->role;
+
+	++*writable;
+}
+
+static void mr_closed(struct rpcrdma_conn *conn, int status)
+{
+}
+
+static const struct rpcrdma_conn_ops mr_ops = { .writable = mr_writable, .closed = mr_closed };
+
+/* None can be made. That is tried again, and whoever has asked for one is told. */
+static void test_mr_made_later(struct kunit *test)
+{
+	struct fake_conn *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+	unsigned int writable = 0;
+	struct rpcrdma_conn *conn;
+
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake_conn_make(test, fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
+	conn = fake->conn;
+	conn->ops = &mr_ops;
+	conn->role = &writable;
+	KUNIT_EXPECT_NULL(test, rpcrdma_mr_get(conn));
+	flush_delayed_work(&conn->mr_work);
+	fake_run_callbacks(fake);
+	KUNIT_EXPECT_EQ(test, writable, 0);
+	fake->mrs_left = FAKE_MRS;
+	flush_delayed_work(&conn->mr_work);
+	fake_run_callbacks(fake);
+	KUNIT_EXPECT_EQ(test, writable, 1);
+	KUNIT_EXPECT_EQ(test, fake_idle_mrs(fake), 8);
+	fake_conn_end(test, fake);
+}
+
 /* A page in the middle of a folio: a reference keeps all of the folio. */
 static void test_sg_keep(struct kunit *test)
 {
@@ -309,9 +427,12 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(test_mr_segments),
 	KUNIT_CASE(test_mr_bounced),
 	KUNIT_CASE(test_mr_cannot_be_mapped),
+	KUNIT_CASE(test_mr_dma_fails),
+	KUNIT_CASE_PARAM(test_mr_add, add_gen_params),
 	KUNIT_CASE(test_mr_oldest_key_first),
 	KUNIT_CASE(test_mr_key_kept),
 	KUNIT_CASE(test_mr_first_entry_is_clear),
+	KUNIT_CASE(test_mr_made_later),
 	KUNIT_CASE(test_sg_keep),
 	{}
 };
