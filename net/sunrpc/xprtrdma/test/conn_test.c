@@ -161,6 +161,7 @@ struct stuck {
 	struct rpcrdma_work work;
 	struct ib_send_wr wr;
 	unsigned int refusals;	/* times that the queue pair will not stop */
+	enum ib_qp_state state;	/* that it tells */
 	bool stopped;
 	bool noio;		/* each of them was told so without I/O for memory */
 	bool destroyed;		/* the queue pair */
@@ -185,6 +186,13 @@ static int stuck_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 		return -ENOMEM;
 	}
 	stuck->stopped = true;
+	return 0;
+}
+
+static int stuck_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			  struct ib_qp_init_attr *init_attr)
+{
+	attr->qp_state = stuck_of(qp)->state;
 	return 0;
 }
 
@@ -228,6 +236,7 @@ static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck, struct rp
 	KUNIT_ASSERT_NOT_NULL(test, qp);
 	stuck->ib.port_data = &stuck->port;
 	stuck->ib.ops.modify_qp = stuck_modify_qp;
+	stuck->ib.ops.query_qp = stuck_query_qp;
 	stuck->ib.ops.destroy_qp = stuck_destroy_qp;
 	stuck->ib.ops.post_send = stuck_post;
 	stuck->ib.ops.drain_sq = stuck_drain;
@@ -288,6 +297,21 @@ static void test_device_stops_late(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, stuck->destroyed);
 }
 
+/* Some drivers refuse to stop what has stopped. What they tell then is believed, not at once. */
+static void test_device_has_stopped(struct kunit *test)
+{
+	struct stuck *stuck = kunit_kzalloc(test, sizeof(*stuck), GFP_KERNEL);
+	struct role role = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, stuck);
+	stuck->refusals = UINT_MAX;
+	stuck->state = IB_QPS_ERR;
+	stuck->stopped = true;
+	rpcrdma_conn_put(close_stuck(test, stuck, &role));
+	KUNIT_EXPECT_TRUE(test, stuck->destroyed);
+	KUNIT_EXPECT_EQ(test, UINT_MAX - stuck->refusals, 3);
+}
+
 /*
  * RPCs get their works and the end of the connection. All that the device may still reach
  * stays, and what it completes later does no harm.
@@ -319,15 +343,32 @@ static void test_device_does_not_stop(struct kunit *test)
 
 /* A device that reports an error of the queue pair, and completes nothing */
 
-static struct ib_qp_init_attr qp_attr;	/* of the one that was made last */
+#define QP_TRIES	100
+
+static struct ib_qp_init_attr qp_attr;	/* of the one that was made or refused last */
+static unsigned int qp_tries;
+static u32 qp_most;	/* the largest send queue; zero: any */
+static u32 qp_more;	/* The send queue is larger by this. */
 
 static int qp_made(struct rdma_cm_id *id, struct ib_pd *pd, struct ib_qp_init_attr *attr)
 {
 	qp_attr = *attr;
+	if (++qp_tries == QP_TRIES)
+		return -ENODEV;
+	if (qp_most && attr->cap.max_send_wr > qp_most)
+		return -ENOMEM;
+	attr->cap.max_send_wr += qp_more;
 	return 0;
 }
 
+static struct ib_pd *no_pd(struct ib_device *device, unsigned int flags)
+{
+	return ERR_PTR(-ENOMEM);
+}
+
 #define rdma_create_qp	qp_made
+#undef ib_alloc_pd
+#define ib_alloc_pd	no_pd
 
 #include "../conn/qp.c"
 
@@ -356,6 +397,83 @@ static void test_queue_pair_fails(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, role.status, -EIO);
 		rpcrdma_conn_put(conn);
 	}
+}
+
+struct qp_row {
+	const char *name;
+	u32 most;
+	u32 more;
+	struct rpcrdma_depths depths;
+	int err;
+	u32 asked;	/* entries of the send queue, in the end */
+	u32 sges;	/* beside the header's */
+	u32 size;	/* work requests that may be posted */
+	u16 chain;
+};
+
+static const struct qp_row qp_rows[] = {
+	{ "as asked for", 0, 0, { .sq = 200, .rq = 10, .cqes = 210 }, 0, 200, 5, 199, 99 },
+	{ "more than asked for", 0, 56, { .sq = 200, .rq = 10, .cqes = 210 }, 0, 200, 5, 199, 99 },
+	{ "no rdma_rw", 0, 0, { .sq = 200, .rq = 10, .cqes = 410 }, 0, 200, 5, 199, 99 },
+	{ "a smaller queue", 100, 0, { .sq = 200, .rq = 10, .cqes = 210 }, 0, 100, 3, 99, 49 },
+	{ "none", 1, 0, { .sq = 200, .rq = 10, .cqes = 210 }, -ENOMEM, 64, 1 },
+	{ "none so small", 1, 0, { .sq = 40, .rq = 10, .cqes = 50 }, -ENOMEM, 40, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(qp, qp_rows, name);
+
+/* What a device makes, or does not, and what of it may be used */
+static void test_queue_pair_size(struct kunit *test)
+{
+	const struct qp_row *row = test->param_value;
+	struct role role = {};
+	struct rpcrdma_conn *conn = conn_make(test, false, &role);
+	struct rdma_cm_id id = {};
+
+	qp_tries = 0;
+	qp_most = row->most;
+	qp_more = row->more;
+	conn->depths = row->depths;
+	conn->send_sges = 5;
+	conn->cm_id = &id;
+	KUNIT_EXPECT_EQ(test, qp_create(conn), row->err);
+	conn->cm_id = NULL;
+	KUNIT_EXPECT_EQ(test, qp_attr.cap.max_send_wr, row->asked);
+	KUNIT_EXPECT_EQ(test, qp_attr.cap.max_send_sge, 1 + row->sges);
+	KUNIT_EXPECT_EQ(test, conn->sq.size, row->size);
+	KUNIT_EXPECT_EQ(test, conn->max_chain, row->chain);
+	qp_most = 0;
+	qp_more = 0;
+	rpcrdma_conn_close(conn, -ECANCELED);
+	flush_workqueue(rpcrdma_teardown_wq);
+	rpcrdma_conn_put(conn);
+}
+
+/* A Send gathers no more pages than the role and the device allow. */
+static void test_pages_of_a_send(struct kunit *test)
+{
+	struct ib_device *ib = kunit_kzalloc(test, sizeof(*ib), GFP_KERNEL);
+	struct rpcrdma_device device = { .ib = ib, .max_send_sge = 6 };
+	struct role role = {};
+	struct rpcrdma_conn *conn = conn_make(test, false, &role);
+	struct rdma_cm_id id = {};
+	unsigned int pages;
+
+	KUNIT_ASSERT_NOT_NULL(test, ib);
+	conn->device = &device;
+	conn->cm_id = &id;
+	for (pages = 4; pages < 7; pages++) {
+		conn->config.send_pages = pages;
+		mutex_lock(&conn->setup);
+		KUNIT_EXPECT_EQ(test, rpcrdma_qp_create(conn), -ENOMEM);
+		mutex_unlock(&conn->setup);
+		KUNIT_EXPECT_EQ(test, conn->send_sges, min(pages, 5U));
+	}
+	conn->cm_id = NULL;
+	conn->device = NULL;
+	rpcrdma_conn_close(conn, -ECANCELED);
+	flush_workqueue(rpcrdma_teardown_wq);
+	rpcrdma_conn_put(conn);
 }
 
 /* Limits for a server's connections that are not established */
@@ -611,6 +729,9 @@ static void test_depths_keep_credits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, d.credits, 128);
 	rpcrdma_depths_init(&d, &config, 100, ANY_LIMIT);
 	KUNIT_EXPECT_LT(test, d.credits, 128);
+	/* As many as there are for backward messages, a batch and draining: no reason for none */
+	rpcrdma_depths_init(&d, &config, 32 + 16 + 1, ANY_LIMIT);
+	KUNIT_EXPECT_EQ(test, d.credits, 1);
 }
 
 /*
@@ -641,8 +762,11 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_closes_in_each_state),
 	KUNIT_CASE(test_closes_once),
 	KUNIT_CASE(test_device_stops_late),
+	KUNIT_CASE(test_device_has_stopped),
 	KUNIT_CASE(test_device_does_not_stop),
 	KUNIT_CASE(test_queue_pair_fails),
+	KUNIT_CASE_PARAM(test_queue_pair_size, qp_gen_params),
+	KUNIT_CASE(test_pages_of_a_send),
 	KUNIT_CASE(test_each_host_has_a_share),
 	KUNIT_CASE(test_two_hosts_leave_a_place),
 	KUNIT_CASE(test_hash_is_not_known),
