@@ -164,6 +164,7 @@ bool rpcrdma_send_trim(struct rpcrdma_conn *conn);
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn);
 
 /* mr.c */
+extern struct shrinker *rpcrdma_mr_shrinker;
 int rpcrdma_mr_init(void);
 void rpcrdma_mr_exit(void);
 void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn);

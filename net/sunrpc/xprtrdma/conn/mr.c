@@ -29,7 +29,7 @@
 static DEFINE_SPINLOCK(mr_conns_lock);	/* protects mr_conns */
 static LIST_HEAD(mr_conns);		/* connections that the shrinker visits */
 static atomic_long_t mrs_idle;		/* idle registrations of all connections */
-static struct shrinker *mr_shrinker;
+struct shrinker *rpcrdma_mr_shrinker;	/* not static: the tests call it */
 
 static void mr_release(struct rpcrdma_resource *resource)
 {
@@ -671,12 +671,12 @@ void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn)
  */
 int rpcrdma_mr_init(void)
 {
-	mr_shrinker = shrinker_alloc(0, "rpcrdma-mr");
-	if (!mr_shrinker)
+	rpcrdma_mr_shrinker = shrinker_alloc(0, "rpcrdma-mr");
+	if (!rpcrdma_mr_shrinker)
 		return -ENOMEM;
-	mr_shrinker->count_objects = mr_shrinker_count;
-	mr_shrinker->scan_objects = mr_shrinker_scan;
-	shrinker_register(mr_shrinker);
+	rpcrdma_mr_shrinker->count_objects = mr_shrinker_count;
+	rpcrdma_mr_shrinker->scan_objects = mr_shrinker_scan;
+	shrinker_register(rpcrdma_mr_shrinker);
 	return 0;
 }
 
@@ -687,5 +687,5 @@ int rpcrdma_mr_init(void)
  */
 void rpcrdma_mr_exit(void)
 {
-	shrinker_free(mr_shrinker);
+	shrinker_free(rpcrdma_mr_shrinker);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: what a connection frees when it rests, with a device that counts.
+ * KUnit suite of conn/: what a connection frees when it rests, or when memory is short, with
+ * a device that counts.
  */
 #include <kunit/test.h>
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 
 #include "../conn/conn_private.h"
@@ -21,6 +23,13 @@ struct rest {
 
 /* Tests run one at a time. */
 static unsigned int deregistered;
+static unsigned int asked;	/* for a registration, none of which is made */
+
+static struct ib_mr *rest_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg)
+{
+	asked++;
+	return ERR_PTR(-ENOMEM);
+}
 
 static int rest_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 {
@@ -74,11 +83,15 @@ static struct rest *rest_make(struct kunit *test)
 	conn = rpcrdma_conn_alloc(false);
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
+	rest->ib.ops.alloc_mr = rest_alloc_mr;
 	rest->ib.ops.dereg_mr = rest_dereg_mr;
+	rest->pd.device = &rest->ib;
 	atomic_set(&rest->pd.usecnt, MADE);
 	rest->device.ib = &rest->ib;
+	rest->device.max_mr_pages = 1;
 	rest->conn = conn;
 	conn->device = &rest->device;
+	conn->pd = &rest->pd;
 	conn->state = RPCRDMA_CONN_ESTABLISHED;
 	for (i = 0; i < MADE; i++) {
 		rest_add_mr(test, rest, i);
@@ -86,6 +99,7 @@ static struct rest *rest_make(struct kunit *test)
 	}
 	conn->depths.sends = MADE;
 	deregistered = 0;
+	asked = 0;
 	return rest;
 }
 
@@ -97,6 +111,7 @@ static void rest_end(struct rest *rest)
 	rpcrdma_mr_destroy(conn);
 	rpcrdma_send_destroy(conn);
 	conn->device = NULL;
+	conn->pd = NULL;
 	rpcrdma_conn_close(conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(conn);
@@ -154,6 +169,26 @@ static void test_rest_mrs_swap(struct kunit *test)
 	rest_end(rest);
 }
 
+/* Memory is short: all but two go that are idle, the shrinker frees no more than it is told to. */
+static void test_shrinker(struct kunit *test)
+{
+	struct shrink_control few = { .nr_to_scan = 3 }, many = { .nr_to_scan = 100 };
+	struct shrinker *shrinker = rpcrdma_mr_shrinker;
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+
+	rpcrdma_mr_create(conn);
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &few), 3);
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, 3);
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &many), MADE - 3 - 2);
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
+	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &many), SHRINK_STOP);
+	KUNIT_EXPECT_EQ(test, asked, 0);
+	rest_end(rest);
+}
+
 /* Take so many Sends at the same time, and give them back. */
 static void use_sends(struct kunit *test, struct rpcrdma_conn *conn, unsigned int count)
 {
@@ -206,6 +241,7 @@ static void test_rest_sends_in_use(struct kunit *test)
 static struct kunit_case rest_cases[] = {
 	KUNIT_CASE(test_rest_mrs),
 	KUNIT_CASE(test_rest_mrs_swap),
+	KUNIT_CASE(test_shrinker),
 	KUNIT_CASE(test_rest_sends),
 	KUNIT_CASE(test_rest_sends_in_use),
 	{}
