@@ -11,6 +11,7 @@
 #include "../conn/conn_private.h"
 #include "../server/server_private.h"
 #include "../status/status_private.h"
+#include "fake_conn.h"
 
 /* What a dump has for one message on a machine with pages of 4 KiB */
 #define MESSAGE_MAX	3584
@@ -189,6 +190,38 @@ static void test_namespace(struct kunit *test)
 	put_net(conn->net);
 }
 
+/* What a connection has, and how much of it is idle */
+static void test_pools(struct kunit *test)
+{
+	struct rpcrdma_conn_status *status = kunit_kzalloc(test, sizeof(*status), GFP_KERNEL);
+	struct fake_conn *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+	struct rpcrdma_conn *conn;
+	struct rpcrdma_mr *mr;
+
+	KUNIT_ASSERT_NOT_NULL(test, status);
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake_conn_make(test, fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
+	fake_make_mrs(test, fake, 8);
+	conn = fake->conn;
+	mr = rpcrdma_mr_get(conn);
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	conn->recvs_taken = 3;
+	conn->recvs_returned = 1;
+	conn->counters.sent.inline_octets = 100;
+	conn->counters.sent.gathered_octets = 70;
+	rpcrdma_conn_status(conn, status);
+	KUNIT_EXPECT_TRUE(test, status->live);
+	KUNIT_EXPECT_EQ(test, status->mrs, 8);
+	KUNIT_EXPECT_EQ(test, status->mrs_idle, 7);
+	KUNIT_EXPECT_EQ(test, status->recvs, fake->num_recvs);
+	KUNIT_EXPECT_EQ(test, status->recvs_posted, fake->num_recvs - 2);
+	KUNIT_EXPECT_EQ(test, status->sq_size, FAKE_SQ_SIZE);
+	KUNIT_EXPECT_EQ(test, status->sq_used, 0);
+	KUNIT_EXPECT_EQ(test, status->counters.sent.copied_octets, 30);
+	rpcrdma_mr_put(mr);
+	fake_conn_end(test, fake);
+}
+
 /* However often an RPC tries, it counts once for each cause. */
 static void test_waits_count_once(struct kunit *test)
 {
@@ -276,6 +309,7 @@ static struct kunit_case status_cases[] = {
 	KUNIT_CASE(test_not_established),
 	KUNIT_CASE(test_walk),
 	KUNIT_CASE(test_namespace),
+	KUNIT_CASE(test_pools),
 	KUNIT_CASE(test_waits_count_once),
 	KUNIT_CASE(test_tally),
 	{}
