@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * KUnit suite of conn/: what is used of a device, and how it goes away. A copy of device.c is
+ * compiled here, because the RDMA core does not know the devices of this file.
+ */
+#define pr_fmt(fmt) "rpcrdma: " fmt
+
+#include <kunit/test.h>
+#include <linux/dma-map-ops.h>
+#include <linux/sizes.h>
+
+/* The names of the copy */
+#define rpcrdma_device_attach		device_test_attach
+#define rpcrdma_device_detach		device_test_detach
+#define rpcrdma_device_map_buffer	device_test_map_buffer
+#define rpcrdma_device_walk		device_test_walk
+#define rpcrdma_device_init		device_test_init
+#define rpcrdma_device_exit		device_test_exit
+
+#include "../conn/conn_private.h"
+
+#define DEVICES		3
+
+/* Tests run one at a time. */
+static struct ib_device *ibs;
+static struct rpcrdma_device *client_data[DEVICES];
+
+static void set_client_data(struct ib_device *ib, struct ib_client *client, void *data)
+{
+	client_data[ib - ibs] = data;
+}
+
+static void *get_client_data(struct ib_device *ib, struct ib_client *client)
+{
+	return client_data[ib - ibs];
+}
+
+#define ib_set_client_data	set_client_data
+#define ib_get_client_data	get_client_data
+
+#include "../conn/device.c"
+
+static int devices_make(struct kunit *test)
+{
+	unsigned int i;
+
+	ibs = kunit_kcalloc(test, DEVICES, sizeof(*ibs), GFP_KERNEL);
+	if (!ibs)
+		return -ENOMEM;
+	for (i = 0; i < DEVICES; i++) {
+		ibs[i].attrs.device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
+		ibs[i].attrs.max_fast_reg_page_list_len = 1;
+	}
+	return 0;
+}
+
+struct limit_row {
+	const char *name;
+	struct ib_device_attr attrs;
+	unsigned int mr_pages;
+	unsigned int served;
+	unsigned int issued;
+};
+
+#define MIB_PAGES	(SZ_1M / PAGE_SIZE)
+
+static const struct limit_row limit_rows[] = {
+	{ "a MiB is enough", { .max_fast_reg_page_list_len = 65536 }, MIB_PAGES },
+	{ "a small page list", { .max_fast_reg_page_list_len = 16 }, 16 },
+	{ "small registrations",
+	  { .max_fast_reg_page_list_len = 16, .max_mr_size = 4 * PAGE_SIZE }, 4 },
+	{ "large registrations",
+	  { .max_fast_reg_page_list_len = 16, .max_mr_size = U64_MAX }, 16 },
+	{ "many Reads", { .max_qp_rd_atom = 128, .max_qp_init_rd_atom = 255 }, 0, 32, 32 },
+	{ "few Reads", { .max_qp_rd_atom = 16, .max_qp_init_rd_atom = 1 }, 0, 16, 1 },
+	{ "no Reads", {} },
+};
+
+KUNIT_ARRAY_PARAM_DESC(limit, limit_rows, name);
+
+static void test_limits(struct kunit *test)
+{
+	const struct limit_row *row = test->param_value;
+	struct rpcrdma_device device = { .ib = &ibs[0] };
+
+	ibs[0].attrs = row->attrs;
+	device_limits(&device);
+	KUNIT_EXPECT_EQ(test, device.max_mr_pages, row->mr_pages);
+	KUNIT_EXPECT_EQ(test, device.max_read_responder, row->served);
+	KUNIT_EXPECT_EQ(test, device.max_read_initiator, row->issued);
+}
+
+static size_t mapping_size;
+
+static size_t max_mapping_size(struct device *parent)
+{
+	return mapping_size;
+}
+
+static const struct dma_map_ops dma_ops = { .max_mapping_size = max_mapping_size };
+
+/* Both the device and bouncing have a limit for an element of a scatterlist. */
+static void test_max_sg_len(struct kunit *test)
+{
+	struct device_dma_parameters limits = { .max_segment_size = SZ_64K };
+	struct device *parent = kunit_kzalloc(test, sizeof(*parent), GFP_KERNEL);
+
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS))
+		kunit_skip(test, "devices have no DMA operations of their own here");
+	KUNIT_ASSERT_NOT_NULL(test, parent);
+	parent->dma_mask = &parent->coherent_dma_mask;
+	parent->dma_parms = &limits;
+	set_dma_ops(parent, &dma_ops);
+	ibs[0].dma_device = parent;
+	mapping_size = SZ_32K;
+	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), SZ_32K);
+	mapping_size = SZ_128K;
+	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), SZ_64K);
+	mapping_size = 1;
+	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), PAGE_SIZE);
+}
+
+static int visit(const struct rpcrdma_device *device, void *data)
+{
+	unsigned int *visited = data;
+
+	*visited = *visited * 10 + (device->ib - ibs) + 1;
+	return device->ib == &ibs[1] ? -EMSGSIZE : 0;
+}
+
+/* The reader's buffer is full at the second. It goes on after that, or after the first. */
+static void test_walk(struct kunit *test)
+{
+	unsigned int i, visited = 0;
+
+	for (i = 0; i < DEVICES; i++)
+		KUNIT_ASSERT_EQ(test, device_add_one(&ibs[i]), 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_device_walk(0, visit, &visited), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, rpcrdma_device_walk(client_data[1]->id, visit, &visited), 0);
+	KUNIT_EXPECT_EQ(test, visited, 123);
+	for (i = 0; i < DEVICES; i++)
+		device_remove_one(&ibs[i], client_data[i]);
+	KUNIT_EXPECT_EQ(test, rpcrdma_device_walk(0, visit, &visited), 0);
+	KUNIT_EXPECT_EQ(test, visited, 123);
+}
+
+/* Its connections end before it goes, and no other one gets it. */
+static void test_removed(struct kunit *test)
+{
+	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(false);
+	struct rdma_cm_id id = { .device = &ibs[0] };
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
+	KUNIT_ASSERT_EQ(test, device_add_one(&ibs[0]), 0);
+	conn->cm_id = &id;
+	KUNIT_EXPECT_EQ(test, rpcrdma_device_attach(conn), 0);
+	conn->cm_id = NULL;
+	KUNIT_EXPECT_PTR_EQ(test, conn->device, client_data[0]);
+	device_remove_one(&ibs[0], client_data[0]);
+	flush_workqueue(rpcrdma_teardown_wq);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, conn->status, -ENODEV);
+	KUNIT_EXPECT_NULL(test, conn->device);
+	conn->cm_id = &id;
+	KUNIT_EXPECT_EQ(test, rpcrdma_device_attach(conn), -ENODEV);
+	rpcrdma_conn_put(conn);
+}
+
+static struct kunit_case device_cases[] = {
+	KUNIT_CASE_PARAM(test_limits, limit_gen_params),
+	KUNIT_CASE(test_max_sg_len),
+	KUNIT_CASE(test_walk),
+	KUNIT_CASE(test_removed),
+	{}
+};
+
+static struct kunit_suite device_suite = {
+	.name = "rpcrdma_device",
+	.init = devices_make,
+	.test_cases = device_cases,
+};
+
+kunit_test_suites(&device_suite);
