@@ -238,12 +238,34 @@ static void test_rest_sends_in_use(struct kunit *test)
 	rest_end(rest);
 }
 
+/* A connection looks again until only what it keeps is left, and when it makes more. */
+static void test_rest_again(struct kunit *test)
+{
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+	unsigned int i;
+
+	rpcrdma_rest_later(conn);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->rest_work));
+		flush_delayed_work(&conn->rest_work);
+	}
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->rest_work));
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, deregistered, MADE);
+	KUNIT_EXPECT_EQ(test, conn->num_sends, 1);
+	KUNIT_EXPECT_NULL(test, rpcrdma_mr_get(conn));
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->rest_work));
+	rest_end(rest);
+}
+
 static struct kunit_case rest_cases[] = {
 	KUNIT_CASE(test_rest_mrs),
 	KUNIT_CASE(test_rest_mrs_swap),
 	KUNIT_CASE(test_shrinker),
 	KUNIT_CASE(test_rest_sends),
 	KUNIT_CASE(test_rest_sends_in_use),
+	KUNIT_CASE(test_rest_again),
 	{}
 };
 
