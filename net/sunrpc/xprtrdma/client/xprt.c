@@ -239,7 +239,7 @@ static void xprt_rdma_client_destroy(struct rpc_xprt *xprt)
 	xprt_rdma_client_free(client);
 }
 
-/* Shared with the tests alone */
+/* Not static for the unit tests */
 const struct rpc_xprt_ops xprt_rdma_client_ops = {
 	.reserve_xprt		= xprt_reserve_xprt,
 	.release_xprt		= xprt_release_xprt,

@@ -29,7 +29,7 @@
 static DEFINE_SPINLOCK(mr_conns_lock);	/* protects mr_conns */
 static LIST_HEAD(mr_conns);		/* connections that the shrinker visits */
 static atomic_long_t mrs_idle;		/* idle registrations of all connections */
-struct shrinker *rpcrdma_mr_shrinker;	/* not static: the tests call it */
+struct shrinker *rpcrdma_mr_shrinker;	/* not static for the unit tests */
 
 static void mr_release(struct rpcrdma_resource *resource)
 {

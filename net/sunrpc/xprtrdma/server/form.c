@@ -352,7 +352,7 @@ static bool svcrdma_form_result_valid(const struct xdr_buf *res,
 {
 	if (result->offset < end + sizeof(__be32))
 		return false;
-	/* Nothing beyond the end can be read, so the data begins there at most. */
+	/* A length word is found inside @res only, so the offset is not beyond the end of @res. */
 	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32),
 					 result->length)) {
 		if (!svcrdma_form_length_word_is(res, result->offset, result->length))

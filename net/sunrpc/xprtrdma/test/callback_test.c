@@ -414,8 +414,11 @@ static void test_service_is_kept(struct kunit *test)
 	backward_end(test, backward);
 }
 
-/* A Call as long as fits is made; a longer one keeps neither Send, request nor credit. */
-static void test_call_is_sent(struct kunit *test)
+/*
+ * ->prepare_request accepts the longest Call that fits inline. If a longer one is sent all the
+ * same, its Send, request and credit are given back.
+ */
+static void test_call_too_long(struct kunit *test)
 {
 	struct backward *backward = backward_begin(test);
 	struct svcrdma_service *service = &backward->service;
@@ -424,7 +427,7 @@ static void test_call_is_sent(struct kunit *test)
 	struct xdr_buf *buf = &rqst.rq_snd_buf;
 
 	service->version = RPCRDMA_VERSION_ONE;
-	service->detached = true;	/* the RPC server closes nothing */
+	service->detached = true;	/* there is no RPC server that could close it */
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->received);
 	buf->len = RPCRDMA_INLINE_MIN - 28;
@@ -445,7 +448,7 @@ static void test_call_is_sent(struct kunit *test)
 static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_receive_before_credit),
 	KUNIT_CASE(test_service_is_kept),
-	KUNIT_CASE(test_call_is_sent),
+	KUNIT_CASE(test_call_too_long),
 	KUNIT_CASE_PARAM(test_granted, grant_gen_params),
 	KUNIT_CASE_PARAM(test_completes, completes_gen_params),
 	KUNIT_CASE_PARAM(test_call, call_gen_params),

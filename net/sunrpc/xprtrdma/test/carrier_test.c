@@ -360,7 +360,7 @@ static void test_chain_fails(struct kunit *test)
 	}
 }
 
-/* The last chain is full, but the transport header does not fit into the Send. */
+/* All chains are made, and the earlier ones posted, but the header does not fit into the Send. */
 static void test_header_fails(struct kunit *test)
 {
 	carriers_begin(test);

@@ -341,9 +341,9 @@ static void test_device_does_not_stop(struct kunit *test)
 	kfree(wc.qp);
 }
 
-/* A device that reports an error of the queue pair, and completes nothing */
+/* What a device says when a queue pair is made or is to stop, and while it is used */
 
-#define QP_TRIES	100
+#define QP_TRIES	100	/* then even an endless search ends */
 
 static struct ib_qp_init_attr qp_attr;	/* of the one that was made or refused last */
 static unsigned int qp_tries;
@@ -408,16 +408,20 @@ struct qp_row {
 	u32 asked;	/* entries of the send queue, in the end */
 	u32 sges;	/* beside the header's */
 	u32 size;	/* work requests that may be posted */
-	u16 chain;
+	u32 chain;
+	u32 rw;		/* contexts that the device is asked for, of 3 */
 };
 
+#define DEPTHS(entries, completions) \
+	{ .sq = (entries), .rq = 10, .rw_contexts = 3, .cqes = (completions) }
+
 static const struct qp_row qp_rows[] = {
-	{ "as asked for", 0, 0, { .sq = 200, .rq = 10, .cqes = 210 }, 0, 200, 5, 199, 99 },
-	{ "more than asked for", 0, 56, { .sq = 200, .rq = 10, .cqes = 210 }, 0, 200, 5, 199, 99 },
-	{ "no rdma_rw", 0, 0, { .sq = 200, .rq = 10, .cqes = 410 }, 0, 200, 5, 199, 99 },
-	{ "a smaller queue", 100, 0, { .sq = 200, .rq = 10, .cqes = 210 }, 0, 100, 3, 99, 49 },
-	{ "none", 1, 0, { .sq = 200, .rq = 10, .cqes = 210 }, -ENOMEM, 64, 1 },
-	{ "none so small", 1, 0, { .sq = 40, .rq = 10, .cqes = 50 }, -ENOMEM, 40, 1 },
+	{ "as asked for", 0, 0, DEPTHS(200, 210), 0, 200, 5, 199, 99, 3 },
+	{ "more than asked for", 0, 56, DEPTHS(200, 210), 0, 200, 5, 199, 99, 3 },
+	{ "no more, though there are completions", 0, 0, DEPTHS(200, 410), 0, 200, 5, 199, 99, 3 },
+	{ "a smaller queue", 100, 0, DEPTHS(200, 210), 0, 100, 3, 99, 49, 2 },
+	{ "none", 1, 0, DEPTHS(200, 210), -ENOMEM, 64, 1, 0, 0, 1 },
+	{ "none so small", 1, 0, DEPTHS(40, 50), -ENOMEM, 40, 1, 0, 0, 1 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(qp, qp_rows, name);
@@ -440,6 +444,7 @@ static void test_queue_pair_size(struct kunit *test)
 	conn->cm_id = NULL;
 	KUNIT_EXPECT_EQ(test, qp_attr.cap.max_send_wr, row->asked);
 	KUNIT_EXPECT_EQ(test, qp_attr.cap.max_send_sge, 1 + row->sges);
+	KUNIT_EXPECT_EQ(test, qp_attr.cap.max_rdma_ctxs, row->rw);
 	KUNIT_EXPECT_EQ(test, conn->sq.size, row->size);
 	KUNIT_EXPECT_EQ(test, conn->max_chain, row->chain);
 	qp_most = 0;

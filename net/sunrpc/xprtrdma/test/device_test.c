@@ -97,7 +97,7 @@ static size_t max_mapping_size(struct device *parent)
 	return mapping_size;
 }
 
-static const struct dma_map_ops dma_ops = { .max_mapping_size = max_mapping_size };
+static const struct dma_map_ops limiting_ops = { .max_mapping_size = max_mapping_size };
 
 /* Both the device and bouncing have a limit for an element of a scatterlist. */
 static void test_max_sg_len(struct kunit *test)
@@ -110,7 +110,7 @@ static void test_max_sg_len(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, parent);
 	parent->dma_mask = &parent->coherent_dma_mask;
 	parent->dma_parms = &limits;
-	set_dma_ops(parent, &dma_ops);
+	set_dma_ops(parent, &limiting_ops);
 	ibs[0].dma_device = parent;
 	mapping_size = SZ_32K;
 	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), SZ_32K);
@@ -120,6 +120,7 @@ static void test_max_sg_len(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), PAGE_SIZE);
 }
 
+/* @data: a digit for each device, in the order of the visits */
 static int visit(const struct rpcrdma_device *device, void *data)
 {
 	unsigned int *visited = data;
@@ -128,8 +129,8 @@ static int visit(const struct rpcrdma_device *device, void *data)
 	return device->ib == &ibs[1] ? -EMSGSIZE : 0;
 }
 
-/* The reader's buffer is full at the second. It goes on after that, or after the first. */
-static void test_walk(struct kunit *test)
+/* A walk ends when @visit fails, and the next one begins after the device that it is given. */
+static void test_device_walk(struct kunit *test)
 {
 	unsigned int i, visited = 0;
 
@@ -144,8 +145,8 @@ static void test_walk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, visited, 123);
 }
 
-/* Its connections end before it goes, and no other one gets it. */
-static void test_removed(struct kunit *test)
+/* Removing a device ends its connections, and none can attach to it afterwards. */
+static void test_device_removed(struct kunit *test)
 {
 	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(false);
 	struct rdma_cm_id id = { .device = &ibs[0] };
@@ -164,14 +165,16 @@ static void test_removed(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, conn->device);
 	conn->cm_id = &id;
 	KUNIT_EXPECT_EQ(test, rpcrdma_device_attach(conn), -ENODEV);
+	KUNIT_EXPECT_NULL(test, conn->device);
+	conn->cm_id = NULL;
 	rpcrdma_conn_put(conn);
 }
 
 static struct kunit_case device_cases[] = {
 	KUNIT_CASE_PARAM(test_limits, limit_gen_params),
 	KUNIT_CASE(test_max_sg_len),
-	KUNIT_CASE(test_walk),
-	KUNIT_CASE(test_removed),
+	KUNIT_CASE(test_device_walk),
+	KUNIT_CASE(test_device_removed),
 	{}
 };
 

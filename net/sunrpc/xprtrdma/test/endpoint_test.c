@@ -705,6 +705,7 @@ static void test_wedged(struct kunit *test)
 
 /* Time-outs */
 
+/* What ends the connection: ->timer, ->wait_for_reply_request, or sunrpc, which ->timer asks to */
 enum closes { NOTHING, AT_ONCE, ON_WAIT, TRANSPORT };
 
 struct timer_row {
@@ -712,9 +713,9 @@ struct timer_row {
 	bool nfs4;
 	bool old;		/* there has been another connection since the Call was sent */
 	bool lost;		/* a Reply may have been discarded */
-	bool processed;		/* the Reply was, and the task waits for another */
+	bool processed;		/* the Reply was processed, and the task is to send again */
 	bool answered;		/* the server has answered something */
-	bool major;		/* the major time-out is over */
+	bool major;		/* the major time-out has expired */
 	unsigned int waited;	/* seconds since the Call was sent */
 	enum closes closes;
 };
@@ -728,7 +729,7 @@ static const struct timer_row timer_rows[] = {
 	{ "NFSv4, a lost Reply, another connection", true, .lost = true, .old = true },
 	{ "NFSv4, processed", true, .processed = true, .closes = TRANSPORT },
 	{ "NFSv4, a silent server", true, .waited = 60, .closes = ON_WAIT },
-	{ "NFSv4, silent for a short time", true, .waited = 58 },
+	{ "NFSv4, silent for a short time", true, .waited = 50 },
 	{ "NFSv4, overdue", true, .answered = true, .major = true, .waited = 60,
 	  .closes = ON_WAIT },
 };

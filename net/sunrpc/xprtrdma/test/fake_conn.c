@@ -369,6 +369,25 @@ void fake_conn_end(struct kunit *test, struct fake_conn *fake)
 	rpcrdma_conn_put(fake->conn);
 }
 
+/*
+ * A connection alone, of version 1. It is not KUnit's memory: if the test ends early, work items
+ * still use it.
+ */
+struct fake_conn *fake_conn_new(struct kunit *test, u32 threshold)
+{
+	struct fake_conn *fake = kzalloc(sizeof(*fake), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake_conn_make(test, fake, threshold, RPCRDMA_VERSION_ONE);
+	return fake;
+}
+
+void fake_conn_delete(struct kunit *test, struct fake_conn *fake)
+{
+	fake_conn_end(test, fake);
+	kfree(fake);
+}
+
 /* The seam: what client/ gets in place of a connection over rdma_cm */
 
 void fake_conn_serve(struct fake_conn *fake)

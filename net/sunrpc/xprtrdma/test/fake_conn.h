@@ -50,6 +50,9 @@ struct fake_mr {
  * @sent_len: its octets
  * @sent_sges: its elements
  * @num_recvs: Receives that are posted
+ * @recv: the Receives that are posted, the oldest first
+ * @num_signalled: chains that are to be completed
+ * @port: the device's port
  * @broken: rules that were broken
  *
  * Allocated by the test, for all of its life.
@@ -76,25 +79,27 @@ struct fake_conn {
 	u32 sent_len;
 	unsigned int sent_sges;
 	unsigned int num_recvs;
+	struct {
+		struct ib_cqe *cqe;
+		void *data;
+	} recv[FAKE_RECVS];
+	unsigned int num_signalled;
+	struct ib_port_data port;
 	unsigned int broken;
 
 	/* private: to fake_conn.c */
 	struct ib_device ib;
-	struct ib_port_data port;
 	struct rpcrdma_device device;
 	struct fake_mr *mr[FAKE_MRS];
 	unsigned int num_mrs;
 	unsigned int live_mrs;
 	struct ib_cqe *signalled[FAKE_SQ_SIZE];
-	unsigned int num_signalled;
-	struct {
-		struct ib_cqe *cqe;
-		void *data;
-	} recv[FAKE_RECVS];
 };
 
 void fake_conn_make(struct kunit *test, struct fake_conn *fake, u32 threshold, u32 version);
 void fake_conn_end(struct kunit *test, struct fake_conn *fake);
+struct fake_conn *fake_conn_new(struct kunit *test, u32 threshold);
+void fake_conn_delete(struct kunit *test, struct fake_conn *fake);
 void fake_conn_close(struct kunit *test, struct fake_conn *fake);
 
 /* The next rpcrdma_conn_connect() of client/ gets this connection; NULL: a real one */

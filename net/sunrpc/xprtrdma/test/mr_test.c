@@ -230,9 +230,12 @@ static int fail_map_sg(struct device *parent, struct scatterlist *sgl, int nents
 	return dma_error;
 }
 
-static const struct dma_map_ops dma_ops = { .map_sg = fail_map_sg };
+static const struct dma_map_ops failing_ops = { .map_sg = fail_map_sg };
 
-/* What fails for want of memory is tried again, and nothing else is. */
+/*
+ * -EINVAL and -EREMOTEIO are said of memory that can never be mapped: the RPC fails. -ENOMEM, and
+ * -EIO, which has no known cause, may pass: it is tried again.
+ */
 static void test_mr_dma_fails(struct kunit *test)
 {
 	static const int rows[][2] = {
@@ -250,7 +253,7 @@ static void test_mr_dma_fails(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, parent);
 	pool = pool_make(test);
 	parent->dma_mask = &parent->coherent_dma_mask;
-	set_dma_ops(parent, &dma_ops);
+	set_dma_ops(parent, &failing_ops);
 	pool->ib.dma_device = parent;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		dma_error = rows[i][0];
@@ -382,16 +385,13 @@ static void mr_closed(struct rpcrdma_conn *conn, int status)
 
 static const struct rpcrdma_conn_ops mr_ops = { .writable = mr_writable, .closed = mr_closed };
 
-/* None can be made. That is tried again, and whoever has asked for one is told. */
+/* The device makes no registration at first, later it does. Then ->writable tells of it. */
 static void test_mr_made_later(struct kunit *test)
 {
-	struct fake_conn *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+	struct fake_conn *fake = fake_conn_new(test, RPCRDMA_INLINE_MIN);
 	unsigned int writable = 0;
-	struct rpcrdma_conn *conn;
+	struct rpcrdma_conn *conn = fake->conn;
 
-	KUNIT_ASSERT_NOT_NULL(test, fake);
-	fake_conn_make(test, fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
-	conn = fake->conn;
 	conn->ops = &mr_ops;
 	conn->role = &writable;
 	KUNIT_EXPECT_NULL(test, rpcrdma_mr_get(conn));
@@ -403,7 +403,7 @@ static void test_mr_made_later(struct kunit *test)
 	fake_run_callbacks(fake);
 	KUNIT_EXPECT_EQ(test, writable, 1);
 	KUNIT_EXPECT_EQ(test, fake_idle_mrs(fake), 8);
-	fake_conn_end(test, fake);
+	fake_conn_delete(test, fake);
 }
 
 /* A page in the middle of a folio: a reference keeps all of the folio. */

@@ -566,7 +566,7 @@ static void test_task_with_handles_is_gone(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* Its Reply has just come, and has invalidated one of two handles. */
+/* The Reply to a killed task's Call arrives just before, and invalidates one of two handles. */
 static void test_answered_task_is_gone(struct kunit *test)
 {
 	struct fake_client *t = receive_begin(test);
@@ -574,6 +574,7 @@ static void test_answered_task_is_gone(struct kunit *test)
 
 	begin_and_send(test, t, NULL, &in_write_chunk);
 	rb_erase(&request->rqst.rq_recv, &t->client->xprt.recv_queue);
+	/* A Reply counts only if it is later than the Call, and the clock may have stood still. */
 	request->rqst.rq_xtime = ktime_sub_ns(request->rqst.rq_xtime, 1);
 	fake_server_replies(t, REPLY_LEN, t->msg.segment[1].handle);
 	t->fake.posted = invalidate_later;
@@ -633,7 +634,7 @@ static void test_other_handle_invalidated(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* RPCSEC_GSS is about to free the pages that the Call was encrypted into. */
+/* Whether RPCSEC_GSS has freed the pages of a Call that was still on the wire */
 static bool freed_on_wire;
 
 static void free_encrypted(struct rpc_rqst *rqst)
@@ -797,7 +798,7 @@ static void test_backward_call_length(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* Nobody takes it, as when the callback service has just ended. */
+/* The callback service has just ended, so nobody takes the backward Call. */
 static void test_backward_call_is_left(struct kunit *test)
 {
 	struct fake_client *t = receive_begin(test);

@@ -52,9 +52,8 @@ static void rest_add_mr(struct kunit *test, struct rest *rest, unsigned int i)
 	mr->max_sg = 1;
 	mr->conn = conn;
 	list_add(&mr->resource.all, &conn->mrs);
-	list_add(&mr->list, &conn->mrs_free);
-	conn->num_mrs_free++;
 	conn->num_mrs++;
+	rpcrdma_mr_return(mr);
 }
 
 static void rest_add_send(struct kunit *test, struct rest *rest)
@@ -176,9 +175,11 @@ static void test_shrinker(struct kunit *test)
 	struct shrinker *shrinker = rpcrdma_mr_shrinker;
 	struct rest *rest = rest_make(test);
 	struct rpcrdma_conn *conn = rest->conn;
+	unsigned long count = shrinker->count_objects(shrinker, &few);
 
 	rpcrdma_mr_create(conn);
 	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &few), 3);
+	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &few), count - 3);
 	flush_delayed_work(&conn->mr_work);
 	KUNIT_EXPECT_EQ(test, deregistered, 3);
 	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &many), MADE - 3 - 2);
@@ -238,7 +239,7 @@ static void test_rest_sends_in_use(struct kunit *test)
 	rest_end(rest);
 }
 
-/* A connection looks again until only what it keeps is left, and when it makes more. */
+/* rest_work queues itself until only what a connection keeps is left. So does who makes more. */
 static void test_rest_again(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);

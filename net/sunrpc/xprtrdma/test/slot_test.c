@@ -260,9 +260,9 @@ static void test_sparse_pages(struct kunit *test)
 	buf->page_len = 3 * PAGE_SIZE - FIRST;
 	buf->flags = XDRBUF_SPARSE_PAGES;
 	KUNIT_EXPECT_EQ(test, xprt_rdma_request_prepare(&request->rqst, buf), 0);
-	KUNIT_EXPECT_NOT_NULL(test, pages[0]);
+	KUNIT_ASSERT_NOT_NULL(test, pages[0]);
 	KUNIT_EXPECT_PTR_EQ(test, pages[1], page);
-	KUNIT_EXPECT_NOT_NULL(test, pages[2]);
+	KUNIT_ASSERT_NOT_NULL(test, pages[2]);
 	KUNIT_EXPECT_NULL(test, pages[3]);
 	release_pages(pages, 3);
 }

@@ -194,15 +194,12 @@ static void test_namespace(struct kunit *test)
 static void test_pools(struct kunit *test)
 {
 	struct rpcrdma_conn_status *status = kunit_kzalloc(test, sizeof(*status), GFP_KERNEL);
-	struct fake_conn *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
-	struct rpcrdma_conn *conn;
+	struct fake_conn *fake = fake_conn_new(test, RPCRDMA_INLINE_MIN);
+	struct rpcrdma_conn *conn = fake->conn;
 	struct rpcrdma_mr *mr;
 
 	KUNIT_ASSERT_NOT_NULL(test, status);
-	KUNIT_ASSERT_NOT_NULL(test, fake);
-	fake_conn_make(test, fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
 	fake_make_mrs(test, fake, 8);
-	conn = fake->conn;
 	mr = rpcrdma_mr_get(conn);
 	KUNIT_ASSERT_NOT_NULL(test, mr);
 	conn->recvs_taken = 3;
@@ -219,7 +216,7 @@ static void test_pools(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, status->sq_used, 0);
 	KUNIT_EXPECT_EQ(test, status->counters.sent.copied_octets, 30);
 	rpcrdma_mr_put(mr);
-	fake_conn_end(test, fake);
+	fake_conn_delete(test, fake);
 }
 
 /* However often an RPC tries, it counts once for each cause. */

@@ -450,6 +450,7 @@ static void test_sq_watchdog(struct kunit *test)
 	/* It looks again when the work will be overdue. */
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->sq_watchdog));
 	KUNIT_EXPECT_LE(test, conn->sq_watchdog.timer.expires, jiffies + 10 * HZ);
+	KUNIT_EXPECT_GT(test, conn->sq_watchdog.timer.expires, jiffies + 5 * HZ);
 
 	forget_verbs(conn);
 	queue->chain[1].work.since = jiffies - 180 * HZ;
@@ -531,19 +532,10 @@ static void test_post_refused(struct kunit *test)
 
 /* Sends and Receives */
 
-static struct fake_conn *fake_make(struct kunit *test)
-{
-	struct fake_conn *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, fake);
-	fake_conn_make(test, fake, 2 * PAGE_SIZE, RPCRDMA_VERSION_ONE);
-	return fake;
-}
-
 /* A Send gathers as many pages as the device allows. */
 static void test_send_gathers(struct kunit *test)
 {
-	struct fake_conn *fake = fake_make(test);
+	struct fake_conn *fake = fake_conn_new(test, 2 * PAGE_SIZE);
 	struct rpcrdma_send *send = rpcrdma_send_get(fake->conn);
 	struct page *page = virt_to_page(fake);
 	unsigned int i;
@@ -555,17 +547,17 @@ static void test_send_gathers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_send_add_page(send, page, 0, 1), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, send->num_sge, 1 + FAKE_SEND_SGES);
 	rpcrdma_send_put(send);
-	fake_conn_end(test, fake);
+	fake_conn_delete(test, fake);
 }
 
 /*
- * Two are made at first, and up to eight with one at a time. If all are in use, ->writable
- * tells of the next one.
+ * Two Sends are made at first, and up to eight if one is used at a time. If all are in use,
+ * ->writable tells of the next one that is given back.
  */
 static void test_sends_run_out(struct kunit *test)
 {
 	struct queue *queue = kunit_kzalloc(test, sizeof(*queue), GFP_KERNEL);
-	struct fake_conn *fake = fake_make(test);
+	struct fake_conn *fake = fake_conn_new(test, 2 * PAGE_SIZE);
 	struct rpcrdma_send *send[FAKE_CREDITS + 8];	/* a batch more than credits */
 	struct rpcrdma_conn *conn = fake->conn;
 	unsigned int i, sends = conn->depths.sends;
@@ -575,8 +567,11 @@ static void test_sends_run_out(struct kunit *test)
 	conn->ops = &queue_ops;
 	conn->role = queue;
 	KUNIT_EXPECT_EQ(test, conn->num_sends, 2);
-	for (i = 0; i < sends; i++)
-		rpcrdma_send_put(rpcrdma_send_get(conn));
+	for (i = 0; i < sends; i++) {
+		send[0] = rpcrdma_send_get(conn);
+		KUNIT_ASSERT_NOT_NULL(test, send[0]);
+		rpcrdma_send_put(send[0]);
+	}
 	KUNIT_EXPECT_EQ(test, conn->num_sends, 8);
 	for (i = 0; i < sends; i++) {
 		send[i] = rpcrdma_send_get(conn);
@@ -589,13 +584,13 @@ static void test_sends_run_out(struct kunit *test)
 		fake_run_callbacks(fake);
 	}
 	KUNIT_EXPECT_EQ(test, queue->writable, 1);
-	fake_conn_end(test, fake);
+	fake_conn_delete(test, fake);
 }
 
 /* On iWARP a Send of a page or more is signalled, because TCP may need its buffer for longer. */
 static void test_send_of_a_page(struct kunit *test)
 {
-	struct fake_conn *fake = fake_make(test);
+	struct fake_conn *fake = fake_conn_new(test, 2 * PAGE_SIZE);
 	u32 len;
 
 	fake->port.immutable.core_cap_flags = RDMA_CORE_PORT_IWARP;
@@ -609,13 +604,13 @@ static void test_send_of_a_page(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fake->num_signalled, len == PAGE_SIZE);
 	}
 	fake_complete(fake);
-	fake_conn_end(test, fake);
+	fake_conn_delete(test, fake);
 }
 
 /* A message may fill its Receive. What is no message ends the connection. */
 static void test_receives(struct kunit *test)
 {
-	struct fake_conn *fake = fake_make(test);
+	struct fake_conn *fake = fake_conn_new(test, 2 * PAGE_SIZE);
 	struct ib_wc wc = { .status = IB_WC_SUCCESS, .opcode = IB_WC_RECV_RDMA_WITH_IMM };
 	void *octets = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
 	struct rpcrdma_conn *conn = fake->conn;
@@ -629,7 +624,7 @@ static void test_receives(struct kunit *test)
 	wc.wr_cqe = fake->recv[0].cqe;
 	wc.wr_cqe->done(NULL, &wc);
 	KUNIT_EXPECT_EQ(test, conn->status, -EPROTO);
-	fake_conn_end(test, fake);
+	fake_conn_delete(test, fake);
 }
 
 static struct kunit_case work_cases[] = {

@@ -110,8 +110,8 @@ within() {
 	wait_until "$1" "${@:2}" && [ $((SECONDS - since)) -le "$1" ]
 }
 
-# It looks less and less often, because each look makes processes: in the end every half second,
-# or after a twentieth of the time that it has waited.
+# wait_until SECONDS COMMAND...: the pause grows by a twentieth from 50 to 500 ms, because each look
+# makes processes. A success is noticed so much later.
 wait_until() {
 	local limit=$((SECONDS + $1)) pause=50
 	until "${@:2}" >/dev/null 2>&1; do
@@ -442,8 +442,8 @@ long_directory() {
 	make_long_directory "$1" && drop_caches && lists_long_directory "$1" && rmdir "$1"/* "$1"
 }
 
-# The server delegates no folders. Of files it would, and 200 Calls at once, to return these, may
-# be more than the window of RPCSEC_GSS, see testing.rst.
+# Directories, because nfsd would delegate each file, and to return 200 delegations at once may
+# exceed the window of RPCSEC_GSS, see testing.rst. Of directories 7.x asks for the parent's alone.
 make_long_directory() {
 	mkdir "$1" "$1"/a-name-long-enough-to-need-more-than-one-page-{1..200}
 }
