@@ -93,12 +93,15 @@ DMA_OPS = (Edit("arch/um/Kconfig", "\tselect NO_DMA if !UML_DMA_EMULATION\n",
                 "\tselect NO_DMA if !UML_DMA_EMULATION\n"
                 "\tselect ARCH_HAS_DMA_OPS if UML_DMA_EMULATION\n"),)
 
-# KASAN, kmemleak and others take a call trace of each allocation. User-Mode Linux asks of each
-# word on the stack whether it is an address of code, also of those that it does not record.
-STACK_WORDS = (Edit("arch/um/kernel/stacktrace.c", "\t\tif (__kernel_text_address(addr)) {",
-                    "\t\tif ((!IS_ENABLED(CONFIG_FRAME_POINTER) ||\n"
+# KASAN, kmemleak and others take a call trace of each allocation. User-Mode Linux looks up each
+# word on the stack as an address of code, and then records return addresses in frames alone. So
+# look up only these, except for a call trace that is printed.
+STACK_WORDS = (Edit("arch/um/kernel/stacktrace.c", "void dump_trace(",
+                    "static const struct stacktrace_ops dump_ops;\n\nvoid dump_trace("),
+               Edit("arch/um/kernel/stacktrace.c", "\t\tif (__kernel_text_address(addr)) {",
+                    "\t\tif ((ops != &dump_ops || !IS_ENABLED(CONFIG_FRAME_POINTER) ||\n"
                     "\t\t     (unsigned long)sp == bp + sizeof(long)) &&\n"
-                    "\t\t    __kernel_text_address(addr)) {"),)
+                    "\t\t    __kernel_text_address(addr)) {"))
 
 SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)",
                   LARGE_STATE + VECTOR_LOCKS + DMA_OPS + STACK_WORDS)

@@ -30,7 +30,7 @@ P = ParamSpec("P")
 SLOWEST = ("smp-debug", "smp-kcsan")
 
 # Seconds that the jobs of one boot may take together if they are several. Longer boots save CPU
-# time: a boot of um-debug and its search for leaks take ten seconds of it. Shorter ones spread
+# time: a boot of um-7-debug and its search for leaks take ten seconds of it. Shorter ones spread
 # better over the CPUs.
 BOOT_LIMIT = 240
 
