@@ -48,6 +48,14 @@ static void build_read_reply(struct rpcrdma_message *msg)
 	rpcrdma_wire_return_chunk(&msg->write[0], 12345);
 }
 
+/* It has as many segments as the usual one, but that of the Call's Read chunk. */
+static void build_unusual_reply(struct rpcrdma_message *msg)
+{
+	build_write_call(msg);
+	rpcrdma_wire_add_write(msg);
+	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 64);
+}
+
 static void build_plain_reply(struct rpcrdma_message *msg)
 {
 	build_call(msg);
@@ -60,6 +68,7 @@ static const struct usual usual_messages[] = {
 	{ "Call with a Read chunk", build_write_call },
 	{ "Call with a Write chunk", build_read_call },
 	{ "Reply with a Write chunk", build_read_reply },
+	{ "Reply with an empty Write chunk", build_unusual_reply },
 };
 
 /* Put the message, with an RPC message after its header, into @w. */

@@ -183,12 +183,11 @@ def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
 
 def runs_line(lines: Counted, defect: Defect) -> bool:
     """
-    Whether a line ran. One without code of its own, such as the second of a statement, or a call
-    of an inline function, counts with what is before it.
+    Whether a line ran, or one next to it. One without code of its own, such as the second of a
+    statement, counts with what is before it, and a call of an inline function has no sure count.
     """
     counted = lines.get(defect.file, {})
-    return next((counted[defect.number - back] for back in range(4)
-                 if defect.number - back in counted), False)
+    return any(counted.get(defect.number + near, False) for near in range(-3, 2))
 
 
 # Finding a defect
