@@ -12,9 +12,9 @@
 
 client() {
 	client_begin
+	tool_start
 	devices
 	listeners
-	listen_for_events
 	need "mount" nfs_mount 3 rdma /mnt
 	connections
 	traffic
@@ -23,43 +23,62 @@ client() {
 	check "no connection is left" wait_for 10 says connection "not all"
 	refused
 	events
+	tool_close
 }
 
-# What to run the tool in, see elsewhere()
-ELSEWHERE=
+# The tool reads the family's specification for a second, so one process answers all questions. It
+# also subscribes to events; the socket keeps them until they are asked for.
+tool_start() {
+	rm -f /tmp/{questions,answers}
+	mkfifo /tmp/{questions,answers}
+	PYTHONPATH=/lab/ynl python3 -B - >/tmp/tool.log 2>&1 <<-'END' &
+		import json
+		from lib import YnlFamily
+		# An event in the midst of a dump confuses ynl.
+		tool, events = (YnlFamily("/lab/ynl/rpcrdma.yaml", "") for _ in range(2))
+		events.ntf_subscribe("events")
 
-# ynl OPTION...: run the kernel's tool.
-ynl() {
-	PYTHONPATH=/lab/ynl $ELSEWHERE python3 -B /lab/ynl/cli.py --no-schema \
-		--spec /lab/ynl/rpcrdma.yaml --output-json "$@"
+		def facts(kind):
+		    if kind != "event":
+		        return tool.dump(kind + "-get", {})
+		    events.check_ntf()
+		    return events.async_msg_queue
+
+		def answer(kind, expression):
+		    all = facts(kind)
+		    def role(name):
+		        return next((c for c in all if c.get("role") == name), {})
+		    names = {"all": all, "client": role("client"), "server": role("server"),
+		             "only": all[0] if len(all) == 1 else {}}
+		    try:
+		        if eval("(" + expression + ")", names):
+		            return "yes"
+		    except KeyError as error:
+		        return f"missing: {error} in {json.dumps(all)}"
+		    return json.dumps(all)
+
+		with open("/tmp/questions") as questions, open("/tmp/answers", "w") as answers:
+		    for question in questions:
+		        print(answer(*question.split(maxsplit=1)), file=answers, flush=True)
+	END
+	# To open a pipe for both does not wait for the other end.
+	exec 3<>/tmp/questions 4<>/tmp/answers
 }
 
-# json FILE EXPRESSION: whether a Python expression is true of what a file has. In it,
+tool_close() {
+	exec 3>&- 4>&-
+	wait $!
+}
+
+# says KIND EXPRESSION: whether a Python expression is true of a dump, or of the events. In it,
 # "all" is the list, "client" and "server" are the connections of these roles, and "only" is
 # the only one.
-json() {
-	python3 -B - "$@" <<-'END'
-		import json, sys
-		with open(sys.argv[1], encoding="utf-8") as stream:
-		    all = json.load(stream)
-		def role(name):
-		    return next((c for c in all if c.get("role") == name), {})
-		names = {"all": all, "client": role("client"), "server": role("server"),
-		         "only": all[0] if len(all) == 1 else {}}
-		try:
-		    good = eval("(" + sys.argv[2] + ")", names)
-		except KeyError as error:
-		    print("missing:", error)
-		    good = False
-		if not good:
-		    print(json.dumps(all))
-		sys.exit(not good)
-	END
-}
-
-# says KIND EXPRESSION: whether it is true of a dump.
 says() {
-	ynl --dump "$1-get" >/tmp/dump.json && json /tmp/dump.json "$2"
+	local answer
+	echo "$1 ${2//[$'\n\t']/ }" >&3
+	read -r -t "$(seconds 20)" -u 4 answer || cat /tmp/tool.log
+	echo "$answer"
+	[ "$answer" = yes ]
 }
 
 devices() {
@@ -163,14 +182,14 @@ traffic() {
 other_namespace() {
 	local kind
 	for kind in connection listener; do
-		check "another network namespace has no ${kind}s" elsewhere says $kind "not all"
+		check "another network namespace has no ${kind}s" is "[]" "$(elsewhere $kind)"
 	done
 }
 
-# elsewhere COMMAND...: have it run the tool in another network namespace.
+# elsewhere KIND: the dump in another network namespace, from the tool's own program
 elsewhere() {
-	local ELSEWHERE="unshare --net"
-	"$@"
+	PYTHONPATH=/lab/ynl unshare --net python3 -B /lab/ynl/cli.py --no-schema \
+		--spec /lab/ynl/rpcrdma.yaml --output-json --dump "$1-get"
 }
 
 mount_at() {
@@ -182,45 +201,23 @@ refused() {
 	check "a mount fails at a port without a listener" not mount_at $((PORT + 1))
 }
 
-# Events are read after all has happened; the socket keeps them until then.
-listen_for_events() {
-	EVENTS_STOP=/tmp/events.stop
-	rm -f $EVENTS_STOP /tmp/events.{ready,json}
-	PYTHONPATH=/lab/ynl python3 -B - /lab/ynl $EVENTS_STOP >/tmp/events.new <<-'END' &
-		import json, os, sys, time
-		sys.path.insert(0, sys.argv[1])
-		from lib import YnlFamily
-		family = YnlFamily(sys.argv[1] + "/rpcrdma.yaml", "")
-		family.ntf_subscribe("events")
-		open("/tmp/events.ready", "w").close()
-		while not os.path.exists(sys.argv[2]):
-		    time.sleep(0.05)
-		family.check_ntf()
-		print(json.dumps(family.async_msg_queue), flush=True)
-		os.rename("/tmp/events.new", "/tmp/events.json")
-	END
-	need "subscribe to events" wait_for 20 test -e /tmp/events.ready
-}
-
+# Events are read after all has happened.
 events() {
 	local of="[(e['name'], e['msg']) for e in all if e['msg'].get('role') == "
 	sleep 1
-	touch $EVENTS_STOP
-	need "events are read" wait_for 20 test -e /tmp/events.json
 	for role in client server; do
-		check "the $role was connected, then closed, each once" json /tmp/events.json \
+		check "the $role was connected, then closed, each once" says event \
 			"[n for n, m in $of'$role'] if n != 'refused'] == ['connected', 'closed']"
-		check "both are about the same connection" json /tmp/events.json \
+		check "both are about the same connection" says event \
 			"len({(m['id'], m['peer'], m['local'], m['device'], m['port'])
 			for n, m in $of'$role'] if n != 'refused'}) == 1"
 	done
-	check "the client closed it (ESHUTDOWN), so the server lost it (ECONNRESET)" \
-		json /tmp/events.json \
+	check "the client closed it (ESHUTDOWN), so the server lost it (ECONNRESET)" says event \
 		"[m['cause'] for n, m in $of'client'] if n == 'closed'] == [108] and
 		[m['cause'] for n, m in $of'server'] if n == 'closed'] == [104]"
 	# With siw the TCP connection is refused, so there is no request to be rejected.
 	[ "$DEVICE" = siw ] ||
-		check "the client was refused by its peer (ECONNREFUSED)" json /tmp/events.json \
+		check "the client was refused by its peer (ECONNREFUSED)" says event \
 			"{(m['peer'], m['refusal'], m['cause']) for n, m in $of'client']
 			if n == 'refused'} == {('$SERVER4:$((PORT + 1))', 'peer', 111)}"
 }
