@@ -121,6 +121,12 @@ static void handle_event(const struct rdma_cm_event *event)
 		if (event->id == conn)
 			closed = true;
 		break;
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		if (event->id == conn)
+			closed = true;
+		/* fall through */
 	default:
 		if (event->id == conn)
 			happened = event->event;
@@ -290,11 +296,10 @@ static void make_queues(void)
 
 /*
  * Six retries of a Send for which the other end has no Receive: seven would
- * mean retries without end. Returns false if the local port is in use: for
- * iWARP the CM may choose one that TCP remembers from an earlier connection.
+ * mean retries without end. Returns 0 or an error number.
  */
-static bool establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
-		      unsigned int reads)
+static int start(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
+		 unsigned int reads)
 {
 	struct rdma_conn_param param = {
 		.private_data = settings.private_data,
@@ -304,13 +309,15 @@ static bool establish(int (*how)(struct rdma_cm_id *, struct rdma_conn_param *),
 		.rnr_retry_count = 6,
 	};
 
-	if (how(conn, &param)) {
-		if (errno == EADDRINUSE)
-			return false;
-		fail("cannot connect or accept: %s", strerror(errno));
-	}
+	return how(conn, &param) ? errno : 0;
+}
+
+/**
+ * await_connection - wait until the connection is established
+ */
+void await_connection(void)
+{
 	await(RDMA_CM_EVENT_ESTABLISHED);
-	return true;
 }
 
 /**
@@ -356,11 +363,23 @@ static void find_route(struct sockaddr_in *addr)
 	await(RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
+/*
+ * Returns false if the local port is in use: for iWARP the CM may choose one
+ * that TCP remembers from an earlier connection.
+ */
 static bool try_port(struct sockaddr_in *addr)
 {
+	int error;
+
 	find_route(addr);
 	make_queues();
-	return establish(rdma_connect, READS_MAX);
+	error = start(rdma_connect, READS_MAX);
+	if (error == EADDRINUSE)
+		return false;
+	if (error)
+		fail("cannot connect: %s", strerror(error));
+	await_connection();
+	return true;
 }
 
 /**
@@ -412,6 +431,8 @@ void listen_at(struct sockaddr_in *addr)
 
 /**
  * accept_request - accept the connection request that is_requested() reports
+ *
+ * A requester that has given up meanwhile has closed the connection.
  */
 void accept_request(void)
 {
@@ -420,8 +441,8 @@ void accept_request(void)
 	happened = NOTHING;
 	make_queues();
 	/* A responder serves no RDMA Reads. */
-	if (!establish(rdma_accept, 1))
-		fail("no port is free");
+	if (start(rdma_accept, 1))
+		closed = true;
 }
 
 /* Sending */

@@ -137,6 +137,7 @@ static void do_accept(char **words)
 	if (!wait_until(is_requested))
 		fail("no connection request came in time");
 	accept_request();
+	await_connection();
 }
 
 /* Messages that were received and not expected are dropped. */

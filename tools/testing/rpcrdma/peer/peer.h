@@ -85,6 +85,7 @@ void connect_to(struct sockaddr_in *addr);
 void crowd(struct sockaddr_in *addr, unsigned int count);
 void listen_at(struct sockaddr_in *addr);
 void accept_request(void);
+void await_connection(void);
 void end_connection(void);
 void post_work(const struct work *work);
 struct ibv_mr *register_memory(void *memory, size_t len);
