@@ -88,7 +88,7 @@ class Measured:
 # Tables
 
 def first_table(found: Measured) -> str:
-    """The table of the README."""
+    """The first table of performance.rst."""
     rows = []
     for device in found.devices:
         for job in (job for job in found.rows if job.device == device):
