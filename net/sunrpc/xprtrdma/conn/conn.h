@@ -70,6 +70,7 @@ struct rpcrdma_conn;
 struct rpcrdma_listener;
 struct rpcrdma_recv;
 struct rpcrdma_role_status;
+struct xdr_buf;
 
 /**
  * struct rpcrdma_resource - what a role may still own when its connection ends
@@ -289,6 +290,9 @@ struct rpcrdma_send {
 };
 
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn);
+int rpcrdma_send_header(struct rpcrdma_send *send, const struct rpcrdma_message *msg);
+int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 at, u32 octets,
+		      u32 limit);
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len);
 int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,

@@ -4,6 +4,7 @@
  * pages after it. A connection makes Sends on demand, and keeps those that it uses.
  */
 #include <linux/slab.h>
+#include <linux/sunrpc/xdr.h>
 
 #include "conn_private.h"
 #include "../objects.h"
@@ -201,6 +202,45 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 	send->len = 0;
 	send->private = NULL;
 	return send;
+}
+
+/**
+ * rpcrdma_send_header - write the transport header of a message into a Send
+ * @send: the Send, owned by the caller
+ * @msg: the message
+ *
+ * Return: 0, or -EMSGSIZE if the header is longer than the Send.
+ */
+int rpcrdma_send_header(struct rpcrdma_send *send, const struct rpcrdma_message *msg)
+{
+	int len = rpcrdma_wire_encode(msg, send->data, send->size);
+
+	if (len < 0)
+		return len;
+	send->len = len;
+	return 0;
+}
+
+/**
+ * rpcrdma_send_copy - copy a part of an RPC message into a Send, after what it has
+ * @send: the Send, owned by the caller
+ * @buf: the RPC message
+ * @at: where the part begins, in octets
+ * @octets: its length
+ * @limit: octets that the Send may have then
+ *
+ * Return: 0, or -EMSGSIZE if these were more, or more than it has room for.
+ */
+int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 at, u32 octets,
+		      u32 limit)
+{
+	void *to = send->data + send->len;
+
+	limit = min(limit, send->size);
+	if (send->len > limit || octets > limit - send->len)
+		return -EMSGSIZE;
+	send->len += octets;
+	return read_bytes_from_xdr_buf(buf, at, to, octets);
 }
 
 /**
