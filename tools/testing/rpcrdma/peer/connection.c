@@ -121,15 +121,13 @@ static void handle_event(const struct rdma_cm_event *event)
 		if (event->id == conn)
 			closed = true;
 		break;
-	case RDMA_CM_EVENT_REJECTED:
-	case RDMA_CM_EVENT_UNREACHABLE:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-		if (event->id == conn)
-			closed = true;
-		/* fall through */
 	default:
-		if (event->id == conn)
-			happened = event->event;
+		if (event->id != conn)
+			break;
+		happened = event->event;
+		/* The other ones end an attempt, or come before there are queues. */
+		if (happened != RDMA_CM_EVENT_ESTABLISHED)
+			closed = true;
 	}
 }
 
