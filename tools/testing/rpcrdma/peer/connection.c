@@ -170,8 +170,7 @@ bool told_to_stop(void)
  * wait_until - handle events and completions until a condition is true
  * @condition: the condition
  *
- * Return: true; false if the condition is not true within the time-out or
- * before SIGTERM.
+ * Return: true; false if the condition is not true within the time-out.
  */
 bool wait_until(bool (*condition)(void))
 {
@@ -179,7 +178,7 @@ bool wait_until(bool (*condition)(void))
 
 	poll_all();
 	while (!condition()) {
-		if (now() > limit || told_to_stop())
+		if (now() > limit)
 			return false;
 		usleep(1000);
 		poll_all();

@@ -287,17 +287,12 @@ static void do_answer(char **words)
 	rules = rule;
 }
 
-static bool never(void)
-{
-	return false;
-}
-
 static void pause_for(const char *seconds)
 {
 	double before = settings.timeout;
 
 	settings.timeout = strtod(seconds, NULL);
-	wait_until(never);
+	wait_until(told_to_stop);
 	settings.timeout = before;
 }
 
@@ -335,7 +330,8 @@ static void answer(void)
 
 static bool is_needed(void)
 {
-	return first || is_requested() || (is_closed() && is_connected());
+	return first || is_requested() || (is_closed() && is_connected()) ||
+	       told_to_stop();
 }
 
 /* A client that connects again does not use its old connection any more. */
