@@ -401,9 +401,9 @@ static int xprt_rdma_call_build(struct xprt_rdma_builder *b, bool gather)
  * The device no longer reads the task's pages. A Reply that arrived earlier waits for
  * this.
  */
-static void xprt_rdma_call_gathered(struct rpcrdma_work *work, int status)
+static void xprt_rdma_call_gathered(struct rpcrdma_chain *chain, int status)
 {
-	struct rpcrdma_send *send = container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_send *send = container_of(chain, struct rpcrdma_send, chain);
 	struct xprt_rdma_request *request = send->private;
 	bool replied = request->replied;
 
@@ -425,15 +425,16 @@ static __always_inline int xprt_rdma_call_post(struct xprt_rdma_endpoint *ep,
 {
 	int ret;
 
-	send->work.done = gather ? xprt_rdma_call_gathered : rpcrdma_send_done;
 	send->private = request;
 	request->posted = false;
 	request->replied = false;
 	request->sent = jiffies;
 	request->on_wait = XPRT_RDMA_WAIT;
 	request->rqst.rq_xtime = ktime_get();
-	if (gather)
+	if (gather) {
+		send->chain.done = xprt_rdma_call_gathered;
 		set_bit(XPRT_RDMA_GATHERING, &request->state);
+	}
 	xprt_rdma_ep_get(ep);
 	xprt_rdma_credits_take(&ep->credits);
 	/*
@@ -442,7 +443,7 @@ static __always_inline int xprt_rdma_call_post(struct xprt_rdma_endpoint *ep,
 	 */
 	smp_store_release(&request->ep, ep);
 
-	ret = rpcrdma_send_submit(send, first, gather, false, &request->posted);
+	ret = rpcrdma_send_post(send, first, gather ? RPCRDMA_POST_SIGNALLED : 0, &request->posted);
 	if (ret) {
 		request->ep = NULL;
 		xprt_rdma_credits_give(&ep->credits);

@@ -44,9 +44,8 @@ void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message
 	ret = xprt_rdma_backward_fill_error(msg, send);
 	if (ret)
 		goto put;
-	send->work.done = rpcrdma_send_done;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
-	ret = rpcrdma_send_post(send, NULL, false);
+	ret = rpcrdma_send_post(send, NULL, 0, NULL);
 	if (!ret) {
 		conn->counters.sent.messages[RPCRDMA_FORM_ERROR]++;
 		return;
@@ -398,10 +397,9 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	ret = xprt_rdma_backward_fill_reply(ep, rqst, send);
 	if (ret)
 		goto put;
-	send->work.done = rpcrdma_send_done;
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_reply_form(ep->conn, &ep->call, send->len, true);
-	ret = rpcrdma_send_post(send, NULL, false);
+	ret = rpcrdma_send_post(send, NULL, 0, NULL);
 	if (!ret) {
 		if (ep->call.proc == RPCRDMA_ERROR) {
 			ep->conn->counters.sent.messages[RPCRDMA_FORM_ERROR]++;

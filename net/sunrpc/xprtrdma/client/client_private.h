@@ -445,7 +445,7 @@ void xprt_rdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *s
 
 /* retire.c */
 int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
-				 void (*done)(struct rpcrdma_work *work, int status));
+				 void (*done)(struct rpcrdma_chain *chain, int status));
 void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request);
 void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
 				__be32 xid);

@@ -85,7 +85,7 @@ static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 
-	rpcrdma_recv_return(request->recv);
+	rpcrdma_recv_put(request->recv);
 	request->recv = NULL;
 	xprt_rdma_ep_credit_back(ep);
 }
@@ -280,10 +280,10 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 	xprt_rdma_reply_complete(request, copied);
 }
 
-static void xprt_rdma_reply_invalidated(struct rpcrdma_work *work, int status)
+static void xprt_rdma_reply_invalidated(struct rpcrdma_chain *chain, int status)
 {
 	struct xprt_rdma_request *request =
-		container_of(work, struct xprt_rdma_request, invalidation.work);
+		container_of(chain, struct xprt_rdma_request, invalidation.chain);
 
 	if (status) {
 		xprt_rdma_reply_give_up(request);
@@ -348,7 +348,7 @@ static bool xprt_rdma_reply_return_invalidated(struct xprt_rdma_request *request
 	struct rpcrdma_mr *mr = xprt_rdma_reply_take_invalidated(request, handle);
 
 	if (mr)
-		rpcrdma_mr_return(mr);
+		rpcrdma_mr_put(mr);
 	return mr;
 }
 

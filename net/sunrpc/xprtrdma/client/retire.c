@@ -34,14 +34,14 @@ static unsigned int xprt_rdma_request_count_mrs(const struct xprt_rdma_request *
  * server can reach the memory until that is done.
  */
 int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
-				 void (*done)(struct rpcrdma_work *work, int status))
+				 void (*done)(struct rpcrdma_chain *chain, int status))
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 	struct xprt_rdma_client_stats *stats = &ep->client->stats;
 	unsigned int mrs = xprt_rdma_request_count_mrs(request);
 	int ret;
 
-	request->invalidation.work.done = done;
+	request->invalidation.chain.done = done;
 	stats->invalidations += mrs;
 	ret = rpcrdma_mr_invalidate(ep->conn, &request->invalidation);
 	if (ret)
@@ -166,10 +166,10 @@ void xprt_rdma_retire_find_unmatched_locked(struct xprt_rdma_request *request)
 
 /* Retire */
 
-static void xprt_rdma_retire_invalidated(struct rpcrdma_work *work, int status)
+static void xprt_rdma_retire_invalidated(struct rpcrdma_chain *chain, int status)
 {
 	struct xprt_rdma_request *request =
-		container_of(work, struct xprt_rdma_request, invalidation.work);
+		container_of(chain, struct xprt_rdma_request, invalidation.chain);
 
 	request->invalidation_status = status;
 	clear_and_wake_up_bit(XPRT_RDMA_INVALIDATING, &request->state);

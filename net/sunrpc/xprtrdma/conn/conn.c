@@ -357,7 +357,7 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 /*
  * The driver does not stop the queue pair, so the device may reach memory of this connection
  * as long as it likes, and complete what was posted. All of that is kept for good: the queue
- * pair, the memory that it may reach, and by the roles the works that completions name. The
+ * pair, the memory that it may reach, and by the roles the chains that completions name. The
  * RPCs go on. When this returns, no completion handler of this connection does anything any
  * more.
  */
@@ -376,7 +376,7 @@ static void conn_keep(struct rpcrdma_conn *conn, int err)
 	percpu_ref_reinit(&conn->users);
 }
 
-/* No new work is posted in CLOSING. When this returns, all posted works are done. */
+/* Nothing is posted in CLOSING. When this returns, all posted chains are done. */
 static void conn_drain(struct rpcrdma_conn *conn)
 {
 	int err;
@@ -387,7 +387,7 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	err = rpcrdma_qp_drain(conn);
 	if (err)
 		conn_keep(conn, err);
-	rpcrdma_work_flush(conn);
+	rpcrdma_chain_flush(conn);
 }
 
 /* Unmap and deregister all memory. What a role still owns becomes plain memory. */
@@ -495,7 +495,7 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	INIT_WORK(&conn->broken_work, conn_broken_work);
 	INIT_WORK(&conn->teardown_work, conn_teardown_work);
 	rpcrdma_establish_init(conn);
-	rpcrdma_work_init(conn);
+	rpcrdma_chain_init(conn);
 	rpcrdma_send_init(conn);
 	rpcrdma_recv_init(conn);
 	rpcrdma_mr_pool_init(conn);

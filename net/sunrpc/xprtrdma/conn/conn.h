@@ -14,7 +14,7 @@
  * CLOSING, by rpcrdma_conn_close() or for a cause that design.rst lists. The transition
  * queues the teardown, so the teardown runs once.
  *
- * The teardown disconnects and drains the queue pair, completes all posted work,
+ * The teardown disconnects and drains the queue pair, completes all posted chains,
  * waits until no thread is between rpcrdma_conn_enter() and rpcrdma_conn_leave(),
  * and undoes all mappings and registrations. Then it calls ->closed. No other
  * callback runs then or later, and neither the peer nor the device can reach any
@@ -104,7 +104,7 @@ enum rpcrdma_conn_state {
  * @received: a message arrived. The role owns @recv until rpcrdma_recv_put(). May
  *	come right before ->established.
  * @writable: something that was short is there again: space in the send queue,
- *	after a post returned -EAGAIN or rpcrdma_work_waits() returned true;
+ *	after a post returned -EAGAIN or rpcrdma_chain_waits() returned true;
  *	registrations or Sends, after rpcrdma_mr_get() or rpcrdma_send_get() returned
  *	NULL or rpcrdma_send_left() returned false. May run at the same time as the
  *	other callbacks, except ->closed.
@@ -209,62 +209,51 @@ struct rpcrdma_recv {
 };
 
 void rpcrdma_recv_put(struct rpcrdma_recv *recv);
-void rpcrdma_recv_return(struct rpcrdma_recv *recv);
 int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 			unsigned int backward);
 
 /**
- * struct rpcrdma_work - a chain of work requests and what to do afterwards
- * @done: called once for each posted work, when the queue pair has finished with
+ * struct rpcrdma_chain - work requests that are posted together
+ * @done: called once for each chain that was posted, when the queue pair has finished with
  *	it. @status is zero, or a negative errno if the connection broke first:
- *	-EREMOTEIO if it broke because the peer denied this work access to memory,
- *	otherwise -ENOTCONN. A work that is not signalled waits for a later work that
- *	is. A signalled work may overtake an RDMA Read that was posted before it.
+ *	-EREMOTEIO if it broke because the peer denied this chain access to memory,
+ *	otherwise -ENOTCONN. A chain that is not signalled waits for a later one that
+ *	is. A signalled one may overtake an RDMA Read that was posted before it.
  *
- * Part of what the chain belongs to, which must live until @done, and for good if the
+ * Part of what the work requests belong to, which must live until @done, and for good if the
  * connection is stuck: the device may still complete it.
  */
-struct rpcrdma_work {
-	void (*done)(struct rpcrdma_work *work, int status);
-	/* private: to work.c */
+struct rpcrdma_chain {
+	void (*done)(struct rpcrdma_chain *chain, int status);
+	/* private: to chain.c */
 	struct ib_cqe cqe;
 	struct rpcrdma_conn *conn;
 	struct ib_send_wr *first;
 	struct ib_send_wr *last;
-	struct rpcrdma_work *next;
+	struct rpcrdma_chain *next;
 	unsigned long since;		/* when it was posted, if signalled; jiffies */
 	u16 wrs;
 	bool signalled;
 	bool denied;			/* the peer denied it access to memory */
 };
 
-int rpcrdma_work_submit(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			struct ib_send_wr *first, struct ib_send_wr *last,
-			bool signalled, bool later);
+/* The device reports when the chain is done; it does in any case if the chain has waited. */
+#define RPCRDMA_POST_SIGNALLED	BIT(0)
+/*
+ * Without space, post the chain as soon as there is some, before anything else: for what frees
+ * memory, and for callers that can neither fail nor wait.
+ */
+#define RPCRDMA_POST_LATER	BIT(1)
 
-/* rpcrdma_work_submit(), which fails if there is no space */
-static inline int rpcrdma_work_post(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-				    struct ib_send_wr *first, struct ib_send_wr *last,
-				    bool signalled)
-{
-	return rpcrdma_work_submit(conn, work, first, last, signalled, false);
-}
-
-/* rpcrdma_work_submit(), which may post the chain later */
-static inline int rpcrdma_work_post_later(struct rpcrdma_conn *conn,
-					  struct rpcrdma_work *work,
-					  struct ib_send_wr *first, struct ib_send_wr *last,
-					  bool signalled)
-{
-	return rpcrdma_work_submit(conn, work, first, last, signalled, true);
-}
-
-bool rpcrdma_work_still_waits(struct rpcrdma_conn *conn);
+int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
+		       struct ib_send_wr *first, struct ib_send_wr *last, unsigned int flags,
+		       bool *posted);
+bool rpcrdma_chain_waits(struct rpcrdma_conn *conn);
 
 /**
  * struct rpcrdma_send - a Send: a header buffer, and pages gathered after it
- * @work: the work that is posted; @work.done is the role's and calls
- *	rpcrdma_send_put() last
+ * @chain: the chain that ends with the Send. Its @done gives the Send back, unless the role
+ *	sets another one, which calls rpcrdma_send_put().
  * @wr: the Send itself, last of its chain. The role may change the opcode to
  *	IB_WR_SEND_WITH_INV and set ex.invalidate_rkey.
  * @data: buffer for the transport header and for payload that is copied
@@ -276,7 +265,7 @@ bool rpcrdma_work_still_waits(struct rpcrdma_conn *conn);
  * rpcrdma_send_get() to rpcrdma_send_put().
  */
 struct rpcrdma_send {
-	struct rpcrdma_work work;
+	struct rpcrdma_chain chain;
 	struct ib_send_wr wr;
 	void *data;
 	u32 size;
@@ -295,26 +284,10 @@ int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 
 		      u32 limit);
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len);
-int rpcrdma_send_submit(struct rpcrdma_send *send, struct ib_send_wr *first,
-			bool signalled, bool later, bool *posted);
-
-/* rpcrdma_send_submit(), which fails if there is no space */
-static inline int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first,
-				    bool signalled)
-{
-	return rpcrdma_send_submit(send, first, signalled, false, NULL);
-}
-
-/* rpcrdma_send_submit(), which may post the Send later */
-static inline int rpcrdma_send_post_later(struct rpcrdma_send *send,
-					  struct ib_send_wr *first, bool signalled)
-{
-	return rpcrdma_send_submit(send, first, signalled, true, NULL);
-}
-
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsigned int flags,
+		      bool *posted);
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);
 void rpcrdma_send_put(struct rpcrdma_send *send);
-void rpcrdma_send_done(struct rpcrdma_work *work, int status);
 
 /**
  * struct rpcrdma_mr - a requester's memory that the peer may reach
@@ -349,39 +322,15 @@ struct rpcrdma_mr {
 
 /**
  * struct rpcrdma_invalidation - registrations to be taken away from the peer
- * @work: @work.done is called when the peer can reach none of @mrs any more
- * @mrs: the registrations, by list; the connection's until @work.done
+ * @chain: @chain.done is called when the peer can reach none of @mrs any more
+ * @mrs: the registrations, by list; the connection's until @chain.done
  *
- * Part of what the registrations belong to, which must live until @work.done.
+ * Part of what the registrations belong to, which must live until @chain.done.
  */
 struct rpcrdma_invalidation {
-	struct rpcrdma_work work;
+	struct rpcrdma_chain chain;
 	struct list_head mrs;
 };
-
-/**
- * rpcrdma_sg_set_pages - describe whole pages, one by an element
- * @sg: the first element, in an initialised scatterlist
- * @pages: the pages
- * @num: their number
- *
- * Context: any.
- */
-static inline void rpcrdma_sg_set_pages(struct scatterlist *sg, struct page **pages,
-					unsigned int num)
-{
-	const struct scatterlist *last = sg + num - 1;
-
-	if (!num)
-		return;
-	/* Only the last element of a list has flags, so the others need not be read. */
-	for (; sg < last; sg++, pages++) {
-		sg->page_link = (unsigned long)*pages;
-		sg->offset = 0;
-		sg->length = PAGE_SIZE;
-	}
-	sg_set_page(sg, *pages, PAGE_SIZE, 0);
-}
 
 void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num);
 struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn);
@@ -392,7 +341,6 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 			  struct rpcrdma_invalidation *invalidation);
 bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr);
 void rpcrdma_mr_put(struct rpcrdma_mr *mr);
-void rpcrdma_mr_return(struct rpcrdma_mr *mr);
 
 /**
  * struct rpcrdma_device - what a device can do, and its connections
@@ -436,7 +384,7 @@ struct rpcrdma_device {
  * @size: work requests that fit
  * @free: work requests that fit now
  * @unsignalled_wrs: work requests posted after the last signalled one
- * @unsignalled_works: works that these belong to
+ * @unsignalled_chains: chains that these belong to
  *
  * Part of a connection. Only signalled completions give space back. At most a third of
  * the queue may follow the last signalled work request. So a chain of up to half the
@@ -446,25 +394,25 @@ struct rpcrdma_sq {
 	unsigned int size;
 	unsigned int free;
 	unsigned int unsignalled_wrs;
-	unsigned int unsignalled_works;
+	unsigned int unsignalled_chains;
 };
 
 /**
- * struct rpcrdma_works - a queue of works, linked by next
+ * struct rpcrdma_chains - a queue of chains, linked by next
  * @first: the first one; NULL if there is none
  * @end: where the next one is linked in
  *
- * Part of a connection. The works are their owners'.
+ * Part of a connection. The chains are their owners'.
  */
-struct rpcrdma_works {
-	struct rpcrdma_work *first;
-	struct rpcrdma_work **end;
+struct rpcrdma_chains {
+	struct rpcrdma_chain *first;
+	struct rpcrdma_chain **end;
 };
 
 /**
  * struct rpcrdma_depths - the size of each queue and pool of a connection
  * @credits: forward messages in flight
- * @batch: Receives that are reposted at a time; also the most works in a row that
+ * @batch: Receives that are reposted at a time; also the most chains in a row that
  *	are not signalled
  * @recvs: Receives, at most
  * @sends: Sends, at most
@@ -489,14 +437,14 @@ struct rpcrdma_depths {
 /**
  * struct rpcrdma_keepalive - keepalive of a client's connection, see keepalive.c
  * @heard: a message has arrived since @timer ran last
- * @posted: @work is posted and not yet done
+ * @posted: @chain is posted and not yet done
  * @count: how many of the early periods have begun; KEEPALIVE_EARLY_MAX if no more
  *	will
  * @timer: pending or running while the connection is established
- * @work: the work of the RDMA Write
+ * @chain: the RDMA Write
  * @wr: the RDMA Write
  *
- * Part of a connection. No lock: @timer and its start write @count; ->done of @work
+ * Part of a connection. No lock: @timer and its start write @count; ->done of @chain
  * clears @posted; each Receive sets @heard.
  */
 struct rpcrdma_keepalive {
@@ -504,7 +452,7 @@ struct rpcrdma_keepalive {
 	bool posted;
 	unsigned int count;
 	struct delayed_work timer;
-	struct rpcrdma_work work;
+	struct rpcrdma_chain chain;
 	struct ib_rdma_wr wr;
 };
 
@@ -632,15 +580,15 @@ struct rpcrdma_conn {
 	unsigned int recvs_taken ____cacheline_aligned;	/* by roles, ever; may wrap */
 	struct rpcrdma_keepalive keepalive;		/* keepalive.c; @heard is first */
 
-	/* work.c: @post_lock protects these, @state and posting to @qp */
+	/* chain.c: @post_lock protects these, @state and posting to @qp */
 	spinlock_t post_lock ____cacheline_aligned;
 	bool sq_wanted;			/* a role waits for space in the send queue */
 	struct rpcrdma_sq sq;
-	struct rpcrdma_works fifo;	/* posted works, in the order of posting */
-	struct rpcrdma_works waiting;	/* works to be posted first when there is space */
-	unsigned long sq_waits;		/* works that had to wait in @waiting */
+	struct rpcrdma_chains fifo;	/* posted chains, in the order of posting */
+	struct rpcrdma_chains waiting;	/* chains to be posted first when there is space */
+	unsigned long sq_waits;		/* chains that had to wait in @waiting */
 	struct work_struct writable_work;
-	struct delayed_work sq_watchdog; /* of the oldest signalled work in @fifo */
+	struct delayed_work sq_watchdog; /* of the oldest signalled chain in @fifo */
 
 	/* send.c: @send_lock protects these */
 	spinlock_t send_lock ____cacheline_aligned;
@@ -752,20 +700,6 @@ static inline bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
 static inline void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
 {
 	percpu_ref_put(&conn->users);
-}
-
-/**
- * rpcrdma_work_waits - do chains wait for space?
- * @conn: the connection
- *
- * A role asks this before it starts something that ends in rpcrdma_work_post_later().
- *
- * Context: any but hard interrupts.
- * Return: true if chains wait; then ->writable follows when the list may be empty.
- */
-static inline bool rpcrdma_work_waits(struct rpcrdma_conn *conn)
-{
-	return READ_ONCE(conn->waiting.first) && rpcrdma_work_still_waits(conn);
 }
 
 void rpcrdma_rest_later(struct rpcrdma_conn *conn);

@@ -74,7 +74,7 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
 bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn);
 
 /*
- * Completion handlers of works and Receives begin with this and end with
+ * Completion handlers of chains and Receives begin with this and end with
  * rpcrdma_conn_leave(), so that conn_keep() can wait for them.
  */
 static inline bool rpcrdma_conn_enter_wc(struct rpcrdma_conn *conn)
@@ -135,27 +135,27 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size);
 void rpcrdma_recv_stop(struct rpcrdma_conn *conn);
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn);
 
-/* work.c */
-static inline void rpcrdma_works_init(struct rpcrdma_works *works)
+/* chain.c */
+static inline void rpcrdma_chains_init(struct rpcrdma_chains *chains)
 {
-	works->first = NULL;
-	works->end = &works->first;
+	chains->first = NULL;
+	chains->end = &chains->first;
 }
 
 /* A reader that holds no lock may look whether there is a first one. */
-static inline void rpcrdma_works_add(struct rpcrdma_works *works, struct rpcrdma_work *work)
+static inline void rpcrdma_chains_add(struct rpcrdma_chains *chains, struct rpcrdma_chain *chain)
 {
-	work->next = NULL;
-	WRITE_ONCE(*works->end, work);
-	works->end = &work->next;
+	chain->next = NULL;
+	WRITE_ONCE(*chains->end, chain);
+	chains->end = &chain->next;
 }
 
 void rpcrdma_sq_init(struct rpcrdma_sq *sq, unsigned int size);
 bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs);
 bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
-		       unsigned int max_works);
-void rpcrdma_work_init(struct rpcrdma_conn *conn);
-void rpcrdma_work_flush(struct rpcrdma_conn *conn);
+		       unsigned int max_chains);
+void rpcrdma_chain_init(struct rpcrdma_conn *conn);
+void rpcrdma_chain_flush(struct rpcrdma_conn *conn);
 
 /* send.c */
 void rpcrdma_send_init(struct rpcrdma_conn *conn);

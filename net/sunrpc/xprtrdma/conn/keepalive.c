@@ -25,9 +25,9 @@
 /* The period after the early ones; on other transports than iWARP from the start */
 #define KEEPALIVE_DELAY	(15 * HZ)
 
-static void keepalive_done(struct rpcrdma_work *work, int status)
+static void keepalive_done(struct rpcrdma_chain *chain, int status)
 {
-	WRITE_ONCE(work->conn->keepalive.posted, false);
+	WRITE_ONCE(chain->conn->keepalive.posted, false);
 }
 
 static void keepalive_post(struct rpcrdma_conn *conn)
@@ -35,10 +35,10 @@ static void keepalive_post(struct rpcrdma_conn *conn)
 	struct rpcrdma_keepalive *keepalive = &conn->keepalive;
 
 	keepalive->wr = (struct ib_rdma_wr){ .wr.opcode = IB_WR_RDMA_WRITE };
-	keepalive->work.done = keepalive_done;
+	keepalive->chain.done = keepalive_done;
 	keepalive->posted = true;
-	if (rpcrdma_work_post(conn, &keepalive->work, &keepalive->wr.wr,
-			      &keepalive->wr.wr, true))
+	if (rpcrdma_chain_post(conn, &keepalive->chain, &keepalive->wr.wr, &keepalive->wr.wr,
+			       RPCRDMA_POST_SIGNALLED, NULL))
 		keepalive->posted = false;
 }
 

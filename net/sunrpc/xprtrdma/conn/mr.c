@@ -278,28 +278,14 @@ static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
 unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 			    unsigned int offset, unsigned int len)
 {
-	struct scatterlist *sg = &mr->sgl[mr->num_sg];
-	const struct scatterlist *end = &mr->sgl[mr->max_sg];
-	unsigned int left, whole;
+	unsigned int left, part;
 
 	len = mr_may_add(mr, offset, len);
-	left = len;
-	if (offset && left && sg < end) {
-		unsigned int part = min_t(unsigned int, left, PAGE_SIZE - offset);
-
-		sg_set_page(sg++, *pages++, part, offset);
-		left -= part;
+	for (left = len; left && mr->num_sg < mr->max_sg; left -= part) {
+		part = min_t(unsigned int, left, PAGE_SIZE - offset);
+		sg_set_page(&mr->sgl[mr->num_sg++], *pages++, part, offset);
+		offset = 0;
 	}
-	whole = min_t(unsigned int, left >> PAGE_SHIFT, end - sg);
-	rpcrdma_sg_set_pages(sg, pages, whole);
-	sg += whole;
-	left -= whole << PAGE_SHIFT;
-	/* If there is an element left, what is left is less than a page. */
-	if (left && sg < end) {
-		sg_set_page(sg++, pages[whole], left, 0);
-		left = 0;
-	}
-	mr->num_sg = sg - mr->sgl;
 	return len - left;
 }
 
@@ -374,14 +360,14 @@ int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 /**
  * rpcrdma_mr_invalidate - take registrations away from the peer
  * @conn: the connection of the registrations
- * @invalidation: the registrations, at least one, and @work.done; the list is the
+ * @invalidation: the registrations, at least one, and @chain.done; the list is the
  *	connection's until then
  *
  * Without space in the send queue, the invalidations wait for it and are posted before
  * anything else. If they cannot be posted at all, the connection is closed.
  *
  * Context: any but hard interrupts.
- * Return: 0: @invalidation->work.done will be called once. -ENOTCONN: it will not be
+ * Return: 0: @invalidation->chain.done will be called once. -ENOTCONN: it will not be
  * called, and the peer may reach the memory until ->closed.
  */
 int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
@@ -407,7 +393,8 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
 	}
 	if (WARN_ON_ONCE(!last))
 		return -ENOTCONN;
-	err = rpcrdma_work_post_later(conn, &invalidation->work, first, last, true);
+	err = rpcrdma_chain_post(conn, &invalidation->chain, first, last,
+				 RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER, NULL);
 	if (err)
 		rpcrdma_conn_close(conn, err);
 	return err ? -ENOTCONN : 0;
@@ -436,27 +423,6 @@ bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr)
 }
 
 /**
- * rpcrdma_mr_return - give back a registration to a connection that is there
- * @mr: as for rpcrdma_mr_put()
- *
- * Does what rpcrdma_mr_put() does, and takes less time.
- *
- * Context: entered; any but hard interrupts.
- */
-void rpcrdma_mr_return(struct rpcrdma_mr *mr)
-{
-	struct rpcrdma_conn *conn = mr->conn;
-
-	mr_unmap(mr);
-	spin_lock_bh(&conn->mr_lock);
-	mr->resource.held = false;
-	list_add_tail(&mr->list, &conn->mrs_free);
-	conn->num_mrs_free++;
-	spin_unlock_bh(&conn->mr_lock);
-	atomic_long_inc(&mrs_idle);
-}
-
-/**
  * rpcrdma_mr_put - give back a registration
  * @mr: the registration, owned by the caller. Either end has invalidated it, or it was
  *	never posted, or its connection is closed.
@@ -476,7 +442,13 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 			mr_release(&mr->resource);
 		return;
 	}
-	rpcrdma_mr_return(mr);
+	mr_unmap(mr);
+	spin_lock_bh(&conn->mr_lock);
+	mr->resource.held = false;
+	list_add_tail(&mr->list, &conn->mrs_free);
+	conn->num_mrs_free++;
+	spin_unlock_bh(&conn->mr_lock);
+	atomic_long_inc(&mrs_idle);
 	rpcrdma_conn_leave(conn);
 }
 

@@ -108,30 +108,6 @@ static void recv_add_free_locked(struct rpcrdma_conn *conn, struct rpcrdma_recv 
 }
 
 /**
- * rpcrdma_recv_return - give back a received message to a connection that is there
- * @recv: the message, owned by the caller
- *
- * Does what rpcrdma_recv_put() does, and takes less time.
- *
- * Context: entered; any but hard interrupts.
- */
-void rpcrdma_recv_return(struct rpcrdma_recv *recv)
-{
-	struct rpcrdma_conn *conn = recv->conn;
-	int err = 0;
-
-	spin_lock_bh(&conn->recv_lock);
-	recv->resource.held = false;
-	conn->recvs_returned++;
-	recv_add_free_locked(conn, recv);
-	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
-		err = recv_post_free_locked(conn);
-	spin_unlock_bh(&conn->recv_lock);
-	if (unlikely(err))
-		rpcrdma_conn_close(conn, err);
-}
-
-/**
  * rpcrdma_recv_put - give back a received message
  * @recv: the message, owned by the caller
  *
@@ -144,13 +120,22 @@ void rpcrdma_recv_return(struct rpcrdma_recv *recv)
 void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_conn *conn = recv->conn;
+	int err = 0;
 
 	if (!rpcrdma_resource_enter(conn, &recv->resource)) {
 		if (rpcrdma_resource_drop(conn, &recv->resource, NULL))
 			recv_release(&recv->resource);
 		return;
 	}
-	rpcrdma_recv_return(recv);
+	spin_lock_bh(&conn->recv_lock);
+	recv->resource.held = false;
+	conn->recvs_returned++;
+	recv_add_free_locked(conn, recv);
+	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
+		err = recv_post_free_locked(conn);
+	spin_unlock_bh(&conn->recv_lock);
+	if (unlikely(err))
+		rpcrdma_conn_close(conn, err);
 	rpcrdma_conn_leave(conn);
 }
 

@@ -41,7 +41,7 @@ static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	}
 	send->num_sge = 1;
 	send->wr.sg_list = send->sge;
-	send->work.conn = conn;
+	send->chain.conn = conn;
 	rpcrdma_object_made(RPCRDMA_OBJECT_SEND);
 	return send;
 }
@@ -169,12 +169,18 @@ static noinline struct rpcrdma_send *send_get_last(struct rpcrdma_conn *conn)
 	return send ?: send_take(conn, true);
 }
 
+/* Of most Sends */
+static void send_done(struct rpcrdma_chain *chain, int status)
+{
+	rpcrdma_send_put(container_of(chain, struct rpcrdma_send, chain));
+}
+
 /**
  * rpcrdma_send_get - take a Send
  * @conn: the connection
  *
  * The caller owns the Send until rpcrdma_send_put(). It fills in @data, @len,
- * @work.done and @private.
+ * @private, and @chain.done if it needs another one.
  *
  * Context: entered; any but hard interrupts.
  * Return: the Send; or NULL if the connection is not established or all Sends are in
@@ -196,6 +202,7 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 	if (unlikely(!send))
 		return NULL;
 
+	send->chain.done = send_done;
 	send->wr.next = NULL;
 	send->wr.opcode = IB_WR_SEND;
 	send->wr.send_flags = 0;
@@ -246,7 +253,7 @@ int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 
 /**
  * rpcrdma_send_add_page - let a Send gather a part of a page
  * @send: the Send, owned by the caller
- * @page: the page, which has to stay until @send->work is done
+ * @page: the page, which has to stay until @send->chain is done
  * @offset: octets into @page. @offset + @len may go beyond the page if it is part of a
  *	larger folio.
  * @len: octets; may be zero
@@ -258,7 +265,7 @@ int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 
 int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len)
 {
-	struct rpcrdma_conn *conn = send->work.conn;
+	struct rpcrdma_conn *conn = send->chain.conn;
 	struct ib_sge *sge;
 
 	if (!len)
@@ -309,7 +316,7 @@ bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
 
 static noinline void send_unmap_pages(struct rpcrdma_send *send)
 {
-	struct ib_device *device = send_device(send->work.conn);
+	struct ib_device *device = send_device(send->chain.conn);
 
 	while (send->num_sge > 1) {
 		struct ib_sge *sge = &send->sge[--send->num_sge];
@@ -322,14 +329,14 @@ static noinline void send_unmap_pages(struct rpcrdma_send *send)
  * rpcrdma_send_put - give back a Send that is done or was never posted
  * @send: the Send, owned by the caller
  *
- * A Send that was posted goes back in its @work.done. One that was not goes back before
+ * A Send that was posted goes back in its @chain.done. One that was not goes back before
  * its owner leaves.
  *
  * Context: entered; any but hard interrupts.
  */
 void rpcrdma_send_put(struct rpcrdma_send *send)
 {
-	struct rpcrdma_conn *conn = send->work.conn;
+	struct rpcrdma_conn *conn = send->chain.conn;
 	bool wanted;
 
 	if (send->num_sge > 1 && !conn->stuck)
@@ -343,16 +350,43 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
 		queue_work(rpcrdma_wq, &conn->writable_work);
 }
 
-/**
- * rpcrdma_send_done - the @done of a Send that only has to be given back
- * @work: the work of the Send
- * @status: how it ended; not used
- *
- * Context: ->done.
+/*
+ * siw passes an unsignalled Send of a page or more to TCP by reference, and counts it as
+ * done while TCP may still need the buffer. The completion of a later Send would then
+ * give the buffer back too early. So a Send with so much in its own buffer is signalled.
+ * Gathered pages need no check: a role that wants them back asks for a signal itself.
  */
-void rpcrdma_send_done(struct rpcrdma_work *work, int status)
+static bool send_wants_signal(const struct rpcrdma_send *send)
 {
-	rpcrdma_send_put(container_of(work, struct rpcrdma_send, work));
+	const struct rpcrdma_conn *conn = send->chain.conn;
+
+	return send->len >= PAGE_SIZE && rdma_protocol_iwarp(conn->device->ib, conn->port);
+}
+
+/**
+ * rpcrdma_send_post - post a Send and the work requests before it
+ * @send: the Send, owned by the caller
+ * @first: the first work request before the Send; the last one points to &@send->wr;
+ *	NULL if there are none
+ * @flags: as for rpcrdma_chain_post()
+ * @posted: as for rpcrdma_chain_post()
+ *
+ * Context: entered; not in hard interrupts.
+ * Return: as rpcrdma_chain_post(). On an error the caller still owns @send and may try
+ * again.
+ */
+int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsigned int flags,
+		      bool *posted)
+{
+	struct rpcrdma_conn *conn = send->chain.conn;
+
+	send->sge[0].length = send->len;
+	send->wr.num_sge = send->num_sge;
+	ib_dma_sync_single_for_device(conn->device->ib, send->sge[0].addr, send->len,
+				      DMA_TO_DEVICE);
+	if (send_wants_signal(send))
+		flags |= RPCRDMA_POST_SIGNALLED;
+	return rpcrdma_chain_post(conn, &send->chain, first ?: &send->wr, &send->wr, flags, posted);
 }
 
 /* The Send that was used last is the first, so those that rested are the last ones. */

@@ -214,11 +214,9 @@ static int svcrdma_callback_post_call(struct svcrdma_service *service, struct rp
 	ret = svcrdma_callback_fill_call(service, rqst, msg, send);
 	if (ret)
 		goto out;
-	send->work.done = rpcrdma_send_done;
-	send->private = NULL;
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_call_form(service->conn, msg, send->len, true);
-	ret = rpcrdma_send_post(send, &send->wr, false);
+	ret = rpcrdma_send_post(send, NULL, 0, NULL);
 out:
 	if (ret)
 		rpcrdma_send_put(send);

@@ -113,10 +113,10 @@ static int svcrdma_pull_complete_piece(void *data, const struct svcrdma_piece *p
 	return 0;
 }
 
-static void svcrdma_pull_done(struct rpcrdma_work *work, int status)
+static void svcrdma_pull_done(struct rpcrdma_chain *chain, int status)
 {
 	struct svcrdma_request *request =
-		container_of(work, struct svcrdma_request, rw_chain.work);
+		container_of(chain, struct svcrdma_request, rw_chain.chain);
 	struct rpcrdma_conn *conn = request->service->conn;
 
 	trace_rpcrdma_pulled(conn, request->msg.xid, status);
@@ -205,7 +205,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_r
 	request->pull_since = jiffies;
 	trace_rpcrdma_pull(request->service->conn, request->msg.xid,
 			   request->read_offset - from, request->rw_chain.num_rws);
-	request->rw_chain.work.done = svcrdma_pull_done;
+	request->rw_chain.chain.done = svcrdma_pull_done;
 	ret = svcrdma_rw_chain_post(request);
 	if (ret)
 		svcrdma_rw_chain_destroy(request);

@@ -91,10 +91,10 @@ static void svcrdma_reply_carrier_done(struct svcrdma_request *carrier)
 		svcrdma_request_put(request);
 }
 
-static void svcrdma_reply_part_written(struct rpcrdma_work *work, int status)
+static void svcrdma_reply_part_written(struct rpcrdma_chain *chain, int status)
 {
 	struct svcrdma_request *carrier =
-		container_of(work, struct svcrdma_request, rw_chain.work);
+		container_of(chain, struct svcrdma_request, rw_chain.chain);
 
 	svcrdma_denied_note(carrier->carried, status);
 	svcrdma_reply_carrier_done(carrier);
@@ -133,7 +133,7 @@ static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 	}
 	next->carried = reply->request;
 	refcount_inc(&reply->request->carriers);
-	full->rw_chain.work.done = svcrdma_reply_part_written;
+	full->rw_chain.chain.done = svcrdma_reply_part_written;
 	ret = svcrdma_rw_chain_post(full);
 	/* If this failed, reply->carrier is still @full, and the caller ends it. */
 	if (ret)
@@ -326,9 +326,9 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 		   DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE));
 }
 
-static void svcrdma_reply_done(struct rpcrdma_work *work, int status)
+static void svcrdma_reply_done(struct rpcrdma_chain *chain, int status)
 {
-	struct rpcrdma_send *send = container_of(work, struct rpcrdma_send, work);
+	struct rpcrdma_send *send = container_of(chain, struct rpcrdma_send, chain);
 	struct svcrdma_request *carrier = send->private;
 
 	rpcrdma_send_put(send);
@@ -401,10 +401,10 @@ static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_
 	svcrdma_reply_trace(request, send->len + reply->gathered, reply->form.written);
 	svcrdma_reply_tally(reply);
 	send->private = reply->carrier;
-	send->work.done = svcrdma_reply_done;
+	send->chain.done = svcrdma_reply_done;
 	if (reply->form.written)
 		first = svcrdma_rw_chain_wrs(reply->carrier, first);
-	ret = rpcrdma_send_post_later(send, first, true);
+	ret = rpcrdma_send_post(send, first, RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER, NULL);
 	if (ret)
 		request->tally.sent = RPCRDMA_FORM_NONE;
 	return ret;
@@ -476,8 +476,7 @@ static int svcrdma_reply_send_copy(struct svcrdma_request *request, struct svc_r
 	if (!ret) {
 		svcrdma_reply_choose_invalidation(request, send);
 		svcrdma_reply_trace(request, send->len, 0);
-		send->work.done = rpcrdma_send_done;
-		ret = rpcrdma_send_post_later(send, &send->wr, false);
+		ret = rpcrdma_send_post(send, NULL, RPCRDMA_POST_LATER, NULL);
 	}
 	if (!ret) {
 		request->tally.sent = RPCRDMA_FORM_INLINE;
@@ -555,15 +554,6 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 	return ret ?: len;
 }
 
-/* svcrdma_request_put_recv() for a connection that is there. Takes less time. */
-static void svcrdma_reply_return_recv(struct svcrdma_request *request)
-{
-	struct rpcrdma_recv *recv = svcrdma_request_take_recv(request);
-
-	if (recv)
-		rpcrdma_recv_return(recv);
-}
-
 /**
  * svcrdma_sendto - xpo_sendto: answer a Call
  * @rqstp: the svc_rqst of the thread
@@ -593,7 +583,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		svcrdma_request_put(request);
 		return -ENOTCONN;
 	}
-	svcrdma_reply_return_recv(request);
+	svcrdma_request_put_recv(request);
 	if (svcrdma_xid_timed(request->msg.xid))
 		request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(),
 									rqstp->rq_stime));
@@ -615,9 +605,8 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request)
 	rpcrdma_wire_make_error(msg, svcrdma_service_grant(request->service, 0));
 	ret = svcrdma_reply_encode(request, send);
 	if (!ret) {
-		send->work.done = rpcrdma_send_done;
-		trace_rpcrdma_reply_form(conn, msg, send->len, true);
-		ret = rpcrdma_send_post_later(send, &send->wr, false);
+			trace_rpcrdma_reply_form(conn, msg, send->len, true);
+		ret = rpcrdma_send_post(send, NULL, RPCRDMA_POST_LATER, NULL);
 	}
 	if (ret)
 		rpcrdma_send_put(send);

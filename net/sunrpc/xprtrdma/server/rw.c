@@ -125,7 +125,7 @@ struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request,
 
 /**
  * svcrdma_rw_chain_post - post a chain without a Send
- * @request: the request with the chain, which is not empty and whose work.done is
+ * @request: the request with the chain, which is not empty and whose chain.done is
  *	set
  *
  * If the send queue has no space, the chain is posted later; this does not wait.
@@ -141,8 +141,8 @@ int svcrdma_rw_chain_post(struct svcrdma_request *request)
 
 	while (last->next)
 		last = last->next;
-	return rpcrdma_work_post_later(request->service->conn, &request->rw_chain.work, first,
-				       last, true);
+	return rpcrdma_chain_post(request->service->conn, &request->rw_chain.chain, first, last,
+				  RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER, NULL);
 }
 
 /**
@@ -190,13 +190,6 @@ static u32 svcrdma_rw_fill_pages(struct svcrdma_fill *fill, struct page **page,
 	u32 left = len, part;
 	unsigned int n;
 
-	if (fill->max_pages == 1 && !offset) {
-		n = min_t(unsigned int, left >> PAGE_SHIFT, fill->end - sg);
-		rpcrdma_sg_set_pages(sg, page, n);
-		left -= n << PAGE_SHIFT;
-		page += n;
-		sg += n;
-	}
 	while (left && sg < fill->end) {
 		n = min_t(unsigned int, fill->max_pages,
 			  DIV_ROUND_UP(offset + left, PAGE_SIZE));

@@ -162,7 +162,7 @@ struct svcrdma_rw {
 
 /**
  * struct svcrdma_rw_chain - RDMA Reads or Writes that are posted as one chain
- * @work: used if the chain is posted without a Send
+ * @chain: used if the chain is posted without a Send
  * @direction: DMA_FROM_DEVICE for Reads, DMA_TO_DEVICE for Writes
  * @num_rws: elements of @rw in use
  * @max_rws: elements of @rw
@@ -179,7 +179,7 @@ struct svcrdma_rw {
  * and before pages that were written from are released.
  */
 struct svcrdma_rw_chain {
-	struct rpcrdma_work work;
+	struct rpcrdma_chain chain;
 	enum dma_data_direction direction;
 	unsigned int num_rws;
 	unsigned int max_rws;

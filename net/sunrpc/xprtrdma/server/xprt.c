@@ -519,7 +519,7 @@ static int svcrdma_xprt_has_wspace(struct svc_xprt *xprt)
 {
 	struct rpcrdma_conn *conn = svcrdma_service_of(xprt)->conn;
 
-	return !rpcrdma_work_waits(conn) &&
+	return !rpcrdma_chain_waits(conn) &&
 	       rpcrdma_send_left(conn, atomic_read(&xprt->xpt_nr_rqsts));
 }
 

@@ -114,13 +114,13 @@ static void chain_destroy(struct svcrdma_request *request)
 
 static int chain_post(struct svcrdma_request *request)
 {
-	struct rpcrdma_work *work = &request->rw_chain.work;
+	struct rpcrdma_chain *chain = &request->rw_chain.chain;
 
 	if (number_of(request) == c->post_fails)
 		return -EIO;
 	c->wrong += number_of(request) != c->posted++;
 	if (c->done_at_once)
-		work->done(work, 0);
+		chain->done(chain, 0);
 	return 0;
 }
 
@@ -145,11 +145,13 @@ static void put_recv(struct svcrdma_request *request)
 	c->recvs_put++;
 }
 
-static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first, bool signalled)
+static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsigned int flags,
+		     bool *posted)
 {
 	if (c->post_fails == CHAINS)
 		return -EIO;
-	c->wrong += !signalled || first != &send->wr;
+	c->wrong += flags != (RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER) || posted ||
+		    first != &send->wr;
 	c->sent = true;
 	return 0;
 }
@@ -163,7 +165,7 @@ static void pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 
 #define rpcrdma_send_get		send_get
 #define rpcrdma_send_put		send_put
-#define rpcrdma_send_post_later		send_post
+#define rpcrdma_send_post		send_post
 #define svcrdma_denied_note		denied_note
 #define svcrdma_pages_keep		pages_keep
 #define svcrdma_request_get		request_get
@@ -241,9 +243,9 @@ static int post(void)
 /* The device has finished with a chain; the last one has the Send. */
 static void done(unsigned int i, int status)
 {
-	struct rpcrdma_work *work = i < c->posted ? &c->request[i].rw_chain.work : &c->send->work;
+	struct rpcrdma_chain *chain = i < c->posted ? &c->request[i].rw_chain.chain : &c->send->chain;
 
-	work->done(work, status);
+	chain->done(chain, status);
 }
 
 /* All that was made is undone, and each request is put once. */

@@ -158,7 +158,7 @@ struct stuck {
 	struct ib_device ib;
 	struct ib_port_data port;
 	struct ib_cq cq;
-	struct rpcrdma_work work;
+	struct rpcrdma_chain chain;
 	struct ib_send_wr wr;
 	unsigned int refusals;	/* times that the queue pair will not stop */
 	enum ib_qp_state state;	/* that it tells */
@@ -212,15 +212,15 @@ static void stuck_drain(struct ib_qp *qp)
 {
 }
 
-static void stuck_done(struct rpcrdma_work *work, int status)
+static void stuck_done(struct rpcrdma_chain *chain, int status)
 {
-	struct stuck *stuck = container_of(work, struct stuck, work);
+	struct stuck *stuck = container_of(chain, struct stuck, chain);
 
 	stuck->done++;
-	stuck->done_early = !stuck->stopped && !work->conn->stuck;
-	stuck->done_entered = rpcrdma_conn_enter(work->conn);
+	stuck->done_early = !stuck->stopped && !chain->conn->stuck;
+	stuck->done_entered = rpcrdma_conn_enter(chain->conn);
 	if (stuck->done_entered)
-		rpcrdma_conn_leave(work->conn);
+		rpcrdma_conn_leave(chain->conn);
 }
 
 static int no_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -268,11 +268,11 @@ static struct rpcrdma_conn *close_stuck(struct kunit *test, struct stuck *stuck,
 	conn->cq = &stuck->cq;
 	conn->state = RPCRDMA_CONN_ESTABLISHED;
 	stuck->noio = true;
-	stuck->work.done = stuck_done;
+	stuck->chain.done = stuck_done;
 	rpcrdma_sq_init(&conn->sq, 2);
 	conn->max_chain = 1;
-	KUNIT_EXPECT_EQ(test, rpcrdma_work_post(conn, &stuck->work, &stuck->wr, &stuck->wr, true),
-			0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_chain_post(conn, &stuck->chain, &stuck->wr, &stuck->wr,
+						 RPCRDMA_POST_SIGNALLED, NULL), 0);
 	rpcrdma_conn_close(conn, -ECONNRESET);
 	flush_workqueue(rpcrdma_teardown_wq);
 	KUNIT_EXPECT_TRUE(test, stuck->noio);
@@ -327,7 +327,7 @@ static void test_device_does_not_stop(struct kunit *test)
 	stuck->refusals = UINT_MAX;
 	conn = close_stuck(test, stuck, &role);
 	wc.qp = conn->qp;
-	wc.wr_cqe = &stuck->work.cqe;
+	wc.wr_cqe = &stuck->chain.cqe;
 	wc.wr_cqe->done(NULL, &wc);
 	KUNIT_EXPECT_EQ(test, stuck->done, 1);
 	KUNIT_EXPECT_FALSE(test, stuck->destroyed);

@@ -107,7 +107,7 @@ static void peer_close(struct peer *peer)
 static void peer_end(struct kunit *test, struct peer *peer)
 {
 	peer_close(peer);
-	rpcrdma_work_flush(peer->conn);
+	rpcrdma_chain_flush(peer->conn);
 	KUNIT_EXPECT_EQ(test, peer->closed, 1);
 	KUNIT_EXPECT_EQ(test, peer->others, 0);
 	rpcrdma_conn_put(peer->conn);

@@ -577,9 +577,9 @@ static void reads_begin(struct kunit *test, u32 first)
 
 static void reads_done(int status)
 {
-	struct rpcrdma_work *work = &r->request.rw_chain.work;
+	struct rpcrdma_chain *chain = &r->request.rw_chain.chain;
 
-	work->done(work, status);
+	chain->done(chain, status);
 }
 
 /* All octets are read once, whether a chain is full within a segment or where one ends. */

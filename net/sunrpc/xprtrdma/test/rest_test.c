@@ -53,7 +53,8 @@ static void rest_add_mr(struct kunit *test, struct rest *rest, unsigned int i)
 	mr->conn = conn;
 	list_add(&mr->resource.all, &conn->mrs);
 	conn->num_mrs++;
-	rpcrdma_mr_return(mr);
+	mr->resource.held = true;
+	rpcrdma_mr_put(mr);
 }
 
 static void rest_add_send(struct kunit *test, struct rest *rest)
@@ -65,7 +66,7 @@ static void rest_add_send(struct kunit *test, struct rest *rest)
 	KUNIT_ASSERT_NOT_NULL(test, send);
 	rpcrdma_object_made(RPCRDMA_OBJECT_SEND);
 	send->num_sge = 1;
-	send->work.conn = conn;
+	send->chain.conn = conn;
 	send->next = conn->sends_free;
 	conn->sends_free = send;
 	conn->num_sends_free++;

@@ -70,7 +70,7 @@ struct rw {
 	unsigned int returned;		/* calls of svcrdma_service_returned() */
 	unsigned int returned_early;
 
-	struct rpcrdma_work *work;	/* what was posted, and how */
+	struct rpcrdma_chain *chain;	/* what was posted, and how */
 	struct ib_send_wr *first;
 	struct ib_send_wr *last;
 	bool signalled;
@@ -124,15 +124,15 @@ static struct ib_send_wr *rw_test_ctx_wrs(struct rdma_rw_ctx *ctx, struct ib_qp 
 	return &context->wr;
 }
 
-static int rw_test_post_later(struct rpcrdma_conn *conn, struct rpcrdma_work *work,
-			      struct ib_send_wr *first, struct ib_send_wr *last,
-			      bool signalled)
+static int rw_test_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
+			struct ib_send_wr *first, struct ib_send_wr *last, unsigned int flags,
+			bool *posted)
 {
-	rw->wrong += conn != &rw->conn;
-	rw->work = work;
+	rw->wrong += conn != &rw->conn || !(flags & RPCRDMA_POST_LATER) || posted;
+	rw->chain = chain;
 	rw->first = first;
 	rw->last = last;
-	rw->signalled = signalled;
+	rw->signalled = flags & RPCRDMA_POST_SIGNALLED;
 	return rw->post_ret;
 }
 
@@ -167,7 +167,7 @@ static void rw_test_free(const void *memory)
 #undef kvmalloc_array
 #define kvmalloc_array			rw_test_alloc
 #define kvfree				rw_test_free
-#define rpcrdma_work_post_later		rw_test_post_later
+#define rpcrdma_chain_post		rw_test_post
 #define svcrdma_service_returned	rw_test_returned
 
 #include "../server/rw.c"
@@ -610,7 +610,7 @@ static void test_post(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, rw->context[2].wr.next, &follows);
 
 	KUNIT_EXPECT_EQ(test, svcrdma_rw_chain_post(&rw->request), 0);
-	KUNIT_EXPECT_PTR_EQ(test, rw->work, &rw->request.rw_chain.work);
+	KUNIT_EXPECT_PTR_EQ(test, rw->chain, &rw->request.rw_chain.chain);
 	KUNIT_EXPECT_PTR_EQ(test, rw->first, &rw->context[0].wr);
 	KUNIT_EXPECT_PTR_EQ(test, rw->last, &rw->context[2].wr);
 	KUNIT_EXPECT_NULL(test, rw->last->next);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: the account of a send queue, the order in which works are posted
+ * KUnit suite of conn/: the account of a send queue, the order in which chains are posted
  * and done, Sends, and Receives.
  */
 #include <kunit/test.h>
@@ -51,7 +51,7 @@ static void test_sq_signals_in_time(struct kunit *test)
 	rpcrdma_sq_init(&sq, 99);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, false, 1000));
-	/* What precedes a signalled work does not count any more. */
+	/* What precedes a signalled chain does not count any more. */
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_sq_signal(&sq, 1, true, 1000));
 	KUNIT_EXPECT_FALSE(test, rpcrdma_sq_signal(&sq, 33, false, 1000));
@@ -105,17 +105,17 @@ static void test_sq_never_gets_stuck(struct kunit *test)
 
 #define SQ_SIZE		9
 #define CHAIN_MAX	8
-#define BATCH		2	/* works in a row that need not be signalled */
+#define BATCH		2	/* chains in a row that need not be signalled */
 #define CHAINS		3
 
 struct queue;
 
 struct chain {
-	struct rpcrdma_work work;
+	struct rpcrdma_chain chain;
 	struct ib_send_wr wr[CHAIN_MAX + 1];
 	unsigned int count;	/* work requests that the test posts */
 	struct queue *queue;
-	int due;		/* calls of work.done that are still to come */
+	int due;		/* calls of @done that are still to come */
 	int status;		/* of the last call */
 };
 
@@ -147,7 +147,7 @@ static char name_of(const struct chain *chain)
 /* In a long chain the second one is a registration: it has a completion handler of its own. */
 static struct ib_cqe *cqe_of(struct chain *chain, unsigned int i)
 {
-	return i == 1 && chain->count > 2 ? &chain->queue->conn->error_cqe : &chain->work.cqe;
+	return i == 1 && chain->count > 2 ? &chain->queue->conn->error_cqe : &chain->chain.cqe;
 }
 
 /* Whether the device gets what the test has posted: all of it, in order, and nothing else */
@@ -198,9 +198,9 @@ static const struct rpcrdma_conn_ops queue_ops = {
 	.closed = queue_closed,
 };
 
-static void chain_done(struct rpcrdma_work *work, int status)
+static void chain_done(struct rpcrdma_chain *posted, int status)
 {
-	struct chain *chain = container_of(work, struct chain, work);
+	struct chain *chain = container_of(posted, struct chain, chain);
 
 	note(chain->queue, status ? '~' : '.');
 	note(chain->queue, name_of(chain));
@@ -254,7 +254,7 @@ static void queue_end(struct queue *queue)
  * Log: "b" is posted, "B" is posted and signalled; "-": there was no space; "!": it was
  * refused; ".b": done was called with zero, "~b": done was called with an error.
  */
-struct work_row {
+struct chain_row {
 	const char *name;
 	const char *steps;
 	const char *log;
@@ -264,7 +264,7 @@ struct work_row {
 	unsigned int sends;	/* Sends of the connection; zero: many */
 };
 
-static const struct work_row work_rows[] = {
+static const struct chain_row chain_rows[] = {
 	{ "one completion for all before it", "a1b1C1*c", "abC.a.b.c", 9 },
 	{ "no completion for those after it", "a1B1c1*b", "aBc.a.b", 8 },
 	{ "an earlier signalled one waits for its own", "A2B1*b", "AB.b", 7 },
@@ -281,14 +281,14 @@ static const struct work_row work_rows[] = {
 	{ "chains that wait are signalled", "A8>b2>c1*a", "ABC.a", 6, 2 },
 	{ "one that waits fills the queue", "A6B3>C6*a", "ABC.a", 0, 1 },
 	{ "not enough space yet for one that waits", "A1B8>C8*a*b", "AB.aC.b", 1, 1 },
-	{ "with space, post_later does not wait", ">B8", "B", 1 },
-	{ "with space, post_later does not signal", ">b2", "b", 7 },
+	{ "with space, none waits", ">B8", "B", 1 },
+	{ "with space, none has to be signalled", ">b2", "b", 7 },
 	{ "the longest chain", "a8*a", "A.a", 9 },
 	{ "a chain too long", "a9>b9", "!!", 9 },
 	{ "the connection ends", "a8>b2~c1>c1", "A~a~b!!", 1, 1 },
 };
 
-static void queue_reset(struct queue *queue, const struct work_row *row)
+static void queue_reset(struct queue *queue, const struct chain_row *row)
 {
 	struct rpcrdma_conn *conn = queue->conn;
 
@@ -317,29 +317,25 @@ static void post(struct queue *queue, bool later, const char *step)
 		chain->wr[1].wr_cqe = cqe_of(chain, 1);
 	/* As an earlier use may have left it */
 	last->send_flags = IB_SEND_SIGNALED;
-	chain->work.done = chain_done;
-	if (later)
-		err = rpcrdma_work_post_later(queue->conn, &chain->work,
-					      chain->wr, last,
-					      isupper(step[0]));
-	else
-		err = rpcrdma_work_post(queue->conn, &chain->work, chain->wr,
-					last, isupper(step[0]));
+	chain->chain.done = chain_done;
+	err = rpcrdma_chain_post(queue->conn, &chain->chain, chain->wr, last,
+				 (isupper(step[0]) ? RPCRDMA_POST_SIGNALLED : 0) |
+				 (later ? RPCRDMA_POST_LATER : 0), NULL);
 	if (err)
 		note(queue, err == -EAGAIN ? '-' : '!');
 	else
 		chain->due++;
 }
 
-static void complete_work(struct rpcrdma_work *work)
+static void complete_chain(struct chain *chain)
 {
 	struct ib_wc wc = {
-		.wr_cqe = &work->cqe,
+		.wr_cqe = &chain->chain.cqe,
 		.status = IB_WC_SUCCESS,
-		.qp = &container_of(work, struct chain, work)->queue->qp,
+		.qp = &chain->queue->qp,
 	};
 
-	work->cqe.done(NULL, &wc);
+	wc.wr_cqe->done(NULL, &wc);
 	flush_workqueue(rpcrdma_wq);
 }
 
@@ -348,12 +344,12 @@ static void take_steps(struct queue *queue, const char *step)
 	while (*step) {
 		switch (*step) {
 		case '*':
-			complete_work(&queue->chain[step[1] - 'a'].work);
+			complete_chain(&queue->chain[step[1] - 'a']);
 			step += 2;
 			break;
 		case '~':
 			queue->conn->state = RPCRDMA_CONN_CLOSING;
-			rpcrdma_work_flush(queue->conn);
+			rpcrdma_chain_flush(queue->conn);
 			step++;
 			break;
 		case '>':
@@ -370,10 +366,10 @@ static void take_steps(struct queue *queue, const char *step)
 static void test_chains(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
-	const struct work_row *row;
+	const struct chain_row *row;
 	unsigned int i;
 
-	for (row = work_rows; row < work_rows + ARRAY_SIZE(work_rows); row++) {
+	for (row = chain_rows; row < chain_rows + ARRAY_SIZE(chain_rows); row++) {
 		queue_reset(queue, row);
 		take_steps(queue, row->steps);
 		KUNIT_EXPECT_STREQ_MSG(test, queue->log, row->log, "%s",
@@ -384,7 +380,7 @@ static void test_chains(struct kunit *test)
 				    row->full, "%s", row->name);
 		KUNIT_EXPECT_EQ_MSG(test, queue->writable, row->writable, "%s",
 				    row->name);
-		rpcrdma_work_flush(queue->conn);
+		rpcrdma_chain_flush(queue->conn);
 		for (i = 0; i < CHAINS; i++)
 			KUNIT_EXPECT_EQ_MSG(test, queue->chain[i].due, 0, "%s",
 					    row->name);
@@ -392,22 +388,22 @@ static void test_chains(struct kunit *test)
 	queue_end(queue);
 }
 
-/* After rpcrdma_work_waits() was true, ->writable is called when no chain waits. */
-static void test_work_waits(struct kunit *test)
+/* After rpcrdma_chain_waits() was true, ->writable is called when no chain waits. */
+static void test_chain_waits(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
 	struct rpcrdma_conn *conn = queue->conn;
 
-	queue_reset(queue, &work_rows[0]);
+	queue_reset(queue, &chain_rows[0]);
 	take_steps(queue, "A8");
-	KUNIT_EXPECT_FALSE(test, rpcrdma_work_waits(conn));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_chain_waits(conn));
 	take_steps(queue, ">b2");
-	KUNIT_EXPECT_TRUE(test, rpcrdma_work_waits(conn));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_chain_waits(conn));
 	KUNIT_EXPECT_EQ(test, queue->writable, 0);
 	take_steps(queue, "*a");
 	KUNIT_EXPECT_EQ(test, queue->writable, 1);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_work_waits(conn));
-	rpcrdma_work_flush(conn);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_chain_waits(conn));
+	rpcrdma_chain_flush(conn);
 	queue_end(queue);
 }
 
@@ -433,43 +429,43 @@ static void run_watchdog(struct rpcrdma_conn *conn)
 	conn->sq_watchdog.work.func(&conn->sq_watchdog.work);
 }
 
-/* Only a signalled work has to complete within three minutes. */
+/* Only a signalled chain has to complete within three minutes. */
 static void test_sq_watchdog(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
 	struct rpcrdma_conn *conn = queue->conn;
 
-	queue_reset(queue, &work_rows[0]);
+	queue_reset(queue, &chain_rows[0]);
 	take_steps(queue, "a1B1");
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->sq_watchdog));
-	queue->chain[0].work.since = jiffies - 200 * HZ;
-	queue->chain[1].work.since = jiffies - 170 * HZ;
+	queue->chain[0].chain.since = jiffies - 200 * HZ;
+	queue->chain[1].chain.since = jiffies - 170 * HZ;
 	cancel_delayed_work(&conn->sq_watchdog);
 	run_watchdog(conn);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
-	/* It looks again when the work will be overdue. */
+	/* It looks again when the chain will be overdue. */
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->sq_watchdog));
 	KUNIT_EXPECT_LE(test, conn->sq_watchdog.timer.expires, jiffies + 10 * HZ);
 	KUNIT_EXPECT_GT(test, conn->sq_watchdog.timer.expires, jiffies + 5 * HZ);
 
 	forget_verbs(conn);
-	queue->chain[1].work.since = jiffies - 180 * HZ;
+	queue->chain[1].chain.since = jiffies - 180 * HZ;
 	run_watchdog(conn);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
 	KUNIT_EXPECT_EQ(test, conn->status, -ETIMEDOUT);
 	flush_workqueue(rpcrdma_teardown_wq);
-	rpcrdma_work_flush(conn);
+	rpcrdma_chain_flush(conn);
 	rpcrdma_conn_put(conn);
 }
 
-/* An access that the peer denies ends the connection; only its own work gets -EREMOTEIO. */
+/* An access that the peer denies ends the connection; only its own chain gets -EREMOTEIO. */
 static void test_denied(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
 	struct ib_wc wc = { .status = IB_WC_REM_ACCESS_ERR, .qp = &queue->qp };
 	struct rpcrdma_conn *conn = queue->conn;
 
-	queue_reset(queue, &work_rows[0]);
+	queue_reset(queue, &chain_rows[0]);
 	take_steps(queue, "A3b1C1");
 	forget_verbs(conn);
 	wc.wr_cqe = queue->chain[0].wr[0].wr_cqe;
@@ -479,7 +475,7 @@ static void test_denied(struct kunit *test)
 	wc.wr_cqe->done(NULL, &wc);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
 	flush_workqueue(rpcrdma_teardown_wq);
-	rpcrdma_work_flush(conn);
+	rpcrdma_chain_flush(conn);
 	KUNIT_EXPECT_EQ(test, queue->chain[0].status, -EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, queue->chain[1].status, -ENOTCONN);
 	KUNIT_EXPECT_EQ(test, queue->chain[2].status, -ENOTCONN);
@@ -493,7 +489,7 @@ static void test_registration_fails(struct kunit *test)
 	struct ib_wc wc = { .status = IB_WC_SUCCESS, .qp = &queue->qp };
 	struct rpcrdma_conn *conn = queue->conn;
 
-	queue_reset(queue, &work_rows[0]);
+	queue_reset(queue, &chain_rows[0]);
 	take_steps(queue, "A3");
 	forget_verbs(conn);
 	wc.wr_cqe = queue->chain[0].wr[1].wr_cqe;
@@ -504,18 +500,18 @@ static void test_registration_fails(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
 	KUNIT_EXPECT_EQ(test, conn->status, -EIO);
 	flush_workqueue(rpcrdma_teardown_wq);
-	rpcrdma_work_flush(conn);
+	rpcrdma_chain_flush(conn);
 	KUNIT_EXPECT_EQ(test, queue->chain[0].status, -ENOTCONN);
 	rpcrdma_conn_put(conn);
 }
 
-/* The device refuses a post, and may have taken a part: the connection ends, then the work. */
+/* The device refuses a post, and may have taken a part: the connection ends, then the chain. */
 static void test_post_refused(struct kunit *test)
 {
 	struct queue *queue = queue_make(test);
 	struct rpcrdma_conn *conn = queue->conn;
 
-	queue_reset(queue, &work_rows[0]);
+	queue_reset(queue, &chain_rows[0]);
 	queue->post_error = -EINVAL;
 	mutex_lock(&conn->setup);	/* The teardown waits for this. */
 	take_steps(queue, "a2b1");
@@ -525,7 +521,7 @@ static void test_post_refused(struct kunit *test)
 	forget_verbs(conn);
 	mutex_unlock(&conn->setup);
 	flush_workqueue(rpcrdma_teardown_wq);
-	rpcrdma_work_flush(conn);
+	rpcrdma_chain_flush(conn);
 	KUNIT_EXPECT_STREQ(test, queue->log, "a!~a");
 	rpcrdma_conn_put(conn);
 }
@@ -599,8 +595,7 @@ static void test_send_of_a_page(struct kunit *test)
 
 		KUNIT_ASSERT_NOT_NULL(test, send);
 		send->len = len;
-		send->work.done = rpcrdma_send_done;
-		KUNIT_EXPECT_EQ(test, rpcrdma_send_post(send, NULL, false), 0);
+		KUNIT_EXPECT_EQ(test, rpcrdma_send_post(send, NULL, 0, NULL), 0);
 		KUNIT_EXPECT_EQ(test, fake->num_signalled, len == PAGE_SIZE);
 	}
 	fake_complete(fake);
@@ -627,7 +622,7 @@ static void test_receives(struct kunit *test)
 	fake_conn_delete(test, fake);
 }
 
-static struct kunit_case work_cases[] = {
+static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
 	KUNIT_CASE(test_sq_signals_every_so_many),
@@ -635,7 +630,7 @@ static struct kunit_case work_cases[] = {
 	KUNIT_CASE(test_sq_can_be_filled),
 	KUNIT_CASE(test_sq_never_gets_stuck),
 	KUNIT_CASE(test_chains),
-	KUNIT_CASE(test_work_waits),
+	KUNIT_CASE(test_chain_waits),
 	KUNIT_CASE(test_sends_left),
 	KUNIT_CASE(test_sq_watchdog),
 	KUNIT_CASE(test_denied),
@@ -648,9 +643,9 @@ static struct kunit_case work_cases[] = {
 	{}
 };
 
-static struct kunit_suite work_suite = {
-	.name = "rpcrdma_work",
-	.test_cases = work_cases,
+static struct kunit_suite chain_suite = {
+	.name = "rpcrdma_chain",
+	.test_cases = chain_cases,
 };
 
-kunit_test_suites(&work_suite);
+kunit_test_suites(&chain_suite);
