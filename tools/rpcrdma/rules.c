@@ -8,7 +8,7 @@ static const char * const connection_role[] = {
 	"client", "server", NULL
 };
 
-static const char * const connection_state[] = {
+static const char * const state[] = {
 	"resolving", "connecting", "pending", "accepting", "established",
 	"closing", "closed", NULL
 };
@@ -135,9 +135,7 @@ static const struct attr_rule connection_rule[] = {
 	[RPCRDMA_A_CONNECTION_DEVICE] = { "device", ATTR_STRING },
 	[RPCRDMA_A_CONNECTION_PORT] = { "port", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_XPRT_ID] = { "xprt-id", ATTR_U32 },
-	[RPCRDMA_A_CONNECTION_STATE] = {
-		"state", ATTR_U32, .words = connection_state
-	},
+	[RPCRDMA_A_CONNECTION_STATE] = { "state", ATTR_U32, .words = state },
 	[RPCRDMA_A_CONNECTION_STATE_AGE] = { "state-age", ATTR_UINT },
 	[RPCRDMA_A_CONNECTION_CAUSE] = { "cause", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_VERSION] = { "version", ATTR_U32 },

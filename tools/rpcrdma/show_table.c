@@ -87,7 +87,7 @@ static void connection_row(struct table *table, const struct attrs *c)
 	string(table, c, RPCRDMA_A_CONNECTION_PEER);
 	plain(table, connection_device(c));
 	word(table, c, RPCRDMA_A_CONNECTION_STATE,
-	     RPCRDMA_CONNECTION_STATE_ESTABLISHED);
+	     RPCRDMA_STATE_ESTABLISHED);
 	plain(table, age_of(c, RPCRDMA_A_CONNECTION_STATE_AGE));
 	credits(table, c);
 	fault(table, connection_sum(c, RPCRDMA_A_CONNECTION_ERRORS));

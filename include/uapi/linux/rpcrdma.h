@@ -20,28 +20,26 @@ enum rpcrdma_connection_role {
 };
 
 /**
- * enum rpcrdma_connection_state - What a connection is doing.
- * @RPCRDMA_CONNECTION_STATE_RESOLVING: A client looks for the device and the
- *   route.
- * @RPCRDMA_CONNECTION_STATE_CONNECTING: A client has sent its request.
- * @RPCRDMA_CONNECTION_STATE_PENDING: The server has a request and has not
- *   answered yet.
- * @RPCRDMA_CONNECTION_STATE_ACCEPTING: The server has answered, and the client
- *   has not confirmed yet.
- * @RPCRDMA_CONNECTION_STATE_ESTABLISHED: Calls and Replies can travel.
- * @RPCRDMA_CONNECTION_STATE_CLOSING: All that was posted ends, and memory is
- *   taken back from the peer.
- * @RPCRDMA_CONNECTION_STATE_CLOSED: Nothing can be reached through it any
- *   more; its memory is still in use.
+ * enum rpcrdma_state - What a connection is doing.
+ * @RPCRDMA_STATE_RESOLVING: A client looks for the device and the route.
+ * @RPCRDMA_STATE_CONNECTING: A client has sent its request.
+ * @RPCRDMA_STATE_PENDING: The server has a request and has not answered yet.
+ * @RPCRDMA_STATE_ACCEPTING: The server has answered, and the client has not
+ *   confirmed yet.
+ * @RPCRDMA_STATE_ESTABLISHED: Calls and Replies can travel.
+ * @RPCRDMA_STATE_CLOSING: All that was posted ends, and memory is taken back
+ *   from the peer.
+ * @RPCRDMA_STATE_CLOSED: Nothing can be reached through it any more; its
+ *   memory is still in use.
  */
-enum rpcrdma_connection_state {
-	RPCRDMA_CONNECTION_STATE_RESOLVING,
-	RPCRDMA_CONNECTION_STATE_CONNECTING,
-	RPCRDMA_CONNECTION_STATE_PENDING,
-	RPCRDMA_CONNECTION_STATE_ACCEPTING,
-	RPCRDMA_CONNECTION_STATE_ESTABLISHED,
-	RPCRDMA_CONNECTION_STATE_CLOSING,
-	RPCRDMA_CONNECTION_STATE_CLOSED,
+enum rpcrdma_state {
+	RPCRDMA_STATE_RESOLVING,
+	RPCRDMA_STATE_CONNECTING,
+	RPCRDMA_STATE_PENDING,
+	RPCRDMA_STATE_ACCEPTING,
+	RPCRDMA_STATE_ESTABLISHED,
+	RPCRDMA_STATE_CLOSING,
+	RPCRDMA_STATE_CLOSED,
 };
 
 /**

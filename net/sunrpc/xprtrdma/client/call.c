@@ -171,7 +171,7 @@ static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b,
 			b->mr = rpcrdma_mr_get(b->ep->conn);
 			if (!b->mr) {
 				xprt_rdma_count_wait(b->ep, &b->request->rqst,
-						     RPCRDMA_WAIT_REGISTRATION);
+						     RPCRDMA_A_WAITS_REGISTRATION);
 				return -EAGAIN;
 			}
 			list_add_tail(&b->mr->list, &b->request->invalidation.mrs);
@@ -462,12 +462,12 @@ static void xprt_rdma_call_count_traffic(const struct xprt_rdma_builder *b)
 	if (form->call == XPRT_RDMA_CALL_INLINE) {
 		if (b->gathered)
 			traffic->gathered_octets += b->gathered;
-		traffic->messages[RPCRDMA_FORM_INLINE]++;
+		traffic->messages[RPCRDMA_A_TRAFFIC_INLINE]++;
 		return;
 	}
 	traffic->placed_octets += b->ep->call.read[0].length;
 	traffic->messages[form->call == XPRT_RDMA_CALL_LONG ?
-			  RPCRDMA_FORM_LONG_CALL : RPCRDMA_FORM_READ_CHUNK]++;
+			  RPCRDMA_A_TRAFFIC_LONG_CALL : RPCRDMA_A_TRAFFIC_READ_CHUNK]++;
 }
 
 static void xprt_rdma_call_count(struct xprt_rdma_endpoint *ep,
@@ -497,7 +497,7 @@ static int xprt_rdma_call_submit_built(struct xprt_rdma_builder *b)
 	trace_rpcrdma_call_form(ep->conn, &ep->call, b->len, true);
 	ret = xprt_rdma_call_post(ep, b->request, b->send, b->first, gather);
 	if (ret == -EAGAIN)
-		xprt_rdma_count_wait(ep, &b->request->rqst, RPCRDMA_WAIT_SEND_QUEUE);
+		xprt_rdma_count_wait(ep, &b->request->rqst, RPCRDMA_A_WAITS_SEND_QUEUE);
 	return ret;
 }
 
@@ -553,11 +553,11 @@ static int xprt_rdma_call_submit_plain(struct xprt_rdma_endpoint *ep,
 	ret = xprt_rdma_call_post(ep, request, send, NULL, false);
 	if (ret) {
 		if (ret == -EAGAIN)
-			xprt_rdma_count_wait(ep, &request->rqst, RPCRDMA_WAIT_SEND_QUEUE);
+			xprt_rdma_count_wait(ep, &request->rqst, RPCRDMA_A_WAITS_SEND_QUEUE);
 		return ret;
 	}
 	traffic->inline_octets += request->form.inline_len;
-	traffic->messages[RPCRDMA_FORM_INLINE]++;
+	traffic->messages[RPCRDMA_A_TRAFFIC_INLINE]++;
 	return 0;
 }
 
@@ -574,7 +574,7 @@ static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rq
 	send = rpcrdma_send_get(ep->conn);
 	if (!send) {
 		ep->client->stats.no_send++;
-		xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_SEND);
+		xprt_rdma_count_wait(ep, rqst, RPCRDMA_A_WAITS_SEND_BUFFER);
 		return -EAGAIN;
 	}
 	if (xprt_rdma_call_is_plain(request))
@@ -701,7 +701,7 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 		return ret;
 	case -ENOBUFS:
 	case -ENOMEM:
-		xprt_rdma_count_wait(ep, rqst, RPCRDMA_WAIT_MEMORY);
+		xprt_rdma_count_wait(ep, rqst, RPCRDMA_A_WAITS_MEMORY);
 		return -ENOBUFS;
 	case -EMSGSIZE:
 		if (xprt_rdma_call_decline_version(ep, rqst))
@@ -709,7 +709,7 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 		fallthrough;
 	default:
 		ep->client->stats.failed++;
-		ep->conn->counters.faults[RPCRDMA_FAULT_NOT_SENT]++;
+		ep->conn->counters.errors[RPCRDMA_A_ERRORS_NOT_SENT]++;
 		/* The server has to learn that it gets no Reply (RFC 8166 section 4.5.4). */
 		if (bc_prealloc(rqst))
 			rpcrdma_conn_close(ep->conn, ret);

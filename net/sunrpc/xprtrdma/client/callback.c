@@ -47,7 +47,7 @@ void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, 0, NULL);
 	if (!ret) {
-		conn->counters.sent.messages[RPCRDMA_FORM_ERROR]++;
+		conn->counters.sent.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
 		return;
 	}
 put:
@@ -289,7 +289,7 @@ static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
 /* All of it is inline and copied, as the counters assume. */
 static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets)
 {
-	traffic->messages[RPCRDMA_FORM_BACKWARD]++;
+	traffic->messages[RPCRDMA_A_TRAFFIC_BACKWARD]++;
 	traffic->inline_octets += octets;
 }
 
@@ -402,8 +402,8 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	ret = rpcrdma_send_post(send, NULL, 0, NULL);
 	if (!ret) {
 		if (ep->call.proc == RPCRDMA_ERROR) {
-			ep->conn->counters.sent.messages[RPCRDMA_FORM_ERROR]++;
-			ep->conn->counters.faults[RPCRDMA_FAULT_NOT_SENT]++;
+			ep->conn->counters.sent.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
+			ep->conn->counters.errors[RPCRDMA_A_ERRORS_NOT_SENT]++;
 		} else {
 			xprt_rdma_backward_count(&ep->conn->counters.sent, rqst->rq_snd_buf.len);
 		}

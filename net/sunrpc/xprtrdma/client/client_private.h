@@ -318,7 +318,7 @@ struct xprt_rdma_buffer {
  * @release_snd_buf: what xprt_rdma_request_prepare() found in rq_release_snd_buf
  * @form: how it travels
  * @mapping_since: since when its memory cannot be mapped, in jiffies; zero: it could be
- * @waited: what it has waited for, a bit for each enum rpcrdma_wait; reserve_lock
+ * @waited: what it has waited for, a bit for each RPCRDMA_A_WAITS; reserve_lock
  *	while nobody has the slot, then XPRT_LOCKED
  * @sent: when the Call was posted last, in jiffies; set before @ep
  * @on_wait: what to do when the task waits again; queue_lock. Reset when the Call is
@@ -439,7 +439,7 @@ int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf);
 
 /* status.c */
 void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
-			  enum rpcrdma_wait what);
+			  unsigned int what);
 void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
 void xprt_rdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
 

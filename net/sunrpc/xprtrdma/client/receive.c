@@ -79,7 +79,7 @@ static bool xprt_rdma_receive_chunks_valid(const struct xprt_rdma_request *reque
 
 static int xprt_rdma_receive_bad_chunks(struct rpcrdma_conn *conn)
 {
-	conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER]++;
+	conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 	return -EIO;
 }
 
@@ -92,7 +92,7 @@ static noinline int xprt_rdma_receive_parse_chunks(struct xprt_rdma_request *req
 	request->payload_len = 0;
 	request->written = 0;
 	if (msg->proc == RPCRDMA_ERROR) {
-		recv->conn->counters.received.messages[RPCRDMA_FORM_ERROR]++;
+		recv->conn->counters.received.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
 		return -EIO;
 	}
 	if (!xprt_rdma_receive_chunks_valid(request, msg))
@@ -136,7 +136,7 @@ static void xprt_rdma_receive_answer(struct xprt_rdma_endpoint *ep, struct rpcrd
 		return;
 	}
 	trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
-	recv->conn->counters.faults[RPCRDMA_FAULT_UNMATCHED]++;
+	recv->conn->counters.errors[RPCRDMA_A_ERRORS_UNMATCHED]++;
 	xprt_rdma_retire_unmatched(ep, recv, msg->xid);
 	xprt_rdma_credits_conclude(&ep->credits);
 	rpcrdma_recv_put(recv);
@@ -173,7 +173,7 @@ static void xprt_rdma_receive_bad(struct xprt_rdma_endpoint *ep, struct rpcrdma_
 {
 	trace_rpcrdma_bad_message(recv->conn, ep->reply.xid, recv->len, ep->reply.reason);
 	ep->client->stats.bad_replies++;
-	recv->conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER]++;
+	recv->conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 	rpcrdma_recv_put(recv);
 }
 
@@ -197,7 +197,7 @@ static noinline void xprt_rdma_receive_versioned(struct xprt_rdma_endpoint *ep,
 	}
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
 	if (refused)
-		recv->conn->counters.received.messages[RPCRDMA_FORM_ERROR]++;
+		recv->conn->counters.received.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
 	if (verdict != XPRT_RDMA_VERSION_TAKE)
 		xprt_rdma_ep_offer_over(ep);
 	if (!refused && verdict != XPRT_RDMA_VERSION_FAILED && rpcrdma_wire_grants(msg))

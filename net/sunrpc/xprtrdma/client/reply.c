@@ -217,11 +217,11 @@ static int xprt_rdma_reply_place_long(struct xprt_rdma_request *request)
 	return len;
 }
 
-static enum rpcrdma_form xprt_rdma_reply_form(const struct xprt_rdma_request *request)
+static unsigned int xprt_rdma_reply_form(const struct xprt_rdma_request *request)
 {
 	if (!request->payload)
-		return RPCRDMA_FORM_REPLY_CHUNK;
-	return request->written ? RPCRDMA_FORM_WRITE_CHUNK : RPCRDMA_FORM_INLINE;
+		return RPCRDMA_A_TRAFFIC_REPLY_CHUNK;
+	return request->written ? RPCRDMA_A_TRAFFIC_WRITE_CHUNK : RPCRDMA_A_TRAFFIC_INLINE;
 }
 
 /* Both paths above copy what is inline, so gathered_octets is zero. */
@@ -274,7 +274,7 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 		request->ep->client->stats.bad_replies++;
 		/* Otherwise it was counted when it arrived. */
 		if (!request->error)
-			request->ep->conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER]++;
+			request->ep->conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 	}
 	xprt_rdma_reply_release(request);
 	xprt_rdma_reply_complete(request, copied);

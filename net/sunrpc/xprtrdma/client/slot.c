@@ -167,7 +167,7 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 
 	spin_lock(&xprt->reserve_lock);
 	/* Of the task that gets the slot; it was counted as one that waits. */
-	request->waited = BIT(RPCRDMA_WAIT_CREDIT);
+	request->waited = BIT(RPCRDMA_A_WAITS_CREDIT);
 	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
 		request->waited = 0;
 		memset(rqst, 0, sizeof(*rqst));
@@ -204,7 +204,7 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 				break;
 			xprt_rdma_slot_add_locked(client, request);
 		}
-		request->waited = BIT(RPCRDMA_WAIT_CREDIT);
+		request->waited = BIT(RPCRDMA_A_WAITS_CREDIT);
 		if (!xprt_wake_up_backlog(xprt, &request->rqst)) {
 			request->waited = 0;
 			xprt_rdma_slot_put_idle_locked(client, request);

@@ -18,7 +18,7 @@
  * Context: XPRT_LOCKED is held.
  */
 void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
-			  enum rpcrdma_wait what)
+			  unsigned int what)
 {
 	struct xprt_rdma_request *request;
 
@@ -46,7 +46,8 @@ void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 	u32 granted = min(READ_ONCE(credits->granted), ep->conn->credits);
 	bool enough = (u32)atomic_read(&credits->in_flight) < granted;
 
-	xprt_rdma_count_wait(ep, rqst, enough ? RPCRDMA_WAIT_RECV : RPCRDMA_WAIT_CREDIT);
+	xprt_rdma_count_wait(ep, rqst, enough ? RPCRDMA_A_WAITS_RECEIVE_BUFFER :
+						RPCRDMA_A_WAITS_CREDIT);
 }
 
 /* Slots stay with the transport, and so does what they have allocated. */

@@ -94,7 +94,7 @@ static void chain_post_waiting_locked(struct rpcrdma_conn *conn)
 
 	lockdep_assert_held(&conn->post_lock);
 	while ((chain = waiting->first) && chain->wrs <= conn->sq.free &&
-	       conn->state == RPCRDMA_CONN_ESTABLISHED) {
+	       conn->state == RPCRDMA_STATE_ESTABLISHED) {
 		WRITE_ONCE(waiting->first, chain->next);
 		if (!chain->next)
 			waiting->end = &waiting->first;
@@ -209,7 +209,7 @@ static void chain_watchdog(struct work_struct *work)
 		age = jiffies - chain->since;
 		if (age >= SQ_TIMEOUT)
 			rpcrdma_conn_close_locked(conn, -ETIMEDOUT);
-		else if (conn->state == RPCRDMA_CONN_ESTABLISHED)
+		else if (conn->state == RPCRDMA_STATE_ESTABLISHED)
 			queue_delayed_work(rpcrdma_wq, &conn->sq_watchdog, SQ_TIMEOUT - age);
 		break;
 	}
@@ -280,7 +280,7 @@ int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 	chain_prepare(chain, first, last);
 	chain->conn = conn;
 	spin_lock_bh(&conn->post_lock);
-	if (unlikely(conn->state != RPCRDMA_CONN_ESTABLISHED))
+	if (unlikely(conn->state != RPCRDMA_STATE_ESTABLISHED))
 		err = -ENOTCONN;
 	else if (unlikely(chain->wrs > conn->max_chain))
 		err = -EMSGSIZE;

@@ -61,13 +61,13 @@ static unsigned int admission_host[HOSTS][RPCRDMA_ADMISSION_COUNT];
 
 /* The states to which each state may go */
 static const u8 conn_next[] = {
-	[RPCRDMA_CONN_RESOLVING] = BIT(RPCRDMA_CONN_CONNECTING) | BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_CONNECTING] = BIT(RPCRDMA_CONN_ESTABLISHED) | BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_PENDING] = BIT(RPCRDMA_CONN_ACCEPTING) | BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_ACCEPTING] = BIT(RPCRDMA_CONN_ESTABLISHED) | BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_ESTABLISHED] = BIT(RPCRDMA_CONN_CLOSING),
-	[RPCRDMA_CONN_CLOSING] = BIT(RPCRDMA_CONN_CLOSED),
-	[RPCRDMA_CONN_CLOSED] = 0,
+	[RPCRDMA_STATE_RESOLVING] = BIT(RPCRDMA_STATE_CONNECTING) | BIT(RPCRDMA_STATE_CLOSING),
+	[RPCRDMA_STATE_CONNECTING] = BIT(RPCRDMA_STATE_ESTABLISHED) | BIT(RPCRDMA_STATE_CLOSING),
+	[RPCRDMA_STATE_PENDING] = BIT(RPCRDMA_STATE_ACCEPTING) | BIT(RPCRDMA_STATE_CLOSING),
+	[RPCRDMA_STATE_ACCEPTING] = BIT(RPCRDMA_STATE_ESTABLISHED) | BIT(RPCRDMA_STATE_CLOSING),
+	[RPCRDMA_STATE_ESTABLISHED] = BIT(RPCRDMA_STATE_CLOSING),
+	[RPCRDMA_STATE_CLOSING] = BIT(RPCRDMA_STATE_CLOSED),
+	[RPCRDMA_STATE_CLOSED] = 0,
 };
 
 static unsigned int *conn_host_counts(const struct sockaddr_storage *peer)
@@ -166,7 +166,7 @@ bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
 	bool pending;
 
 	spin_lock_bh(&conn->post_lock);
-	pending = conn->state == RPCRDMA_CONN_PENDING;
+	pending = conn->state == RPCRDMA_STATE_PENDING;
 	if (pending)
 		conn_set_admission(conn, RPCRDMA_ADMISSION_BEGINNING);
 	spin_unlock_bh(&conn->post_lock);
@@ -175,14 +175,14 @@ bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
 
 /* Return: whether this call made the transition. */
 static bool conn_set_state_locked(struct rpcrdma_conn *conn,
-				  enum rpcrdma_conn_state state, int status)
+				  enum rpcrdma_state state, int status)
 {
 	lockdep_assert_held(&conn->post_lock);
 	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
-	if (conn->server && state == RPCRDMA_CONN_ESTABLISHED)
+	if (conn->server && state == RPCRDMA_STATE_ESTABLISHED)
 		conn_set_admission(conn, RPCRDMA_ADMISSION_NONE);
-	else if (conn->server && state == RPCRDMA_CONN_CLOSING)
+	else if (conn->server && state == RPCRDMA_STATE_CLOSING)
 		conn_set_admission(conn, RPCRDMA_ADMISSION_ENDING);
 	conn->status = status;
 	conn->state_since = ktime_get();
@@ -205,7 +205,7 @@ static bool conn_set_state_locked(struct rpcrdma_conn *conn,
  * allow it.
  */
 bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
-			    enum rpcrdma_conn_state state,
+			    enum rpcrdma_state state,
 			    struct work_struct *work)
 {
 	bool changed;
@@ -228,7 +228,7 @@ bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
 {
 	lockdep_assert_held(&conn->post_lock);
-	if (conn_set_state_locked(conn, RPCRDMA_CONN_CLOSING, status))
+	if (conn_set_state_locked(conn, RPCRDMA_STATE_CLOSING, status))
 		queue_work(rpcrdma_teardown_wq, &conn->teardown_work);
 }
 
@@ -263,7 +263,7 @@ void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
 bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn)
 {
 	return conn->server &&
-	       (rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
+	       (rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED,
 				       &conn->established_work) ||
 		rpcrdma_conn_established(conn));
 }
@@ -284,7 +284,7 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 			rpcrdma_conn_close(conn, -ECONNRESET);
 		return;
 	}
-	if (READ_ONCE(conn->state) < RPCRDMA_CONN_CLOSING)
+	if (READ_ONCE(conn->state) < RPCRDMA_STATE_CLOSING)
 		pr_warn_ratelimited("%s: work request failed: %s (vendor error 0x%x)\n",
 				    conn->peer, ib_wc_status_msg(wc->status),
 				    wc->vendor_err);
@@ -429,7 +429,7 @@ static void conn_teardown_work(struct work_struct *work)
 	conn_release_memory(conn);
 	conn_log_closed(conn);
 	spin_lock_bh(&conn->post_lock);
-	conn_set_state_locked(conn, RPCRDMA_CONN_CLOSED, conn->status);
+	conn_set_state_locked(conn, RPCRDMA_STATE_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);
 	if (conn->was_established)
 		rpcrdma_observer->closed(conn);
@@ -488,7 +488,7 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	conn->ops = &conn_no_role;
 	conn->server = server;
 	conn->state_since = ktime_get();
-	conn->state = server ? RPCRDMA_CONN_PENDING : RPCRDMA_CONN_RESOLVING;
+	conn->state = server ? RPCRDMA_STATE_PENDING : RPCRDMA_STATE_RESOLVING;
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);
 	spin_lock_init(&conn->resource_lock);

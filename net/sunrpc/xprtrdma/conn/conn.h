@@ -87,16 +87,6 @@ struct rpcrdma_resource {
 	bool orphan;
 };
 
-enum rpcrdma_conn_state {
-	RPCRDMA_CONN_RESOLVING,		/* address, then route */
-	RPCRDMA_CONN_CONNECTING,	/* request sent */
-	RPCRDMA_CONN_PENDING,		/* request received, not yet answered */
-	RPCRDMA_CONN_ACCEPTING,		/* answered, not yet confirmed */
-	RPCRDMA_CONN_ESTABLISHED,
-	RPCRDMA_CONN_CLOSING,
-	RPCRDMA_CONN_CLOSED,
-};
-
 /**
  * struct rpcrdma_conn_ops - how a connection notifies its role
  * @established: both ends agree, and the thresholds are known. The role may post
@@ -573,7 +563,7 @@ struct rpcrdma_conn {
 	struct percpu_ref users ____cacheline_aligned; /* threads that have entered */
 	struct ib_pd *pd;		/* qp.c, as @cq */
 	struct rpcrdma_depths depths;	/* qp.c, as @cq */
-	enum rpcrdma_conn_state state;	/* post_lock */
+	enum rpcrdma_state state;	/* post_lock */
 	u32 recv_size;			/* octets of a Receive; constant */
 
 	/* recv_wc() only */
@@ -666,7 +656,7 @@ static inline u32 rpcrdma_conn_reply_threshold(const struct rpcrdma_conn *conn, 
 static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
 {
 	/* Pairs with conn_set_state_locked(). */
-	return smp_load_acquire(&conn->state) == RPCRDMA_CONN_ESTABLISHED;
+	return smp_load_acquire(&conn->state) == RPCRDMA_STATE_ESTABLISHED;
 }
 
 /**

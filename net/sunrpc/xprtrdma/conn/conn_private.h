@@ -67,7 +67,7 @@ bool rpcrdma_conn_begin(struct rpcrdma_conn *conn);
 bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer);
 bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer);
 bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
-			    enum rpcrdma_conn_state state,
+			    enum rpcrdma_state state,
 			    struct work_struct *work);
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);

@@ -14,41 +14,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
-
-/* How a message travels. A role may count in NONE what is no message; nobody reads it. */
-enum rpcrdma_form {
-	RPCRDMA_FORM_NONE,
-	RPCRDMA_FORM_INLINE,
-	RPCRDMA_FORM_READ_CHUNK,	/* a Call with a part in Read chunks */
-	RPCRDMA_FORM_LONG_CALL,		/* a Call as a whole in a Position Zero Read chunk */
-	RPCRDMA_FORM_WRITE_CHUNK,	/* a Reply with data in Write chunks */
-	RPCRDMA_FORM_REPLY_CHUNK,	/* a Reply in a Reply chunk */
-	RPCRDMA_FORM_ERROR,		/* an RDMA_ERROR */
-	RPCRDMA_FORM_BACKWARD,		/* a Call or Reply of the backward direction */
-	RPCRDMA_FORM_COUNT
-};
-
-/* What an RPC waits for. It counts once for each, however often it tries. */
-enum rpcrdma_wait {
-	RPCRDMA_WAIT_CREDIT,
-	RPCRDMA_WAIT_REGISTRATION,
-	RPCRDMA_WAIT_SEND,
-	RPCRDMA_WAIT_SEND_QUEUE,
-	RPCRDMA_WAIT_RECV,		/* memory for a Receive */
-	RPCRDMA_WAIT_MEMORY,		/* other memory, or a mapping */
-	RPCRDMA_WAIT_READ,		/* a server may not start its RDMA Reads */
-	RPCRDMA_WAIT_COUNT
-};
-
-enum rpcrdma_fault {
-	RPCRDMA_FAULT_BAD_HEADER,
-	RPCRDMA_FAULT_UNMATCHED,	/* a Reply that no RPC waits for */
-	RPCRDMA_FAULT_NOT_SENT,		/* the RPC failed */
-	RPCRDMA_FAULT_REPLY_SPACE,	/* the chunks of a Call have no space for the Reply */
-	RPCRDMA_FAULT_DENIED,		/* the peer denied access to its memory */
-	RPCRDMA_FAULT_DROPPED,		/* the RPC server dropped the Call */
-	RPCRDMA_FAULT_COUNT
-};
+#include <uapi/linux/rpcrdma.h>
 
 /* The last bucket begins at 2^26 microseconds, which is more than a minute. */
 #define RPCRDMA_LATENCY_BUCKETS	28
@@ -60,7 +26,7 @@ enum rpcrdma_fault {
  * @copied_octets: octets of RPC messages that the CPU copied. Roles count this only where
  *	messages are usually not copied: what a server receives.
  * @gathered_octets: inline octets that the CPU did not copy; counted everywhere else
- * @messages: how many, by enum rpcrdma_form
+ * @messages: how many, by the attribute that tells it; the first element is for what is no message
  *
  * Part of struct rpcrdma_counters.
  */
@@ -69,17 +35,18 @@ struct rpcrdma_traffic {
 	u64 placed_octets;
 	u64 copied_octets;
 	u64 gathered_octets;
-	unsigned long messages[RPCRDMA_FORM_COUNT];
+	unsigned long messages[RPCRDMA_A_TRAFFIC_BACKWARD + 1];
 };
 
 /**
  * struct rpcrdma_counters - what has happened on a connection
  * @sent: what this end has sent
- * @faults: by enum rpcrdma_fault
+ * @errors: by the attribute that tells it
  * @received: what it has received and could decode
  * @latency: how many RPCs took how long, see rpcrdma_latency_slot(). The first element
  *	is for messages that are no RPC; nobody reads it.
- * @waits: RPCs that had to wait, by enum rpcrdma_wait
+ * @waits: RPCs that had to wait, by the attribute that tells what for. An RPC counts once for
+ *	each, however often it tries.
  *
  * Part of a connection. On a client the task that sends writes @sent, and a kworker
  * @received. In this order, and if the whole begins a cache line, an inline message
@@ -87,10 +54,10 @@ struct rpcrdma_traffic {
  */
 struct rpcrdma_counters {
 	struct rpcrdma_traffic sent;
-	unsigned long faults[RPCRDMA_FAULT_COUNT];
+	unsigned long errors[RPCRDMA_A_ERRORS_MAX + 1];
 	struct rpcrdma_traffic received;
 	unsigned long latency[1 + RPCRDMA_LATENCY_BUCKETS];
-	unsigned long waits[RPCRDMA_WAIT_COUNT];
+	unsigned long waits[RPCRDMA_A_WAITS_MAX + 1];
 };
 
 /**

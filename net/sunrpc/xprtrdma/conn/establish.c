@@ -30,7 +30,7 @@
 #define RESOLVE_TIMEOUT_MS	5000U
 
 /* Under post_lock, so that nothing is queued after the teardown has cancelled @work. */
-static void conn_queue(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
+static void conn_queue(struct rpcrdma_conn *conn, enum rpcrdma_state state,
 		       struct work_struct *work)
 {
 	spin_lock_bh(&conn->post_lock);
@@ -42,7 +42,7 @@ static void conn_queue(struct rpcrdma_conn *conn, enum rpcrdma_conn_state state,
 static void conn_start_timer(struct rpcrdma_conn *conn)
 {
 	spin_lock_bh(&conn->post_lock);
-	if (conn->state < RPCRDMA_CONN_ESTABLISHED)
+	if (conn->state < RPCRDMA_STATE_ESTABLISHED)
 		queue_delayed_work(rpcrdma_wq, &conn->timer,
 				   msecs_to_jiffies(conn->config.timeout_ms));
 	spin_unlock_bh(&conn->post_lock);
@@ -89,7 +89,7 @@ static void conn_established_work(struct work_struct *work)
 		if (err)
 			rpcrdma_conn_close(conn, err);
 		else
-			rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+			rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, NULL);
 	}
 	if (!rpcrdma_conn_established(conn))
 		return;
@@ -108,7 +108,7 @@ static void conn_timeout_work(struct work_struct *work)
 						 struct rpcrdma_conn, timer);
 
 	spin_lock_bh(&conn->post_lock);
-	if (conn->state != RPCRDMA_CONN_ESTABLISHED)
+	if (conn->state != RPCRDMA_STATE_ESTABLISHED)
 		rpcrdma_conn_close_locked(conn, -ETIMEDOUT);
 	spin_unlock_bh(&conn->post_lock);
 }
@@ -159,7 +159,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 	u32 recv_size;
 	int err;
 
-	if (READ_ONCE(conn->state) != RPCRDMA_CONN_RESOLVING)
+	if (READ_ONCE(conn->state) != RPCRDMA_STATE_RESOLVING)
 		return -ECONNABORTED;
 	recv_size = clamp_t(u32, config->params.recv_size, RPCRDMA_INLINE_MIN,
 			    RPCRDMA_INLINE_MAX);
@@ -170,7 +170,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 	conn_set_private(conn, &param, private);
 	/* A requester serves RDMA Reads and never issues one. */
 	param.responder_resources = conn->device->max_read_responder;
-	if (!rpcrdma_conn_set_state(conn, RPCRDMA_CONN_CONNECTING, NULL))
+	if (!rpcrdma_conn_set_state(conn, RPCRDMA_STATE_CONNECTING, NULL))
 		return -ECONNABORTED;
 	return rdma_connect(conn->cm_id, &param);
 }
@@ -216,13 +216,13 @@ static void conn_read_private(struct rpcrdma_conn *conn, const struct rdma_cm_ev
 static void conn_on_established(struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
 	if (conn->server) {
-		rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED,
+		rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED,
 				       &conn->established_work);
 		return;
 	}
 	conn_set_addresses(conn);
 	conn_read_private(conn, event);
-	conn_queue(conn, RPCRDMA_CONN_CONNECTING, &conn->established_work);
+	conn_queue(conn, RPCRDMA_STATE_CONNECTING, &conn->established_work);
 }
 
 static int conn_event_status(const struct rdma_cm_event *event)
@@ -248,7 +248,7 @@ static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_
 {
 	struct rpcrdma_refused refused = {
 		.net = conn->net,
-		.why = RPCRDMA_REFUSED_PEER,
+		.why = RPCRDMA_REFUSAL_PEER,
 		.err = -ECONNREFUSED,
 		.local = &conn->cm_id->route.addr.src_addr,
 		.peer = &conn->peer_addr,
@@ -286,7 +286,7 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		conn_on_address(conn);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		conn_queue(conn, RPCRDMA_CONN_RESOLVING, &conn->connect_work);
+		conn_queue(conn, RPCRDMA_STATE_RESOLVING, &conn->connect_work);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		conn_on_established(conn, event);
@@ -512,7 +512,7 @@ static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_conf
 	u32 version = config->version_max;
 	int err;
 
-	if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING)
+	if (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING)
 		return -ECONNABORTED;
 	conn_set_config(conn, config);
 	rpcrdma_wire_agree(&conn->peer_params, &conn->config.params,
@@ -524,7 +524,7 @@ static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_conf
 	if (err)
 		return err;
 	conn->read_depth = conn_read_depth(conn);
-	if (!rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL))
+	if (!rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ACCEPTING, NULL))
 		return -ECONNABORTED;
 	/*
 	 * The peer may send as soon as the answer is on the wire, even if sending it

@@ -64,7 +64,7 @@ static void listener_purge(struct rpcrdma_listener *listener)
 
 	spin_lock_bh(&listener->lock);
 	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
-		if (READ_ONCE(conn->state) == RPCRDMA_CONN_PENDING)
+		if (READ_ONCE(conn->state) == RPCRDMA_STATE_PENDING)
 			continue;
 		list_move(&conn->pending_list, &closed);
 		listener->num_pending--;
@@ -84,7 +84,7 @@ static bool listener_is_full(const struct rpcrdma_listener *listener,
 static void listener_refuse(struct rpcrdma_listener *listener,
 			    const struct sockaddr_storage *local,
 			    const struct sockaddr_storage *peer,
-			    enum rpcrdma_refused_why why, int err)
+			    enum rpcrdma_refusal why, int err)
 {
 	struct rpcrdma_refused refused = {
 		.net = listener->net,
@@ -111,12 +111,12 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 		listener_purge(listener);
 	if (listener_is_full(listener, peer)) {
 		pr_warn_ratelimited("%pISc: refused: too many connection requests wait\n", peer);
-		listener_refuse(listener, local, peer, RPCRDMA_REFUSED_BACKLOG, -ECONNREFUSED);
+		listener_refuse(listener, local, peer, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
 		return -ECONNREFUSED;
 	}
 	conn = rpcrdma_conn_request(listener->net, id, event);
 	if (!conn) {
-		listener_refuse(listener, local, peer, RPCRDMA_REFUSED_MEMORY, -ENOMEM);
+		listener_refuse(listener, local, peer, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
 		return -ENOMEM;
 	}
 	spin_lock_bh(&listener->lock);
@@ -220,7 +220,7 @@ static struct rpcrdma_conn *listener_first_locked(struct rpcrdma_listener *liste
 
 	lockdep_assert_held(&listener->lock);
 	list_for_each_entry(conn, &listener->pending, pending_list)
-		if (READ_ONCE(conn->state) != RPCRDMA_CONN_PENDING ||
+		if (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING ||
 		    rpcrdma_conn_may_begin(&conn->peer_addr))
 			return conn;
 	if (!list_empty(&listener->pending))
@@ -373,9 +373,9 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	/* No lock: nothing adds or takes requests any more. */
 	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
 		list_del_init(&conn->pending_list);
-		if (READ_ONCE(conn->state) == RPCRDMA_CONN_PENDING)
+		if (READ_ONCE(conn->state) == RPCRDMA_STATE_PENDING)
 			listener_refuse(listener, &conn->local_addr, &conn->peer_addr,
-					RPCRDMA_REFUSED_SERVICE, -ESHUTDOWN);
+					RPCRDMA_REFUSAL_SERVICE, -ESHUTDOWN);
 		rpcrdma_conn_close(conn, -ESHUTDOWN);
 		rpcrdma_conn_put(conn);
 	}

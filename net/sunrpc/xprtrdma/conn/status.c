@@ -203,7 +203,7 @@ void rpcrdma_conn_status(struct rpcrdma_conn *conn, struct rpcrdma_conn_status *
 	if (!conn->server)
 		status_copied(&status->counters.received);
 	if (conn->server)
-		status->counters.waits[RPCRDMA_WAIT_SEND_QUEUE] += READ_ONCE(conn->sq_waits);
+		status->counters.waits[RPCRDMA_A_WAITS_SEND_QUEUE] += READ_ONCE(conn->sq_waits);
 
 	if (!rpcrdma_conn_enter(conn))
 		return;
@@ -212,7 +212,7 @@ void rpcrdma_conn_status(struct rpcrdma_conn *conn, struct rpcrdma_conn_status *
 	if (status->live) {
 		if (conn->ops->describe)
 			conn->ops->describe(conn, &status->role);
-		status->counters.waits[RPCRDMA_WAIT_CREDIT] += status->role.credit_waits;
+		status->counters.waits[RPCRDMA_A_WAITS_CREDIT] += status->role.credit_waits;
 		status_agreed(conn, status);
 		status_pools(conn, status);
 	}

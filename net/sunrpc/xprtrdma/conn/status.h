@@ -16,15 +16,6 @@ struct net;
 struct rpcrdma_conn;
 struct rpcrdma_device;
 
-/* Why a connection request was refused */
-enum rpcrdma_refused_why {
-	RPCRDMA_REFUSED_BACKLOG,	/* too many wait */
-	RPCRDMA_REFUSED_MEMORY,
-	RPCRDMA_REFUSED_SERVICE,	/* the role does not take it */
-	RPCRDMA_REFUSED_SETUP,		/* it could not be made */
-	RPCRDMA_REFUSED_PEER,		/* by the other end */
-};
-
 /**
  * struct rpcrdma_refused - a connection request that was refused
  * @net: network namespace of the addresses
@@ -39,7 +30,7 @@ enum rpcrdma_refused_why {
 struct rpcrdma_refused {
 	struct net *net;
 	bool server;
-	enum rpcrdma_refused_why why;
+	enum rpcrdma_refusal why;
 	int err;
 	const struct sockaddr_storage *local;
 	const struct sockaddr_storage *peer;
@@ -103,7 +94,7 @@ struct rpcrdma_role_status {
  * @sq_used: work requests in the send queue
  * @memory: octets that the connection keeps allocated, without those of the role
  * @role: what the role says
- * @state: enum rpcrdma_conn_state; always valid, as all that follows
+ * @state: enum rpcrdma_state; always valid, as all that follows
  * @state_ms: for how long, in milliseconds
  * @err: why it closes, a negative errno; zero if it does not
  * @counters: what has happened; copied_octets is valid for both directions

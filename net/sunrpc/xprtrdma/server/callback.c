@@ -236,7 +236,7 @@ static int svcrdma_callback_send_call(struct svcrdma_service *service, struct rp
 		rpcrdma_conn_leave(service->conn);
 	}
 	if (!ret) {
-		request->tally.sent = RPCRDMA_FORM_BACKWARD;
+		request->tally.sent = RPCRDMA_A_TRAFFIC_BACKWARD;
 		request->tally.sent_inline = rqst->rq_snd_buf.len;
 	}
 	svcrdma_request_put(request);

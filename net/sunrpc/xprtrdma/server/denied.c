@@ -61,7 +61,7 @@ void svcrdma_denied_add(const struct svcrdma_request *request)
 	struct svcrdma_denied *entry;
 
 	spin_lock_bh(&service->lock);
-	service->conn->counters.faults[RPCRDMA_FAULT_DENIED]++;
+	service->conn->counters.errors[RPCRDMA_A_ERRORS_DENIED]++;
 	spin_unlock_bh(&service->lock);
 	spin_lock_bh(&svcrdma_denied_lock);
 	entry = svcrdma_denied_find_locked(request);

@@ -370,14 +370,14 @@ static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
 {
 	struct svcrdma_tally *tally = svcrdma_tally_octets(reply->request);
 
-	tally->sent = RPCRDMA_FORM_INLINE;
+	tally->sent = RPCRDMA_A_TRAFFIC_INLINE;
 	tally->sent_inline = reply->form.len;
 	tally->sent_placed = reply->form.written;
 	tally->sent_gathered = reply->gathered;
 	if (reply->form.written)
-		tally->sent = RPCRDMA_FORM_WRITE_CHUNK;
+		tally->sent = RPCRDMA_A_TRAFFIC_WRITE_CHUNK;
 	if (reply->request->msg.proc == RPCRDMA_NOMSG) {
-		tally->sent = RPCRDMA_FORM_REPLY_CHUNK;
+		tally->sent = RPCRDMA_A_TRAFFIC_REPLY_CHUNK;
 		tally->sent_inline = 0;
 	}
 }
@@ -406,7 +406,7 @@ static int svcrdma_reply_post_chain(struct svcrdma_reply *reply, struct rpcrdma_
 		first = svcrdma_rw_chain_wrs(reply->carrier, first);
 	ret = rpcrdma_send_post(send, first, RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER, NULL);
 	if (ret)
-		request->tally.sent = RPCRDMA_FORM_NONE;
+		request->tally.sent = 0;
 	return ret;
 }
 
@@ -479,7 +479,7 @@ static int svcrdma_reply_send_copy(struct svcrdma_request *request, struct svc_r
 		ret = rpcrdma_send_post(send, NULL, RPCRDMA_POST_LATER, NULL);
 	}
 	if (!ret) {
-		request->tally.sent = RPCRDMA_FORM_INLINE;
+		request->tally.sent = RPCRDMA_A_TRAFFIC_INLINE;
 		request->tally.sent_inline = res->len;
 	} else {
 		rpcrdma_send_put(send);
@@ -611,7 +611,7 @@ static int svcrdma_reply_post_error(struct svcrdma_request *request)
 	if (ret)
 		rpcrdma_send_put(send);
 	else
-		request->tally.sent = RPCRDMA_FORM_ERROR;
+		request->tally.sent = RPCRDMA_A_TRAFFIC_ERROR;
 	return ret;
 }
 

@@ -538,7 +538,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	if (verdict == RPCRDMA_USE) {
 		if (request->msg.direction == RPCRDMA_CALL)
 			return svcrdma_request_take_up_call(request, rqstp);
-		request->tally.received = RPCRDMA_FORM_BACKWARD;
+		request->tally.received = RPCRDMA_A_TRAFFIC_BACKWARD;
 		request->tally.received_inline = request->msg.payload_len;
 		svcrdma_tally_octets(request)->received_copied = request->msg.payload_len;
 		svcrdma_callback_reply(request);

@@ -460,7 +460,7 @@ void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *sta
  */
 static inline void svcrdma_tally_call(struct svcrdma_request *request)
 {
-	request->tally.received = RPCRDMA_FORM_INLINE;
+	request->tally.received = RPCRDMA_A_TRAFFIC_INLINE;
 	request->tally.received_inline = request->msg.payload_len;
 	if (request->args != SVCRDMA_ARGS_INLINE)
 		svcrdma_tally_call_pages(request);

@@ -61,7 +61,7 @@ void svcrdma_tally_call_pages(struct svcrdma_request *request)
 	svcrdma_tally_octets(request)->received_copied = svcrdma_tally_copied(request);
 	if (msg->num_reads)
 		request->tally.received = rpcrdma_position_zero(msg) ?
-					  RPCRDMA_FORM_LONG_CALL : RPCRDMA_FORM_READ_CHUNK;
+			RPCRDMA_A_TRAFFIC_LONG_CALL : RPCRDMA_A_TRAFFIC_READ_CHUNK;
 }
 
 /**
@@ -86,10 +86,10 @@ static void svcrdma_tally_notes(struct rpcrdma_counters *counters,
 		counters->sent.placed_octets += tally->sent_placed;
 		counters->sent.gathered_octets += tally->sent_gathered;
 	}
-	counters->waits[RPCRDMA_WAIT_READ] += !!(notes & SVCRDMA_NOTE_WAITED_READ);
-	counters->waits[RPCRDMA_WAIT_SEND] += !!(notes & SVCRDMA_NOTE_WAITED_SEND);
-	counters->faults[RPCRDMA_FAULT_BAD_HEADER] += !!(notes & SVCRDMA_NOTE_BAD_HEADER);
-	counters->faults[RPCRDMA_FAULT_REPLY_SPACE] += !!(notes & SVCRDMA_NOTE_REPLY_SPACE);
+	counters->waits[RPCRDMA_A_WAITS_READ] += !!(notes & SVCRDMA_NOTE_WAITED_READ);
+	counters->waits[RPCRDMA_A_WAITS_SEND_BUFFER] += !!(notes & SVCRDMA_NOTE_WAITED_SEND);
+	counters->errors[RPCRDMA_A_ERRORS_BAD_HEADER] += !!(notes & SVCRDMA_NOTE_BAD_HEADER);
+	counters->errors[RPCRDMA_A_ERRORS_REPLY_SPACE] += !!(notes & SVCRDMA_NOTE_REPLY_SPACE);
 }
 
 /**

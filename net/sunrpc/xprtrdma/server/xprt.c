@@ -351,7 +351,7 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 
 /* -ECONNABORTED: the client has given up before it was refused. */
 static void svcrdma_xprt_refused(struct svc_xprt *xprt, struct rpcrdma_listener *listener,
-				 struct rpcrdma_conn *conn, enum rpcrdma_refused_why why, int err)
+				 struct rpcrdma_conn *conn, enum rpcrdma_refusal why, int err)
 {
 	struct rpcrdma_refused refused = {
 		.net = xprt->xpt_net,
@@ -388,14 +388,14 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 
 	service = svcrdma_service_alloc(xprt, conn);
 	if (!service) {
-		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSED_MEMORY, -ENOMEM);
+		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
 		rpcrdma_conn_close(conn, -ENOMEM);
 		rpcrdma_conn_put(conn);
 		return NULL;
 	}
 	ret = svcrdma_service_accept(service);
 	if (ret) {
-		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSED_SETUP, ret);
+		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSAL_SETUP, ret);
 		svcrdma_service_close(service);
 		svcrdma_service_put(service);
 	} else {
@@ -485,7 +485,7 @@ static void svcrdma_service_drop_locked(struct svcrdma_service *service,
 
 	lockdep_assert_held(&service->lock);
 	delay = svcrdma_drops_add(&service->drops, alone, request->again, jiffies);
-	service->conn->counters.faults[RPCRDMA_FAULT_DROPPED]++;
+	service->conn->counters.errors[RPCRDMA_A_ERRORS_DROPPED]++;
 	if (request->again) {
 		/* It counts when it is received again. */
 		svcrdma_tally_clear(request);

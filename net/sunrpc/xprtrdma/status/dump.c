@@ -146,7 +146,7 @@ static int dump_conn(struct rpcrdma_dump *dump, struct rpcrdma_conn *conn,
 	if (!rpcrdma_conn_in_net(conn, dump_net(dump->cb)))
 		return 0;
 	rpcrdma_conn_status(conn, status);
-	if (status->state == RPCRDMA_CONN_CLOSED)
+	if (status->state == RPCRDMA_STATE_CLOSED)
 		return 0;
 	header = dump_begin(dump, RPCRDMA_CMD_CONNECTION_GET);
 	if (!header)

@@ -15,40 +15,8 @@
 #include "../conn/status.h"
 #include "status_private.h"
 
-/* The values on the wire are the ones of conn/. */
+/* The RDMA core numbers them as the specification does. */
 #define SAME(uapi, ours)	static_assert((int)(uapi) == (int)(ours))
-SAME(RPCRDMA_CONNECTION_STATE_RESOLVING, RPCRDMA_CONN_RESOLVING);
-SAME(RPCRDMA_CONNECTION_STATE_CONNECTING, RPCRDMA_CONN_CONNECTING);
-SAME(RPCRDMA_CONNECTION_STATE_PENDING, RPCRDMA_CONN_PENDING);
-SAME(RPCRDMA_CONNECTION_STATE_ACCEPTING, RPCRDMA_CONN_ACCEPTING);
-SAME(RPCRDMA_CONNECTION_STATE_ESTABLISHED, RPCRDMA_CONN_ESTABLISHED);
-SAME(RPCRDMA_CONNECTION_STATE_CLOSING, RPCRDMA_CONN_CLOSING);
-SAME(RPCRDMA_CONNECTION_STATE_CLOSED, RPCRDMA_CONN_CLOSED);
-SAME(RPCRDMA_REFUSAL_BACKLOG, RPCRDMA_REFUSED_BACKLOG);
-SAME(RPCRDMA_REFUSAL_MEMORY, RPCRDMA_REFUSED_MEMORY);
-SAME(RPCRDMA_REFUSAL_SERVICE, RPCRDMA_REFUSED_SERVICE);
-SAME(RPCRDMA_REFUSAL_SETUP, RPCRDMA_REFUSED_SETUP);
-SAME(RPCRDMA_REFUSAL_PEER, RPCRDMA_REFUSED_PEER);
-SAME(RPCRDMA_A_TRAFFIC_INLINE, RPCRDMA_FORM_INLINE);
-SAME(RPCRDMA_A_TRAFFIC_READ_CHUNK, RPCRDMA_FORM_READ_CHUNK);
-SAME(RPCRDMA_A_TRAFFIC_LONG_CALL, RPCRDMA_FORM_LONG_CALL);
-SAME(RPCRDMA_A_TRAFFIC_WRITE_CHUNK, RPCRDMA_FORM_WRITE_CHUNK);
-SAME(RPCRDMA_A_TRAFFIC_REPLY_CHUNK, RPCRDMA_FORM_REPLY_CHUNK);
-SAME(RPCRDMA_A_TRAFFIC_ERROR, RPCRDMA_FORM_ERROR);
-SAME(RPCRDMA_A_TRAFFIC_BACKWARD, RPCRDMA_FORM_BACKWARD);
-SAME(RPCRDMA_A_WAITS_CREDIT, RPCRDMA_WAIT_CREDIT + 1);
-SAME(RPCRDMA_A_WAITS_REGISTRATION, RPCRDMA_WAIT_REGISTRATION + 1);
-SAME(RPCRDMA_A_WAITS_SEND_BUFFER, RPCRDMA_WAIT_SEND + 1);
-SAME(RPCRDMA_A_WAITS_SEND_QUEUE, RPCRDMA_WAIT_SEND_QUEUE + 1);
-SAME(RPCRDMA_A_WAITS_RECEIVE_BUFFER, RPCRDMA_WAIT_RECV + 1);
-SAME(RPCRDMA_A_WAITS_MEMORY, RPCRDMA_WAIT_MEMORY + 1);
-SAME(RPCRDMA_A_WAITS_READ, RPCRDMA_WAIT_READ + 1);
-SAME(RPCRDMA_A_ERRORS_BAD_HEADER, RPCRDMA_FAULT_BAD_HEADER + 1);
-SAME(RPCRDMA_A_ERRORS_UNMATCHED, RPCRDMA_FAULT_UNMATCHED + 1);
-SAME(RPCRDMA_A_ERRORS_NOT_SENT, RPCRDMA_FAULT_NOT_SENT + 1);
-SAME(RPCRDMA_A_ERRORS_REPLY_SPACE, RPCRDMA_FAULT_REPLY_SPACE + 1);
-SAME(RPCRDMA_A_ERRORS_DENIED, RPCRDMA_FAULT_DENIED + 1);
-SAME(RPCRDMA_A_ERRORS_DROPPED, RPCRDMA_FAULT_DROPPED + 1);
 SAME(RPCRDMA_PORT_STATE_DOWN, IB_PORT_DOWN);
 SAME(RPCRDMA_PORT_STATE_ACTIVE, IB_PORT_ACTIVE);
 SAME(RPCRDMA_PORT_STATE_ACTIVE_DEFER, IB_PORT_ACTIVE_DEFER);
@@ -113,26 +81,26 @@ static int put_if(struct sk_buff *skb, int type, u32 value)
 	return value ? nla_put_u32(skb, type, value) : 0;
 }
 
-static int put_counts(struct sk_buff *skb, int first, const unsigned long *counts,
-		      unsigned int number)
+/* @counts: by attribute, from 1 to @last */
+static int put_counts(struct sk_buff *skb, const unsigned long *counts, unsigned int last)
 {
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < number && !err; i++)
-		err = nla_put_uint(skb, first + i, READ_ONCE(counts[i]));
+	for (i = 1; i <= last && !err; i++)
+		err = nla_put_uint(skb, i, READ_ONCE(counts[i]));
 	return err;
 }
 
 static int put_nested_counts(struct sk_buff *skb, int type, const unsigned long *counts,
-			     unsigned int number)
+			     unsigned int last)
 {
 	struct nlattr *nest = nla_nest_start(skb, type);
 	int err;
 
 	if (!nest)
 		return -EMSGSIZE;
-	err = put_counts(skb, 1, counts, number);
+	err = put_counts(skb, counts, last);
 	nla_nest_end(skb, nest);
 	return err;
 }
@@ -144,8 +112,7 @@ static int put_traffic(struct sk_buff *skb, int type, const struct rpcrdma_traff
 
 	if (!nest)
 		return -EMSGSIZE;
-	err = put_counts(skb, RPCRDMA_A_TRAFFIC_INLINE,
-			 &traffic->messages[RPCRDMA_FORM_INLINE], RPCRDMA_FORM_COUNT - 1) ?:
+	err = put_counts(skb, traffic->messages, RPCRDMA_A_TRAFFIC_BACKWARD) ?:
 	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_INLINE_OCTETS, traffic->inline_octets) ?:
 	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_PLACED_OCTETS, traffic->placed_octets) ?:
 	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_COPIED_OCTETS, traffic->copied_octets);
@@ -168,9 +135,9 @@ static int put_counters(struct sk_buff *skb, const struct rpcrdma_counters *coun
 	return put_traffic(skb, RPCRDMA_A_CONNECTION_SENT, &counters->sent) ?:
 	       put_traffic(skb, RPCRDMA_A_CONNECTION_RECEIVED, &counters->received) ?:
 	       put_nested_counts(skb, RPCRDMA_A_CONNECTION_WAITS, counters->waits,
-				 RPCRDMA_WAIT_COUNT) ?:
-	       put_nested_counts(skb, RPCRDMA_A_CONNECTION_ERRORS, counters->faults,
-				 RPCRDMA_FAULT_COUNT) ?:
+				 RPCRDMA_A_WAITS_MAX) ?:
+	       put_nested_counts(skb, RPCRDMA_A_CONNECTION_ERRORS, counters->errors,
+				 RPCRDMA_A_ERRORS_MAX) ?:
 	       put_latency(skb, counters->latency);
 }
 

@@ -140,17 +140,17 @@ static void expect_counted(struct kunit *test, struct fake_client *t, const stru
 	bool chunk = row->call_form != XPRT_RDMA_CALL_INLINE;
 	u32 read = chunk ? t->msg.read[0].length : 0;
 	u32 offered = reply_chunk_of(t) ? reply_chunk_of(t)->length : 0;
-	enum rpcrdma_form form = RPCRDMA_FORM_INLINE;
+	unsigned int form = RPCRDMA_A_TRAFFIC_INLINE;
 
 	if (chunk)
-		form = row->call_form == XPRT_RDMA_CALL_LONG ? RPCRDMA_FORM_LONG_CALL :
-							       RPCRDMA_FORM_READ_CHUNK;
+		form = row->call_form == XPRT_RDMA_CALL_LONG ? RPCRDMA_A_TRAFFIC_LONG_CALL :
+							       RPCRDMA_A_TRAFFIC_READ_CHUNK;
 	KUNIT_EXPECT_EQ(test, stats->read_segments, chunk ? t->msg.read[0].count : 0);
 	KUNIT_EXPECT_EQ(test, stats->write_segments,
 			t->msg.num_writes ? t->msg.write[0].count : 0);
 	KUNIT_EXPECT_EQ(test, stats->reply_segments,
 			t->msg.has_reply_chunk ? t->msg.reply_chunk.count : 0);
-	KUNIT_EXPECT_EQ(test, stats->long_calls, form == RPCRDMA_FORM_LONG_CALL);
+	KUNIT_EXPECT_EQ(test, stats->long_calls, form == RPCRDMA_A_TRAFFIC_LONG_CALL);
 	KUNIT_EXPECT_EQ(test, stats->registered, read + offered);
 	KUNIT_EXPECT_EQ(test, stats->pullup, t->msg.payload_len - row->gathered);
 	KUNIT_EXPECT_EQ(test, sent->messages[form], 1);
@@ -495,7 +495,7 @@ static void test_backward_reply(struct kunit *test)
 	backward->version = RPCRDMA_VERSION_ONE;
 	KUNIT_EXPECT_EQ(test, xprt_rdma_call_send(rqst), 0);
 	KUNIT_EXPECT_EQ(test, t->fake.sent_len, RPCRDMA_V1_HEADER_MIN + sizeof(reply));
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.sent.messages[RPCRDMA_FORM_BACKWARD], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.sent.messages[RPCRDMA_A_TRAFFIC_BACKWARD], 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), 0);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
 

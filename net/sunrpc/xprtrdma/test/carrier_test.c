@@ -280,7 +280,7 @@ static void test_any_order(struct kunit *test)
 			done(orders[i][n], i % 2 ? -EREMOTEIO : 0);
 		}
 		KUNIT_EXPECT_EQ(test, c->noted, CHAINS);
-		KUNIT_EXPECT_EQ(test, c->request[0].tally.sent, RPCRDMA_FORM_WRITE_CHUNK);
+		KUNIT_EXPECT_EQ(test, c->request[0].tally.sent, RPCRDMA_A_TRAFFIC_WRITE_CHUNK);
 		/* The thread keeps its head, as all of the data is in the pages. */
 		KUNIT_EXPECT_FALSE(test, c->head);
 		expect_undone(test);

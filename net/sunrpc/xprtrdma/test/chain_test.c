@@ -240,7 +240,7 @@ static void forget_verbs(struct rpcrdma_conn *conn)
 static void queue_end(struct queue *queue)
 {
 	forget_verbs(queue->conn);
-	queue->conn->state = RPCRDMA_CONN_RESOLVING;
+	queue->conn->state = RPCRDMA_STATE_RESOLVING;
 	rpcrdma_conn_close(queue->conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(queue->conn);
@@ -297,7 +297,7 @@ static void queue_reset(struct queue *queue, const struct chain_row *row)
 	atomic_long_set(&queue->full, 0);
 	queue->writable = 0;
 	conn->sq_wanted = false;
-	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	conn->num_sends = row->sends ?: 100;
 	rpcrdma_sq_init(&conn->sq, SQ_SIZE);
 }
@@ -348,7 +348,7 @@ static void take_steps(struct queue *queue, const char *step)
 			step += 2;
 			break;
 		case '~':
-			queue->conn->state = RPCRDMA_CONN_CLOSING;
+			queue->conn->state = RPCRDMA_STATE_CLOSING;
 			rpcrdma_chain_flush(queue->conn);
 			step++;
 			break;
@@ -516,7 +516,7 @@ static void test_post_refused(struct kunit *test)
 	mutex_lock(&conn->setup);	/* The teardown waits for this. */
 	take_steps(queue, "a2b1");
 	KUNIT_EXPECT_STREQ(test, queue->log, "a!");
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CLOSING);
 	KUNIT_EXPECT_EQ(test, conn->status, -EINVAL);
 	forget_verbs(conn);
 	mutex_unlock(&conn->setup);

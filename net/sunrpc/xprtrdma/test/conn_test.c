@@ -52,13 +52,13 @@ static struct rpcrdma_conn *conn_make(struct kunit *test, bool server,
 }
 
 /* The way of a connection at either end. It goes step by step, and never back. */
-static const enum rpcrdma_conn_state ways[][5] = {
+static const enum rpcrdma_state ways[][5] = {
 	{
-		RPCRDMA_CONN_RESOLVING, RPCRDMA_CONN_CONNECTING, RPCRDMA_CONN_ESTABLISHED,
-		RPCRDMA_CONN_CLOSING, RPCRDMA_CONN_CLOSED
+		RPCRDMA_STATE_RESOLVING, RPCRDMA_STATE_CONNECTING, RPCRDMA_STATE_ESTABLISHED,
+		RPCRDMA_STATE_CLOSING, RPCRDMA_STATE_CLOSED
 	}, {
-		RPCRDMA_CONN_PENDING, RPCRDMA_CONN_ACCEPTING, RPCRDMA_CONN_ESTABLISHED,
-		RPCRDMA_CONN_CLOSING, RPCRDMA_CONN_CLOSED
+		RPCRDMA_STATE_PENDING, RPCRDMA_STATE_ACCEPTING, RPCRDMA_STATE_ESTABLISHED,
+		RPCRDMA_STATE_CLOSING, RPCRDMA_STATE_CLOSED
 	},
 };
 
@@ -67,8 +67,8 @@ static bool may_follow(unsigned int from, unsigned int to)
 {
 	unsigned int way, step;
 
-	if (to == RPCRDMA_CONN_CLOSING)
-		return from < RPCRDMA_CONN_CLOSING;
+	if (to == RPCRDMA_STATE_CLOSING)
+		return from < RPCRDMA_STATE_CLOSING;
 	for (way = 0; way < ARRAY_SIZE(ways); way++)
 		for (step = 1; step < ARRAY_SIZE(ways[0]); step++)
 			if (ways[way][step - 1] == from && ways[way][step] == to)
@@ -82,8 +82,8 @@ static void test_states(struct kunit *test)
 	struct rpcrdma_conn *conn = conn_make(test, false, &role);
 	unsigned int from, to;
 
-	for (from = 0; from <= RPCRDMA_CONN_CLOSED; from++) {
-		for (to = 0; to <= RPCRDMA_CONN_CLOSED; to++) {
+	for (from = 0; from <= RPCRDMA_STATE_CLOSED; from++) {
+		for (to = 0; to <= RPCRDMA_STATE_CLOSED; to++) {
 			bool may = may_follow(from, to);
 
 			conn->state = from;
@@ -92,7 +92,7 @@ static void test_states(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, conn->state, may ? to : from);
 		}
 	}
-	conn->state = RPCRDMA_CONN_RESOLVING;
+	conn->state = RPCRDMA_STATE_RESOLVING;
 	rpcrdma_conn_close(conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(conn);
@@ -104,7 +104,7 @@ static void test_closes_in_each_state(struct kunit *test)
 	unsigned int way, step, to;
 
 	for (way = 0; way < ARRAY_SIZE(ways); way++) {
-		for (step = 0; ways[way][step] != RPCRDMA_CONN_CLOSING; step++) {
+		for (step = 0; ways[way][step] != RPCRDMA_STATE_CLOSING; step++) {
 			struct role role = {};
 			struct rpcrdma_conn *conn = conn_make(test, way, &role);
 
@@ -113,7 +113,7 @@ static void test_closes_in_each_state(struct kunit *test)
 			flush_workqueue(rpcrdma_teardown_wq);
 			KUNIT_EXPECT_EQ(test, role.closed, 1);
 			KUNIT_EXPECT_EQ(test, role.status, -ECANCELED);
-			for (to = 0; to <= RPCRDMA_CONN_CLOSED; to++)
+			for (to = 0; to <= RPCRDMA_STATE_CLOSED; to++)
 				KUNIT_EXPECT_FALSE(test, rpcrdma_conn_set_state(conn, to, NULL));
 			KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 1);
 			rpcrdma_conn_put(conn);
@@ -131,8 +131,8 @@ static void test_closes_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_WAITING);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_begin(conn));
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_BEGINNING);
-	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL);
-	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ACCEPTING, NULL);
+	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, NULL);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conn));
@@ -266,7 +266,7 @@ static struct rpcrdma_conn *close_stuck(struct kunit *test, struct stuck *stuck,
 	conn->cm_id = id;
 	conn->qp = id->qp;
 	conn->cq = &stuck->cq;
-	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	stuck->noio = true;
 	stuck->chain.done = stuck_done;
 	rpcrdma_sq_init(&conn->sq, 2);
@@ -389,7 +389,7 @@ static void test_queue_pair_fails(struct kunit *test)
 		conn->cm_id = &id;
 		KUNIT_EXPECT_EQ(test, qp_create(conn), 0);
 		conn->cm_id = NULL;
-		conn->state = RPCRDMA_CONN_ESTABLISHED;
+		conn->state = RPCRDMA_STATE_ESTABLISHED;
 		qp_attr.event_handler(&event, qp_attr.qp_context);
 		flush_workqueue(rpcrdma_wq);
 		rpcrdma_conn_close(conn, -ECANCELED);
@@ -531,7 +531,7 @@ static struct rpcrdma_conn *wait_conn_of(struct kunit *test,
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	conn->server = true;
-	conn->state = RPCRDMA_CONN_PENDING;
+	conn->state = RPCRDMA_STATE_PENDING;
 	conn->peer_addr = *address;
 	spin_lock_init(&conn->post_lock);
 	rpcrdma_conn_wait(conn);
@@ -548,8 +548,8 @@ static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
 static void establish_conn(struct rpcrdma_conn *conn)
 {
 	rpcrdma_conn_begin(conn);
-	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ACCEPTING, NULL);
-	rpcrdma_conn_set_state(conn, RPCRDMA_CONN_ESTABLISHED, NULL);
+	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ACCEPTING, NULL);
+	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, NULL);
 }
 
 /* Each host may begin fewer than the host before, and there is a place for the next. */

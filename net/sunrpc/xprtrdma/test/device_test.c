@@ -160,7 +160,7 @@ static void test_device_removed(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, conn->device, client_data[0]);
 	device_remove_one(&ibs[0], client_data[0]);
 	flush_workqueue(rpcrdma_teardown_wq);
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CLOSED);
 	KUNIT_EXPECT_EQ(test, conn->status, -ENODEV);
 	KUNIT_EXPECT_NULL(test, conn->device);
 	conn->cm_id = &id;

@@ -403,7 +403,7 @@ static void test_close(struct kunit *test)
 	fake_sleep(&xprt->pending, &t->rpc.task);
 	set_bit(XPRT_WRITE_SPACE, &xprt->state);
 	xprt_rdma_ep_close(xprt);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->state, RPCRDMA_STATE_CLOSED);
 	KUNIT_EXPECT_EQ(test, t->ep->status, -ESHUTDOWN);
 	KUNIT_EXPECT_TRUE(test, completion_done(&t->ep->closed));
 	KUNIT_EXPECT_NULL(test, t->client->ep);

@@ -156,7 +156,7 @@ static int cm_send_create(struct rpcrdma_conn *conn, u32 size)
 }
 
 static int cm_go(struct rdma_cm_id *id, struct rdma_conn_param *param, char what,
-		 enum rpcrdma_conn_state state)
+		 enum rpcrdma_state state)
 {
 	cm.wrong += cm.conn->state != state || id != cm.conn->cm_id;
 	cm.param = *param;
@@ -166,13 +166,13 @@ static int cm_go(struct rdma_cm_id *id, struct rdma_conn_param *param, char what
 
 static int cm_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	return cm_go(id, param, 'C', RPCRDMA_CONN_CONNECTING);
+	return cm_go(id, param, 'C', RPCRDMA_STATE_CONNECTING);
 }
 
 static int cm_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	cm.wrong += !cm.locked;
-	return cm_go(id, param, 'A', RPCRDMA_CONN_ACCEPTING);
+	return cm_go(id, param, 'A', RPCRDMA_STATE_ACCEPTING);
 }
 
 static void cm_lock_handler(struct rdma_cm_id *id)
@@ -292,7 +292,7 @@ static void expect_gone(struct kunit *test)
 {
 	rpcrdma_conn_close(cm.conn, -ESHUTDOWN);
 	flush_workqueue(rpcrdma_teardown_wq);
-	KUNIT_EXPECT_EQ(test, cm.conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, cm.conn->state, RPCRDMA_STATE_CLOSED);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&cm.conn->timer));
 	KUNIT_EXPECT_NULL(test, cm.conn->cm_id);
 	KUNIT_EXPECT_EQ(test, kref_read(&cm.device.ref), 1);
@@ -334,7 +334,7 @@ static int deliver(enum rdma_cm_event_type type, int status)
 /* Have one, and what it leads to, unless the identifier may be destroyed already. */
 static void happens(struct kunit *test, enum rdma_cm_event_type type)
 {
-	if (READ_ONCE(cm.conn->state) >= RPCRDMA_CONN_CLOSING)
+	if (READ_ONCE(cm.conn->state) >= RPCRDMA_STATE_CLOSING)
 		return;
 	/* Not an error: rdma_cm would destroy the identifier as well. */
 	KUNIT_EXPECT_EQ(test, deliver(type, 0), 0);
@@ -407,14 +407,14 @@ static void test_connects(struct kunit *test)
 	begin_connect(test);
 	conn = cm.conn;
 	expect_log(test, "Na");
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_RESOLVING);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_RESOLVING);
 	KUNIT_EXPECT_PTR_EQ(test, conn->net, &init_net);
 	KUNIT_EXPECT_STREQ(test, conn->peer, "127.0.0.1:20049");
 	happens(test, RDMA_CM_EVENT_ADDR_RESOLVED);
 	expect_log(test, "Nar");
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	expect_log(test, "NarDQMRC");
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CONNECTING);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CONNECTING);
 	KUNIT_EXPECT_EQ(test, cm.recv_size, CLIENT_SIZE);
 	KUNIT_EXPECT_EQ(test, cm.param.retry_count, 6);
 	KUNIT_EXPECT_EQ(test, cm.param.rnr_retry_count, 6);
@@ -615,7 +615,7 @@ static void test_event_ends(struct kunit *test)
 		/* The administrator is told who has refused a connection. */
 		KUNIT_EXPECT_EQ(test, cm.refused, rejected);
 		if (rejected) {
-			KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSED_PEER);
+			KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSAL_PEER);
 			KUNIT_EXPECT_EQ(test, cm.why.err, -ECONNREFUSED);
 			KUNIT_EXPECT_PTR_EQ(test, cm.why.net, &init_net);
 			KUNIT_EXPECT_FALSE(test, cm.why.server);
@@ -768,14 +768,14 @@ static void test_accepts(struct kunit *test)
 
 	request(test);
 	conn = cm.conn;
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_PENDING);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_PENDING);
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_WAITING);
 	KUNIT_EXPECT_PTR_EQ(test, conn->net, &init_net);
 	KUNIT_EXPECT_STREQ(test, conn->peer, "127.0.0.1:1000");
 	KUNIT_EXPECT_EQ(test, ntohs(((struct sockaddr_in *)&conn->local_addr)->sin_port), PORT);
 	KUNIT_EXPECT_EQ(test, accept(), 0);
 	expect_log(test, "DQMRSA");
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_ACCEPTING);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_ACCEPTING);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->timer));
 	KUNIT_EXPECT_EQ(test, cm.recv_size, SERVER_SIZE);
 	KUNIT_EXPECT_EQ(test, cm.send_size, SERVER_SIZE);

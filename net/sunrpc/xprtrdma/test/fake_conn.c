@@ -320,7 +320,7 @@ void fake_conn_make(struct kunit *test, struct fake_conn *fake, u32 threshold, u
 	conn->agreement.call_threshold = threshold;
 	conn->agreement.reply_threshold = threshold;
 	conn->config.version_max = version;
-	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->state = RPCRDMA_STATE_ESTABLISHED;
 }
 
 static bool fake_await_closed(const struct rpcrdma_conn *conn)
@@ -328,7 +328,7 @@ static bool fake_await_closed(const struct rpcrdma_conn *conn)
 	unsigned int waited;
 
 	for (waited = 0; waited < FAKE_TEARDOWN_MS; waited++) {
-		if (READ_ONCE(conn->state) == RPCRDMA_CONN_CLOSED)
+		if (READ_ONCE(conn->state) == RPCRDMA_STATE_CLOSED)
 			return true;
 		usleep_range(1000, 1100);
 	}
@@ -412,7 +412,7 @@ static struct rpcrdma_conn *fake_begin(struct fake_conn *fake, const struct sock
 	/* Of the caller. The test keeps its own. */
 	rpcrdma_conn_get(conn);
 	if (fake->stalls) {
-		conn->state = RPCRDMA_CONN_CONNECTING;
+		conn->state = RPCRDMA_STATE_CONNECTING;
 		fake->stalls(fake);
 	} else {
 		conn->ops->established(conn);

@@ -84,7 +84,7 @@ static struct peer *peer_make(struct kunit *test, bool server, bool iwarp)
 	/* One that nobody asks to be signalled is not. */
 	conn->depths.batch = SQ_SIZE;
 	conn->num_sends = 2 * SQ_SIZE;
-	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	rpcrdma_sq_init(&conn->sq, SQ_SIZE);
 	return peer;
 }
@@ -253,12 +253,12 @@ static void test_closing(struct kunit *test)
 	struct rpcrdma_conn *conn = peer->conn;
 
 	rpcrdma_keepalive_start(conn);
-	conn->state = RPCRDMA_CONN_CLOSING;
+	conn->state = RPCRDMA_STATE_CLOSING;
 	tick(peer);
 	KUNIT_EXPECT_EQ(test, peer->writes, 0);
 	KUNIT_EXPECT_EQ(test, peer->calls, 0);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->keepalive.timer));
-	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	peer_end(test, peer);
 }
 

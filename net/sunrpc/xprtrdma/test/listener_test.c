@@ -204,7 +204,7 @@ static void listener_exit(struct kunit *test)
 	while (cm.requests) {
 		struct rpcrdma_conn *conn = cm.conn[--cm.requests];
 
-		KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CLOSED);
+		KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CLOSED);
 		KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 1);
 		rpcrdma_conn_put(conn);
 	}
@@ -338,7 +338,7 @@ static void test_request_before_failure(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, cm.requests, 1);
 	KUNIT_EXPECT_EQ(test, cm.conn[0]->status, -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, cm.refused, 1);
-	KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSED_SERVICE);
+	KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSAL_SERVICE);
 }
 
 static void expect_next(struct kunit *test, struct rpcrdma_listener *listener,
@@ -400,7 +400,7 @@ static void test_given_up(struct kunit *test)
 	rpcrdma_listener_destroy(listener);
 }
 
-static void expect_refused(struct kunit *test, unsigned int times, enum rpcrdma_refused_why why,
+static void expect_refused(struct kunit *test, unsigned int times, enum rpcrdma_refusal why,
 			   int err)
 {
 	KUNIT_EXPECT_EQ(test, cm.refused, times);
@@ -426,7 +426,7 @@ static void test_too_many_wait(struct kunit *test)
 
 	cm.none_may_wait = true;
 	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
-	expect_refused(test, 1, RPCRDMA_REFUSED_BACKLOG, -ECONNREFUSED);
+	expect_refused(test, 1, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
 	KUNIT_EXPECT_EQ(test, cm.peer_port, 1004);
 	KUNIT_EXPECT_EQ(test, cm.requests, 3);
 	KUNIT_EXPECT_EQ(test, cm.incoming, 3);
@@ -444,7 +444,7 @@ static void test_list_is_bounded(struct kunit *test)
 	listener->num_pending += MAX_PENDING - 2;
 	KUNIT_EXPECT_EQ(test, request(), 0);
 	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
-	expect_refused(test, 1, RPCRDMA_REFUSED_BACKLOG, -ECONNREFUSED);
+	expect_refused(test, 1, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
 	rpcrdma_conn_close(cm.conn[0], -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, request(), 0);
 	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
@@ -459,7 +459,7 @@ static void test_request_without_memory(struct kunit *test)
 
 	cm.no_memory = true;
 	KUNIT_EXPECT_EQ(test, request(), -ENOMEM);
-	expect_refused(test, 1, RPCRDMA_REFUSED_MEMORY, -ENOMEM);
+	expect_refused(test, 1, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, cm.peer_port, 1001);
 	KUNIT_EXPECT_EQ(test, cm.incoming, 0);
 	KUNIT_EXPECT_EQ(test, status_of(test).waiting, 0);
@@ -613,7 +613,7 @@ static void test_destroyed_with_requests(struct kunit *test)
 	rpcrdma_conn_close(cm.conn[1], -ECONNRESET);
 	rpcrdma_listener_destroy(listener);
 	KUNIT_EXPECT_EQ(test, cm.refused, 2);
-	KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSED_SERVICE);
+	KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSAL_SERVICE);
 	KUNIT_EXPECT_EQ(test, cm.why.err, -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, cm.peer_port, 1003);
 	KUNIT_EXPECT_EQ(test, cm.conn[0]->status, -ESHUTDOWN);

@@ -91,7 +91,7 @@ static struct pool *pool_make(struct kunit *test)
 	pool->ib.ops.map_mr_sg = pool_map_mr_sg;
 	pool->device.ib = &pool->ib;
 	conn->device = &pool->device;
-	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	pool->conn = conn;
 	for (i = 0; i < MRS; i++)
 		pool_add(pool, i);

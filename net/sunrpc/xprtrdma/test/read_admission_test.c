@@ -184,7 +184,7 @@ static bool thread_is_woken(struct kunit *test)
 	bool woken;
 
 	KUNIT_ASSERT_NOT_NULL(test, waiter);
-	waiter->conn.state = RPCRDMA_CONN_ESTABLISHED;
+	waiter->conn.state = RPCRDMA_STATE_ESTABLISHED;
 	waiter->service.conn = &waiter->conn;
 	init_waitqueue_head(&waiter->service.send_wait);
 	svcrdma_read_admission_init(&waiter->service.read_admission,

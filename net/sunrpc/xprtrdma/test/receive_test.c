@@ -35,7 +35,7 @@ static void begin_and_send(struct kunit *test, struct fake_client *t,
 
 static unsigned int unmatched(const struct fake_client *t)
 {
-	return t->fake.conn->counters.faults[RPCRDMA_FAULT_UNMATCHED];
+	return t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_UNMATCHED];
 }
 
 /* Whatever has become of a Reply, its Receive and its request are given back. */
@@ -119,7 +119,7 @@ static void test_before_posting(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, request->ep, t->ep);
 	KUNIT_EXPECT_EQ(test, unmatched(t), 1);
 
-	t->fake.conn->counters.faults[RPCRDMA_FAULT_UNMATCHED] = 0;
+	t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_UNMATCHED] = 0;
 	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
 	fake_server_replies(t, REPLY_LEN, 0);
 	expect_nothing_held(test, t, receives);
@@ -180,7 +180,7 @@ static void test_second_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives - 1);
 	KUNIT_EXPECT_EQ(test, unmatched(t), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->rpc.request.rqst.rq_pin), 1);
-	t->fake.conn->counters.faults[RPCRDMA_FAULT_UNMATCHED] = 0;
+	t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_UNMATCHED] = 0;
 	fake_complete(&t->fake);
 	expect_nothing_held(test, t, receives);
 	expect_complete(test, t);
@@ -440,7 +440,8 @@ static void test_chunk(struct kunit *test)
 	fake_complete(&t->fake);
 	KUNIT_EXPECT_TRUE(test, fake_rpc_is_complete(&t->rpc));
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, !row->good);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER], !row->good);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER],
+			!row->good);
 	KUNIT_EXPECT_EQ(test, t->client->stats.placed, row->good ? row->written : 0);
 	KUNIT_EXPECT_EQ(test, fake_idle_mrs(&t->fake), MRS);
 	expect_nothing_held(test, t, receives);
@@ -491,8 +492,8 @@ static void test_error(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fake_rpc_is_complete(&t->rpc));
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 1);
 	KUNIT_EXPECT_EQ(test, t->client->stats.fixup, 0);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_FORM_ERROR], 1);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER], 0);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_A_TRAFFIC_ERROR], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER], 0);
 	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 5);
 	KUNIT_EXPECT_EQ(test, fake_idle_mrs(&t->fake), MRS);
 	expect_nothing_held(test, t, receives);
@@ -747,7 +748,7 @@ static void test_bad(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), !row->credit);
 	KUNIT_EXPECT_EQ(test, t->client->reply_lost, row->lost);
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 1);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER], 1);
 	KUNIT_EXPECT_EQ(test, t->fake.posts, 1 + row->answers);
 	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
 	KUNIT_EXPECT_FALSE(test, fake_rpc_is_complete(&t->rpc));
@@ -767,7 +768,8 @@ static void test_backward_call(struct kunit *test)
 	wait_for_credit(t);
 	guess_call(t, XID);
 	fake_server_sends(t, REPLY_LEN, 0);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_FORM_BACKWARD], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_A_TRAFFIC_BACKWARD],
+			1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), 1);
 	KUNIT_EXPECT_FALSE(test, fake_rpc_is_complete(&t->rpc));
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 0);
@@ -811,7 +813,8 @@ static void test_backward_call_is_left(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->client->backward_count, 2 * XPRT_RDMA_BACKWARD_CREDITS);
 	guess_call(t, XID);
 	fake_server_sends(t, REPLY_LEN, 0);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_FORM_BACKWARD], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_A_TRAFFIC_BACKWARD],
+			1);
 	/* Of the client, of the connection, and of the test */
 	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 3);
 	expect_nothing_held(test, t, receives);
@@ -906,7 +909,7 @@ static void test_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
 	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_ONE);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_FORM_ERROR], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_A_TRAFFIC_ERROR], 1);
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 0);
 
 	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
@@ -952,7 +955,7 @@ static void test_other_version(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, t->rpc.request.ep, t->ep);
 	KUNIT_EXPECT_TRUE(test, t->client->reply_lost);
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 1);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.faults[RPCRDMA_FAULT_BAD_HEADER], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER], 1);
 	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->ep->offer_timer));
 	fake_client_end(test, t);

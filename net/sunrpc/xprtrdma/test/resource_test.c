@@ -98,11 +98,11 @@ static void test_enter(struct kunit *test)
 	rpcrdma_conn_close(conn, -ECANCELED);
 	for (i = 0; i < 1000 && !percpu_ref_is_dying(&conn->users); i++)
 		usleep_range(1000, 2000);
-	KUNIT_EXPECT_NE(test, conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_NE(test, conn->state, RPCRDMA_STATE_CLOSED);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(conn, &thing->resource));
 	rpcrdma_conn_leave(conn);
 	flush_workqueue(rpcrdma_teardown_wq);
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CLOSED);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(conn, &thing->resource));
 	things_end(test, things);
 }

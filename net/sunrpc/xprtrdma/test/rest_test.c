@@ -92,7 +92,7 @@ static struct rest *rest_make(struct kunit *test)
 	rest->conn = conn;
 	conn->device = &rest->device;
 	conn->pd = &rest->pd;
-	conn->state = RPCRDMA_CONN_ESTABLISHED;
+	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	for (i = 0; i < MADE; i++) {
 		rest_add_mr(test, rest, i);
 		rest_add_send(test, rest);

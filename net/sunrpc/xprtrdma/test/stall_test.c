@@ -31,7 +31,7 @@ static struct stall *stall_begin(struct kunit *test)
 	stall->conn = rpcrdma_conn_alloc(false);
 	KUNIT_ASSERT_NOT_NULL(test, stall->conn);
 	strscpy(stall->conn->peer, "KUnit", sizeof(stall->conn->peer));
-	stall->conn->state = RPCRDMA_CONN_ESTABLISHED;
+	stall->conn->state = RPCRDMA_STATE_ESTABLISHED;
 	service = &stall->service;
 	service->conn = stall->conn;
 	service->version = RPCRDMA_VERSION_ONE;

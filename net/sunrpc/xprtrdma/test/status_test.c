@@ -90,7 +90,7 @@ static void test_large_numbers(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, status);
 	status->state_ms = 1ULL << 33;
 	status->counters.sent.placed_octets = 1ULL << 40;
-	status->counters.sent.messages[RPCRDMA_FORM_LONG_CALL] = 5;
+	status->counters.sent.messages[RPCRDMA_A_TRAFFIC_LONG_CALL] = 5;
 	skb = message(test, conn, status);
 	parse(test, skb, attrs);
 	KUNIT_EXPECT_EQ(test, uint_of(test, attrs[RPCRDMA_A_CONNECTION_STATE_AGE]), 1ULL << 33);
@@ -234,18 +234,18 @@ static void test_waits_count_once(struct kunit *test)
 	ep->conn->credits = 8;
 	ep->credits.granted = 2;
 	for (i = 0; i < 3; i++)
-		xprt_rdma_count_wait(ep, &request->rqst, RPCRDMA_WAIT_SEND_QUEUE);
-	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_WAIT_SEND_QUEUE], 1);
+		xprt_rdma_count_wait(ep, &request->rqst, RPCRDMA_A_WAITS_SEND_QUEUE);
+	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_A_WAITS_SEND_QUEUE], 1);
 
 	/* One of two credits is in use, so it is a Receive that is missing. */
 	atomic_set(&ep->credits.in_flight, 1);
 	xprt_rdma_count_credit_wait(ep, &request->rqst);
-	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_WAIT_RECV], 1);
-	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_WAIT_CREDIT], 0);
+	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_A_WAITS_RECEIVE_BUFFER], 1);
+	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_A_WAITS_CREDIT], 0);
 	atomic_set(&ep->credits.in_flight, 2);
 	for (i = 0; i < 3; i++)
 		xprt_rdma_count_credit_wait(ep, &request->rqst);
-	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_WAIT_CREDIT], 1);
+	KUNIT_EXPECT_EQ(test, waits[RPCRDMA_A_WAITS_CREDIT], 1);
 }
 
 /* A request adds to the counters once. */
@@ -277,15 +277,15 @@ static void test_tally(struct kunit *test)
 		svcrdma_tally_locked(request);
 	spin_unlock(&service->lock);
 
-	KUNIT_EXPECT_EQ(test, counters->received.messages[RPCRDMA_FORM_READ_CHUNK], 1);
-	KUNIT_EXPECT_EQ(test, counters->received.messages[RPCRDMA_FORM_INLINE], 0);
+	KUNIT_EXPECT_EQ(test, counters->received.messages[RPCRDMA_A_TRAFFIC_READ_CHUNK], 1);
+	KUNIT_EXPECT_EQ(test, counters->received.messages[RPCRDMA_A_TRAFFIC_INLINE], 0);
 	KUNIT_EXPECT_EQ(test, counters->received.inline_octets, 120);
 	KUNIT_EXPECT_EQ(test, counters->received.placed_octets, 4096);
 	KUNIT_EXPECT_EQ(test, counters->received.copied_octets, 20);
 	KUNIT_EXPECT_EQ(test, counters->sent.gathered_octets, 0);
-	KUNIT_EXPECT_EQ(test, counters->waits[RPCRDMA_WAIT_READ], 1);
-	KUNIT_EXPECT_EQ(test, counters->faults[RPCRDMA_FAULT_REPLY_SPACE], 1);
-	KUNIT_EXPECT_EQ(test, counters->faults[RPCRDMA_FAULT_DENIED], 0);
+	KUNIT_EXPECT_EQ(test, counters->waits[RPCRDMA_A_WAITS_READ], 1);
+	KUNIT_EXPECT_EQ(test, counters->errors[RPCRDMA_A_ERRORS_REPLY_SPACE], 1);
+	KUNIT_EXPECT_EQ(test, counters->errors[RPCRDMA_A_ERRORS_DENIED], 0);
 
 	/* A Long Call whose Read chunk is refused */
 	request->msg.payload_len = 0;
@@ -295,7 +295,7 @@ static void test_tally(struct kunit *test)
 	spin_lock(&service->lock);
 	svcrdma_tally_locked(request);
 	spin_unlock(&service->lock);
-	KUNIT_EXPECT_EQ(test, counters->received.messages[RPCRDMA_FORM_LONG_CALL], 1);
+	KUNIT_EXPECT_EQ(test, counters->received.messages[RPCRDMA_A_TRAFFIC_LONG_CALL], 1);
 	KUNIT_EXPECT_EQ(test, counters->received.placed_octets, 4096);
 }
 

@@ -139,26 +139,26 @@ struct lack_row {
 	void (*take)(struct kunit *test, struct fake_client *t);
 	void (*give)(struct kunit *test, struct fake_client *t);
 	int ret;
-	enum rpcrdma_wait what;
+	unsigned int what;
 };
 
 static const struct lack_row plain_lack_rows[] = {
-	{ "a credit", lack_credit, give_credit, -EAGAIN, RPCRDMA_WAIT_CREDIT },
-	{ "a Send", lack_send, give_send, -EAGAIN, RPCRDMA_WAIT_SEND },
-	{ "space in the send queue", lack_queue, give_queue, -EAGAIN, RPCRDMA_WAIT_SEND_QUEUE },
+	{ "a credit", lack_credit, give_credit, -EAGAIN, RPCRDMA_A_WAITS_CREDIT },
+	{ "a Send", lack_send, give_send, -EAGAIN, RPCRDMA_A_WAITS_SEND_BUFFER },
+	{ "space in the send queue", lack_queue, give_queue, -EAGAIN, RPCRDMA_A_WAITS_SEND_QUEUE },
 };
 
 static const struct lack_row lack_rows[] = {
-	{ "a credit", lack_credit, give_credit, -EAGAIN, RPCRDMA_WAIT_CREDIT },
-	{ "a Send", lack_send, give_send, -EAGAIN, RPCRDMA_WAIT_SEND },
-	{ "space in the send queue", lack_queue, give_queue, -EAGAIN, RPCRDMA_WAIT_SEND_QUEUE },
-	{ "registrations", lack_all_mrs, give_mrs, -EAGAIN, RPCRDMA_WAIT_REGISTRATION },
+	{ "a credit", lack_credit, give_credit, -EAGAIN, RPCRDMA_A_WAITS_CREDIT },
+	{ "a Send", lack_send, give_send, -EAGAIN, RPCRDMA_A_WAITS_SEND_BUFFER },
+	{ "space in the send queue", lack_queue, give_queue, -EAGAIN, RPCRDMA_A_WAITS_SEND_QUEUE },
+	{ "registrations", lack_all_mrs, give_mrs, -EAGAIN, RPCRDMA_A_WAITS_REGISTRATION },
 	{ "the second registration", lack_second_mr, give_mrs, -EAGAIN,
-	  RPCRDMA_WAIT_REGISTRATION },
-	{ "the last registration", lack_last_mr, give_mrs, -EAGAIN, RPCRDMA_WAIT_REGISTRATION },
-	{ "a mapping", lack_mapping, give_mapping, -ENOBUFS, RPCRDMA_WAIT_MEMORY },
+	  RPCRDMA_A_WAITS_REGISTRATION },
+	{ "the last registration", lack_last_mr, give_mrs, -EAGAIN, RPCRDMA_A_WAITS_REGISTRATION },
+	{ "a mapping", lack_mapping, give_mapping, -ENOBUFS, RPCRDMA_A_WAITS_MEMORY },
 	{ "the second mapping", lack_second_mapping, give_mapping, -ENOBUFS,
-	  RPCRDMA_WAIT_MEMORY },
+	  RPCRDMA_A_WAITS_MEMORY },
 };
 
 KUNIT_ARRAY_PARAM_DESC(plain_lack, plain_lack_rows, name);
@@ -317,7 +317,7 @@ static void expect_fails(struct kunit *test, struct fake_client *t)
 	KUNIT_EXPECT_TRUE(test, fake_rpc_is_complete(&t->rpc));
 	KUNIT_EXPECT_EQ(test, t->fake.posts, 0);
 	KUNIT_EXPECT_EQ(test, t->client->stats.failed, 1);
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.faults[RPCRDMA_FAULT_NOT_SENT], 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_NOT_SENT], 1);
 	KUNIT_EXPECT_FALSE(test, test_bit(XPRT_WRITE_SPACE, &t->client->xprt.state));
 	KUNIT_EXPECT_FALSE(test, test_bit(XPRT_CLOSE_WAIT, &t->client->xprt.state));
 	KUNIT_EXPECT_EQ(test, fake_busy_sends(&t->fake), sends);
@@ -471,10 +471,10 @@ static void test_connection_is_closing(struct kunit *test)
 	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 
 	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
-	t->fake.conn->state = RPCRDMA_CONN_CLOSING;
+	t->fake.conn->state = RPCRDMA_STATE_CLOSING;
 	expect_not_sent(test, t);
 	KUNIT_EXPECT_TRUE(test, test_bit(XPRT_CLOSE_WAIT, &t->client->xprt.state));
-	t->fake.conn->state = RPCRDMA_CONN_ESTABLISHED;
+	t->fake.conn->state = RPCRDMA_STATE_ESTABLISHED;
 	fake_client_end(test, t);
 }
 
