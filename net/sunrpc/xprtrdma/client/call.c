@@ -459,9 +459,8 @@ static void xprt_rdma_call_count_traffic(const struct xprt_rdma_builder *b)
 	const struct xprt_rdma_form *form = &b->request->form;
 
 	traffic->inline_octets += form->inline_len;
+	traffic->copied_octets += form->inline_len - b->gathered;
 	if (form->call == XPRT_RDMA_CALL_INLINE) {
-		if (b->gathered)
-			traffic->gathered_octets += b->gathered;
 		traffic->messages[RPCRDMA_A_TRAFFIC_INLINE]++;
 		return;
 	}
@@ -557,6 +556,7 @@ static int xprt_rdma_call_submit_plain(struct xprt_rdma_endpoint *ep,
 		return ret;
 	}
 	traffic->inline_octets += request->form.inline_len;
+	traffic->copied_octets += request->form.inline_len;
 	traffic->messages[RPCRDMA_A_TRAFFIC_INLINE]++;
 	return 0;
 }

@@ -286,11 +286,11 @@ static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
 	return taken;
 }
 
-/* All of it is inline and copied, as the counters assume. */
 static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets)
 {
 	traffic->messages[RPCRDMA_A_TRAFFIC_BACKWARD]++;
 	traffic->inline_octets += octets;
+	traffic->copied_octets += octets;
 }
 
 /**

@@ -437,11 +437,10 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task);
 void xprt_rdma_buffers_free(struct rpc_task *task);
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf);
 
-/* status.c */
+/* count.c */
 void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
 			  unsigned int what);
 void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
-void xprt_rdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
 
 /* retire.c */
 int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,

@@ -18,6 +18,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "../conn/status.h"
 #include "client_private.h"
 #include "../trace.h"
 
@@ -338,13 +339,30 @@ static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 	xprt_rdma_ep_put(ep);
 }
 
+/* Slots stay with the transport, and so does what they have allocated. */
+static void xprt_rdma_ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
+{
+	struct xprt_rdma_endpoint *ep = conn->role;
+	struct xprt_rdma_client *client = ep->client;
+
+	status->xprt_id = client->xprt.id;
+	status->version = xprt_rdma_version_settled(&ep->version);
+	status->requested = conn->credits;
+	status->granted = READ_ONCE(ep->credits.granted);
+	status->in_use = atomic_read(&ep->credits.in_flight);
+	status->waiting = READ_ONCE(client->xprt.backlog.qlen);
+	status->credit_waits = READ_ONCE(client->slot_waits) - ep->slot_waits;
+	status->memory = sizeof(*client) + sizeof(*ep) + atomic_long_read(&client->buffers_size) +
+			 (u64)READ_ONCE(client->xprt.num_reqs) * sizeof(struct xprt_rdma_request);
+}
+
 static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
 	.established	= xprt_rdma_ep_established,
 	.received	= xprt_rdma_received,
 	.writable	= xprt_rdma_ep_writable,
 	.keepalive	= xprt_rdma_ep_keepalive,
 	.closed		= xprt_rdma_ep_closed,
-	.describe	= xprt_rdma_describe,
+	.describe	= xprt_rdma_ep_describe,
 };
 
 static struct rpcrdma_conn *xprt_rdma_ep_start(struct xprt_rdma_client *client,

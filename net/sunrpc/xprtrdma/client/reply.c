@@ -224,13 +224,14 @@ static unsigned int xprt_rdma_reply_form(const struct xprt_rdma_request *request
 	return request->written ? RPCRDMA_A_TRAFFIC_WRITE_CHUNK : RPCRDMA_A_TRAFFIC_INLINE;
 }
 
-/* Both paths above copy what is inline, so gathered_octets is zero. */
+/* Both paths above copy what is inline. */
 static void xprt_rdma_reply_count(const struct xprt_rdma_request *request)
 {
 	struct rpcrdma_counters *counters = &request->ep->conn->counters;
 
 	counters->received.messages[xprt_rdma_reply_form(request)]++;
 	counters->received.inline_octets += request->payload_len;
+	counters->received.copied_octets += request->payload_len;
 	counters->received.placed_octets += request->written;
 	counters->latency[rpcrdma_latency_slot(request->rqst.rq_rtt)]++;
 }

@@ -293,7 +293,8 @@ int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 		if (conn->config.sq_full)
 			atomic_long_inc(conn->config.sq_full);
 		if (flags & RPCRDMA_POST_LATER) {
-			conn->sq_waits++;
+			if (conn->server)	/* what a client posts later is no RPC */
+				conn->counters.waits[RPCRDMA_A_WAITS_SEND_QUEUE]++;
 			rpcrdma_chains_add(&conn->waiting, chain);
 			err = 0;
 		} else {

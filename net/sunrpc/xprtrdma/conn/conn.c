@@ -9,9 +9,12 @@
 #include <linux/random.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
 
 #include "conn_private.h"
 #include "../objects.h"
+#include "../status/status.h"
 #include "../trace.h"
 
 struct workqueue_struct *rpcrdma_wq;
@@ -58,6 +61,10 @@ siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
 static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
 static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
 static unsigned int admission_host[HOSTS][RPCRDMA_ADMISSION_COUNT];
+
+/* By id, from rpcrdma_conn_alloc() until the memory is freed by RCU. No entry is a reference. */
+static DEFINE_XARRAY_FLAGS(conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+static u32 conn_next_id;
 
 /* The states to which each state may go */
 static const u8 conn_next[] = {
@@ -295,7 +302,7 @@ static void conn_free(struct kref *ref)
 {
 	struct rpcrdma_conn *conn = container_of(ref, struct rpcrdma_conn, ref);
 
-	rpcrdma_conn_unpublish(conn);
+	xa_erase_bh(&conns, conn->id);
 	percpu_ref_exit(&conn->users);
 	mutex_destroy(&conn->setup);
 	rpcrdma_object_freed(RPCRDMA_OBJECT_CONN);
@@ -432,7 +439,7 @@ static void conn_teardown_work(struct work_struct *work)
 	conn_set_state_locked(conn, RPCRDMA_STATE_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);
 	if (conn->was_established)
-		rpcrdma_observer->closed(conn);
+		rpcrdma_status_event(conn, RPCRDMA_CMD_CLOSED);
 	conn->ops->closed(conn, conn->status);
 	conn_destroy(conn);
 	if (conn->net)
@@ -499,7 +506,8 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	rpcrdma_send_init(conn);
 	rpcrdma_recv_init(conn);
 	rpcrdma_mr_pool_init(conn);
-	if (rpcrdma_conn_publish(conn))
+	if (xa_alloc_cyclic_bh(&conns, &conn->id, conn, xa_limit_31b, &conn_next_id,
+			       GFP_KERNEL) < 0)
 		goto err_users;
 	rpcrdma_object_made(RPCRDMA_OBJECT_CONN);
 	return conn;
@@ -523,8 +531,37 @@ err_free:
 void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net)
 {
 	conn->net_cookie = net->net_cookie;
-	/* Pairs with rpcrdma_conn_in_net(): the addresses and the cookie are set. */
+	/* Pairs with conn_in_net(): the addresses and the cookie are set. */
 	smp_store_release(&conn->net, get_net(net));
+}
+
+static bool conn_in_net(const struct rpcrdma_conn *conn, const struct net *net)
+{
+	/* Pairs with rpcrdma_conn_set_net(). The namespace may be gone, so compare cookies. */
+	return smp_load_acquire(&conn->net) && conn->net_cookie == net->net_cookie;
+}
+
+/**
+ * rpcrdma_conn_find - find the next connection that is not closed
+ * @net: its network namespace
+ * @id: the lowest number that it may have
+ *
+ * A walk that goes on after the number of the last connection sees each one that exists
+ * all the time exactly once, whatever comes and goes meanwhile.
+ *
+ * Return: the connection, with a reference for the caller and with valid addresses; or NULL.
+ */
+struct rpcrdma_conn *rpcrdma_conn_find(const struct net *net, unsigned long id)
+{
+	struct rpcrdma_conn *conn;
+
+	rcu_read_lock();
+	xa_for_each_start(&conns, id, conn, id)
+		if (conn_in_net(conn, net) && READ_ONCE(conn->state) != RPCRDMA_STATE_CLOSED &&
+		    kref_get_unless_zero(&conn->ref))
+			break;
+	rcu_read_unlock();
+	return conn;
 }
 
 /**

@@ -359,8 +359,8 @@ struct rpcrdma_device {
 	unsigned int max_read_responder;
 	unsigned int max_read_initiator;
 	/* private: to device.c */
-	struct list_head all;		/* entry in the list of all; devices_lock */
-	u64 id;				/* later devices have higher ones */
+	struct list_head all;		/* entry in rpcrdma_devices */
+	u32 id;				/* later devices have higher ones */
 	struct kref ref;
 	spinlock_t lock;		/* protects @conns */
 	struct list_head conns;
@@ -576,7 +576,6 @@ struct rpcrdma_conn {
 	struct rpcrdma_sq sq;
 	struct rpcrdma_chains fifo;	/* posted chains, in the order of posting */
 	struct rpcrdma_chains waiting;	/* chains to be posted first when there is space */
-	unsigned long sq_waits;		/* chains that had to wait in @waiting */
 	struct work_struct writable_work;
 	struct delayed_work sq_watchdog; /* of the oldest signalled chain in @fifo */
 
@@ -709,7 +708,10 @@ const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listene
 void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
-void rpcrdma_listener_count(struct rpcrdma_listener *listener, bool accepted);
+void rpcrdma_listener_accepted(struct rpcrdma_listener *listener);
+void rpcrdma_listener_refused(struct rpcrdma_listener *listener, enum rpcrdma_refusal why, int err,
+			      const struct sockaddr_storage *local,
+			      const struct sockaddr_storage *peer);
 int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config);
 
 /* Of both */

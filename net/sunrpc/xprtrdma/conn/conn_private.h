@@ -7,7 +7,7 @@
  *
  * Locks, outermost first. No callback runs under any of them:
  *	conn->setup, listener->setup	mutexes, outside of rdma_cm's locks
- *	devices_lock (device.c)
+ *	rpcrdma_devices_lock (device.c)
  *	device->lock
  *	  conn->post_lock
  *	listener->lock (listener.c)
@@ -16,9 +16,9 @@
  *	  conn->mr_lock
  *	    conn->resource_lock
  *	conn->recv_lock, conn->send_lock
- *	the lock of the connections' numbers (status.c)
+ *	the lock of the connections' numbers (conn.c)
  *
- * listeners_lock (listener.c), a mutex, is taken outside of listener->lock.
+ * rpcrdma_listeners_lock (listener.c), a mutex, is taken outside of listener->lock.
  * The spinlocks of a connection are taken with bottom halves disabled, so a role
  * may post, give back and close in softirq context.
  */
@@ -86,11 +86,6 @@ static inline bool rpcrdma_conn_enter_wc(struct rpcrdma_conn *conn)
 	rpcrdma_conn_leave(conn);
 	return false;
 }
-
-/* status.c */
-extern const struct rpcrdma_observer *rpcrdma_observer;
-int rpcrdma_conn_publish(struct rpcrdma_conn *conn);
-void rpcrdma_conn_unpublish(struct rpcrdma_conn *conn);
 
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);

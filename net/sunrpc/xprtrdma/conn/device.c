@@ -17,9 +17,9 @@
  * Held while the client data of an ib_device is set, or read to take a reference; also
  * protects the list.
  */
-static DEFINE_MUTEX(devices_lock);
-static LIST_HEAD(devices);
-static u64 device_last_id;
+DEFINE_MUTEX(rpcrdma_devices_lock);
+LIST_HEAD(rpcrdma_devices);
+static u32 device_last_id;
 
 static struct ib_client device_ib_client;
 
@@ -85,11 +85,11 @@ static int device_add_one(struct ib_device *ib)
 	INIT_LIST_HEAD(&device->conns);
 	init_completion(&device->unused);
 
-	mutex_lock(&devices_lock);
+	mutex_lock(&rpcrdma_devices_lock);
 	device->id = ++device_last_id;
-	list_add_tail(&device->all, &devices);
+	list_add_tail(&device->all, &rpcrdma_devices);
 	ib_set_client_data(ib, &device_ib_client, device);
-	mutex_unlock(&devices_lock);
+	mutex_unlock(&rpcrdma_devices_lock);
 	return 0;
 }
 
@@ -107,10 +107,10 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 	struct rpcrdma_device *device = client_data;
 	struct rpcrdma_conn *conn;
 
-	mutex_lock(&devices_lock);
+	mutex_lock(&rpcrdma_devices_lock);
 	list_del(&device->all);
 	ib_set_client_data(ib, &device_ib_client, NULL);
-	mutex_unlock(&devices_lock);
+	mutex_unlock(&rpcrdma_devices_lock);
 
 	/* No other connection is attached any more. */
 	spin_lock_bh(&device->lock);
@@ -143,7 +143,7 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 	struct rpcrdma_device *device;
 	int err = -ENODEV;
 
-	mutex_lock(&devices_lock);
+	mutex_lock(&rpcrdma_devices_lock);
 	device = ib_get_client_data(conn->cm_id->device, &device_ib_client);
 	if (device && device->usable) {
 		kref_get(&device->ref);
@@ -153,7 +153,7 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 		spin_unlock_bh(&device->lock);
 		err = 0;
 	}
-	mutex_unlock(&devices_lock);
+	mutex_unlock(&rpcrdma_devices_lock);
 	return err;
 }
 
@@ -204,33 +204,6 @@ void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u
 	sge->length = size;
 	sge->lkey = conn->pd->local_dma_lkey;
 	return buffer;
-}
-
-/**
- * rpcrdma_device_walk - visit devices, those that are not usable too
- * @after: the walk begins after the device with this id
- * @visit: called for each device, by ascending id; must not call into its driver
- * @data: for @visit
- *
- * Context: may sleep. @visit must not call into drivers: they may take locks that are
- * held when a device is removed.
- * Return: 0 or what @visit returned.
- */
-int rpcrdma_device_walk(u64 after, rpcrdma_visit_device_fn visit, void *data)
-{
-	struct rpcrdma_device *device;
-	int err = 0;
-
-	mutex_lock(&devices_lock);
-	list_for_each_entry(device, &devices, all) {
-		if (device->id <= after)
-			continue;
-		err = visit(device, data);
-		if (err)
-			break;
-	}
-	mutex_unlock(&devices_lock);
-	return err;
 }
 
 /**

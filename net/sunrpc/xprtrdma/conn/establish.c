@@ -12,6 +12,7 @@
 #include <rdma/ib_addr.h>
 
 #include "conn_private.h"
+#include "../status/status.h"
 #include "../trace.h"
 
 /*
@@ -97,7 +98,7 @@ static void conn_established_work(struct work_struct *work)
 	conn_log(conn);
 	conn->established_at = ktime_get();
 	conn->was_established = true;
-	rpcrdma_observer->connected(conn);
+	rpcrdma_status_event(conn, RPCRDMA_CMD_CONNECTED);
 	conn->ops->established(conn);
 	rpcrdma_keepalive_start(conn);
 }
@@ -246,19 +247,12 @@ static int conn_event_status(const struct rdma_cm_event *event)
 
 static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
-	struct rpcrdma_refused refused = {
-		.net = conn->net,
-		.why = RPCRDMA_REFUSAL_PEER,
-		.err = -ECONNREFUSED,
-		.local = &conn->cm_id->route.addr.src_addr,
-		.peer = &conn->peer_addr,
-	};
-
 	pr_info_ratelimited("%s: the other end rejected the connection: %s\n",
 			    conn->peer, rdma_reject_msg(conn->cm_id, event->status));
 	/* To a server it is a client that has changed its mind. */
 	if (!conn->server)
-		rpcrdma_conn_refused(&refused);
+		rpcrdma_status_refused(conn->net, RPCRDMA_REFUSAL_PEER, -ECONNREFUSED,
+				       &conn->cm_id->route.addr.src_addr, &conn->peer_addr);
 }
 
 /*

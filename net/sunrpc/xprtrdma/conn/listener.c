@@ -8,6 +8,7 @@
 #include <rdma/ib_addr.h>
 
 #include "conn_private.h"
+#include "../status/status.h"
 #include "../trace.h"
 
 /*
@@ -25,36 +26,9 @@
 /* How long to wait before listening again, at an address whose device was removed */
 #define RELISTEN_DELAY	(5 * HZ)
 
-/*
- * The role owns it from rpcrdma_listener_create() to rpcrdma_listener_destroy().
- *
- * For a listener at the wildcard address, rdma_cm follows devices as they are added
- * and removed. A listener at an address of one device is told when the device is
- * removed. Then it tries to listen again until that succeeds.
- */
-struct rpcrdma_listener {
-	u64 id;
-	struct list_head all;		/* entry in the list of all; listeners_lock */
-	struct net *net;
-	struct sockaddr_storage addr;
-	void (*incoming)(struct rpcrdma_listener *listener);
-	void *role;
-	struct mutex setup;		/* protects @cm_id and @dead */
-	struct rdma_cm_id *cm_id;
-	ktime_t state_since;		/* when @cm_id became NULL, or was set */
-	bool dead;			/* it is being destroyed */
-	struct delayed_work relisten;
-	spinlock_t lock;		/* protects @pending, @num_pending and the counters */
-	u64 accepted;
-	u64 refused;
-	struct list_head pending;	/* connections, by pending_list; a reference each */
-	unsigned int num_pending;
-	struct delayed_work look;	/* queued while requests wait and none may be taken */
-};
-
-static DEFINE_MUTEX(listeners_lock);	/* protects these */
-static LIST_HEAD(listeners);
-static u64 listener_last_id;
+DEFINE_MUTEX(rpcrdma_listeners_lock);	/* protects these */
+LIST_HEAD(rpcrdma_listeners);
+static u32 listener_last_id;
 
 /* Remove the requests that are closed, because their peers have given up. */
 static void listener_purge(struct rpcrdma_listener *listener)
@@ -81,24 +55,6 @@ static bool listener_is_full(const struct rpcrdma_listener *listener,
 	       !rpcrdma_conn_may_wait(peer);
 }
 
-static void listener_refuse(struct rpcrdma_listener *listener,
-			    const struct sockaddr_storage *local,
-			    const struct sockaddr_storage *peer,
-			    enum rpcrdma_refusal why, int err)
-{
-	struct rpcrdma_refused refused = {
-		.net = listener->net,
-		.server = true,
-		.why = why,
-		.err = err,
-		.local = local,
-		.peer = peer,
-	};
-
-	rpcrdma_listener_count(listener, false);
-	rpcrdma_conn_refused(&refused);
-}
-
 static int listener_on_request(struct rpcrdma_listener *listener,
 			       struct rdma_cm_id *id,
 			       const struct rdma_cm_event *event)
@@ -111,12 +67,13 @@ static int listener_on_request(struct rpcrdma_listener *listener,
 		listener_purge(listener);
 	if (listener_is_full(listener, peer)) {
 		pr_warn_ratelimited("%pISc: refused: too many connection requests wait\n", peer);
-		listener_refuse(listener, local, peer, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
+		rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED, local,
+					 peer);
 		return -ECONNREFUSED;
 	}
 	conn = rpcrdma_conn_request(listener->net, id, event);
 	if (!conn) {
-		listener_refuse(listener, local, peer, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
+		rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_MEMORY, -ENOMEM, local, peer);
 		return -ENOMEM;
 	}
 	spin_lock_bh(&listener->lock);
@@ -287,10 +244,10 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 		rpcrdma_listener_destroy(listener);
 		return ERR_PTR(err);
 	}
-	mutex_lock(&listeners_lock);
+	mutex_lock(&rpcrdma_listeners_lock);
 	listener->id = ++listener_last_id;
-	list_add_tail(&listener->all, &listeners);
-	mutex_unlock(&listeners_lock);
+	list_add_tail(&listener->all, &rpcrdma_listeners);
+	mutex_unlock(&rpcrdma_listeners_lock);
 	return listener;
 }
 
@@ -360,9 +317,9 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn, *next;
 
-	mutex_lock(&listeners_lock);
+	mutex_lock(&rpcrdma_listeners_lock);
 	list_del(&listener->all);
-	mutex_unlock(&listeners_lock);
+	mutex_unlock(&rpcrdma_listeners_lock);
 	mutex_lock(&listener->setup);
 	listener->dead = true;
 	listener_close(listener);
@@ -374,8 +331,8 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
 		list_del_init(&conn->pending_list);
 		if (READ_ONCE(conn->state) == RPCRDMA_STATE_PENDING)
-			listener_refuse(listener, &conn->local_addr, &conn->peer_addr,
-					RPCRDMA_REFUSAL_SERVICE, -ESHUTDOWN);
+			rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_SERVICE, -ESHUTDOWN,
+						 &conn->local_addr, &conn->peer_addr);
 		rpcrdma_conn_close(conn, -ESHUTDOWN);
 		rpcrdma_conn_put(conn);
 	}
@@ -384,64 +341,34 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 }
 
 /**
- * rpcrdma_listener_count - count the answer to a connection request
+ * rpcrdma_listener_accepted - count a connection request that was accepted
  * @listener: the listener of the request
- * @accepted: it was accepted; otherwise it was refused
  *
  * Context: any but hard interrupts.
  */
-void rpcrdma_listener_count(struct rpcrdma_listener *listener, bool accepted)
+void rpcrdma_listener_accepted(struct rpcrdma_listener *listener)
 {
 	spin_lock_bh(&listener->lock);
-	if (accepted)
-		listener->accepted++;
-	else
-		listener->refused++;
-	spin_unlock_bh(&listener->lock);
-}
-
-static void listener_status(struct rpcrdma_listener *listener,
-			    struct rpcrdma_listener_status *status)
-{
-	spin_lock_bh(&listener->lock);
-	*status = (struct rpcrdma_listener_status){
-		.id = listener->id,
-		.addr = &listener->addr,
-		.listening = READ_ONCE(listener->cm_id),
-		.state_ms = ktime_ms_delta(ktime_get(), READ_ONCE(listener->state_since)),
-		.accepted = listener->accepted,
-		.refused = listener->refused,
-		.waiting = listener->num_pending,
-	};
+	listener->accepted++;
 	spin_unlock_bh(&listener->lock);
 }
 
 /**
- * rpcrdma_listener_walk - visit the listeners of a network namespace
- * @net: the namespace
- * @after: the walk begins after the listener with this id
- * @visit: called for each listener, by ascending id
- * @data: for @visit
+ * rpcrdma_listener_refused - count and tell that a connection request was refused
+ * @listener: the listener of the request
+ * @why: the reason
+ * @err: the cause, a negative errno
+ * @local: this end
+ * @peer: the other end
  *
- * Context: may sleep.
- * Return: 0 or what @visit returned.
+ * Context: process context.
  */
-int rpcrdma_listener_walk(const struct net *net, u64 after, rpcrdma_visit_listener_fn visit,
-			  void *data)
+void rpcrdma_listener_refused(struct rpcrdma_listener *listener, enum rpcrdma_refusal why, int err,
+			      const struct sockaddr_storage *local,
+			      const struct sockaddr_storage *peer)
 {
-	struct rpcrdma_listener_status status;
-	struct rpcrdma_listener *listener;
-	int err = 0;
-
-	mutex_lock(&listeners_lock);
-	list_for_each_entry(listener, &listeners, all) {
-		if (listener->id <= after || !net_eq(listener->net, net))
-			continue;
-		listener_status(listener, &status);
-		err = visit(&status, data);
-		if (err)
-			break;
-	}
-	mutex_unlock(&listeners_lock);
-	return err;
+	spin_lock_bh(&listener->lock);
+	listener->refused++;
+	spin_unlock_bh(&listener->lock);
+	rpcrdma_status_refused(listener->net, why, err, local, peer);
 }

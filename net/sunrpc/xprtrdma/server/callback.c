@@ -238,6 +238,7 @@ static int svcrdma_callback_send_call(struct svcrdma_service *service, struct rp
 	if (!ret) {
 		request->tally.sent = RPCRDMA_A_TRAFFIC_BACKWARD;
 		request->tally.sent_inline = rqst->rq_snd_buf.len;
+		request->tally.sent_copied = rqst->rq_snd_buf.len;
 	}
 	svcrdma_request_put(request);
 	return ret == -EAGAIN ? -ENOBUFS : ret;

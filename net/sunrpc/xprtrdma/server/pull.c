@@ -239,7 +239,7 @@ void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqs
 		next = svcrdma_read_wake(&service->read_admission);
 	} else if (ret == -EAGAIN) {
 		svcrdma_count(SVCRDMA_STAT_SQ_STARVE);
-		request->tally.notes |= SVCRDMA_NOTE_WAITED_READ;
+		request->tally.waited_read = true;
 		next = svcrdma_read_wait(&service->read_admission, request, seq);
 	} else {
 		svcrdma_request_put(request);

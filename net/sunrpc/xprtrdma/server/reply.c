@@ -191,7 +191,7 @@ struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
 		send = rpcrdma_send_get(service->conn);
 		if (send)
 			return send;
-		request->tally.notes |= SVCRDMA_NOTE_WAITED_SEND;
+		request->tally.waited_send = true;
 	} while (svcrdma_service_wait(service, seq, jiffies));
 	return NULL;
 }
@@ -368,18 +368,17 @@ static int svcrdma_reply_prepare_chain(struct svcrdma_reply *reply, struct rpcrd
 /* Before it is posted: then the request may be gone. */
 static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
 {
-	struct svcrdma_tally *tally = svcrdma_tally_octets(reply->request);
+	struct svcrdma_tally *tally = &reply->request->tally;
 
-	tally->sent = RPCRDMA_A_TRAFFIC_INLINE;
-	tally->sent_inline = reply->form.len;
 	tally->sent_placed = reply->form.written;
-	tally->sent_gathered = reply->gathered;
-	if (reply->form.written)
-		tally->sent = RPCRDMA_A_TRAFFIC_WRITE_CHUNK;
 	if (reply->request->msg.proc == RPCRDMA_NOMSG) {
 		tally->sent = RPCRDMA_A_TRAFFIC_REPLY_CHUNK;
-		tally->sent_inline = 0;
+		return;
 	}
+	tally->sent = reply->form.written ? RPCRDMA_A_TRAFFIC_WRITE_CHUNK :
+					    RPCRDMA_A_TRAFFIC_INLINE;
+	tally->sent_inline = reply->form.len;
+	tally->sent_copied = reply->form.len - reply->gathered;
 }
 
 static void svcrdma_reply_trace(const struct svcrdma_request *request, u32 len, u32 written)
@@ -481,6 +480,7 @@ static int svcrdma_reply_send_copy(struct svcrdma_request *request, struct svc_r
 	if (!ret) {
 		request->tally.sent = RPCRDMA_A_TRAFFIC_INLINE;
 		request->tally.sent_inline = res->len;
+		request->tally.sent_copied = res->len;
 	} else {
 		rpcrdma_send_put(send);
 	}
@@ -496,7 +496,7 @@ static void svcrdma_reply_refuse(struct svcrdma_reply *reply)
 
 	rpcrdma_wire_cant_reply(&request->msg, reply->form.short_chunk, reply->form.needed,
 				true);
-	request->tally.notes |= SVCRDMA_NOTE_REPLY_SPACE;
+	request->tally.error = RPCRDMA_A_ERRORS_REPLY_SPACE;
 	svcrdma_reply_error(request);
 }
 

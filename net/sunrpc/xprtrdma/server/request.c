@@ -62,7 +62,7 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 	request->num_spares = 0;
 	request->num_pages = 0;
 	request->rested = false;
-	svcrdma_tally_clear(request);
+	request->tally = (struct svcrdma_tally){};
 	atomic_inc(&service->num_requests);
 	svcrdma_request_rest_later(service);
 	return request;
@@ -540,13 +540,13 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 			return svcrdma_request_take_up_call(request, rqstp);
 		request->tally.received = RPCRDMA_A_TRAFFIC_BACKWARD;
 		request->tally.received_inline = request->msg.payload_len;
-		svcrdma_tally_octets(request)->received_copied = request->msg.payload_len;
+		request->tally.received_copied = request->msg.payload_len;
 		svcrdma_callback_reply(request);
 		svcrdma_request_put(request);
 		return 0;
 	}
 
-	request->tally.notes |= SVCRDMA_NOTE_BAD_HEADER;
+	request->tally.error = RPCRDMA_A_ERRORS_BAD_HEADER;
 	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len,
 				  request->msg.reason);
 	if (verdict == RPCRDMA_ANSWER) {

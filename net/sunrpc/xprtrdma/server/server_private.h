@@ -203,29 +203,23 @@ static inline bool svcrdma_xid_timed(__be32 xid)
 	return !((bits ^ bits >> 24) & 7);
 }
 
-/* What else happened to a Call, in svcrdma_tally.notes; OCTETS: the members after it count */
-#define SVCRDMA_NOTE_OCTETS		BIT(7)
-#define SVCRDMA_NOTE_WAITED_READ	BIT(0)
-#define SVCRDMA_NOTE_WAITED_SEND	BIT(1)
-#define SVCRDMA_NOTE_BAD_HEADER		BIT(2)
-#define SVCRDMA_NOTE_REPLY_SPACE	BIT(3)
-
 /**
  * struct svcrdma_tally - what a request adds to the counters of its connection
- * @received: form of the message that was received
+ * @received: form of the message that was received; RPCRDMA_A_TRAFFIC, zero: none
  * @sent: form of the message that was sent
  * @latency: slot of the time from the moment that a thread had the Call to its Reply;
  *	zero: not taken
- * @notes: SVCRDMA_NOTE_WAITED_READ and others
+ * @error: what was wrong; RPCRDMA_A_ERRORS, zero: nothing
+ * @waited_read: it had to wait before it could start its RDMA Reads
+ * @waited_send: it had to wait for a Send
  * @received_inline: octets of the RPC message that were received inline
+ * @received_placed: octets that RDMA Reads moved
+ * @received_copied: octets of @received_inline that were copied
  * @sent_inline: octets of the RPC message that were sent inline
- * @received_placed: octets that RDMA Reads moved; this and what follows is only valid with
- *	SVCRDMA_NOTE_OCTETS
- * @received_copied: octets that were copied
  * @sent_placed: octets that RDMA Writes moved
- * @sent_gathered: octets of @sent_inline that were not copied
+ * @sent_copied: octets of @sent_inline that were copied
  *
- * Part of a request, and cleared while that is idle. Several threads work on messages of one
+ * Part of a request, and zero while that is idle. Several threads work on messages of one
  * connection. So each notes what it does here, and svcrdma_request_put() adds it to the
  * counters, under service->lock, which it takes anyway.
  */
@@ -233,13 +227,15 @@ struct svcrdma_tally {
 	u8 received;
 	u8 sent;
 	u8 latency;
-	u8 notes;
+	u8 error;
+	bool waited_read;
+	bool waited_send;
 	u32 received_inline;
-	u32 sent_inline;
 	u32 received_placed;
 	u32 received_copied;
+	u32 sent_inline;
 	u32 sent_placed;
-	u32 sent_gathered;
+	u32 sent_copied;
 };
 
 /**
@@ -332,12 +328,6 @@ struct svcrdma_callback {
 	unsigned long last_call;
 	struct rpcrdma_address_strings strings;
 };
-
-/* Of the other members, SVCRDMA_NOTE_OCTETS says whether they are valid. */
-static inline void svcrdma_tally_clear(struct svcrdma_request *request)
-{
-	memset(&request->tally, 0, offsetof(struct svcrdma_tally, received_placed));
-}
 
 static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 {
@@ -445,26 +435,10 @@ void svcrdma_reply_error(struct svcrdma_request *request);
 struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
 					      struct svcrdma_request *request);
 
-/* status.c */
-struct svcrdma_tally *svcrdma_tally_octets(struct svcrdma_request *request);
-void svcrdma_tally_call_pages(struct svcrdma_request *request);
+/* tally.c */
+void svcrdma_tally_call(struct svcrdma_request *request);
 void svcrdma_tally_pulled(struct svcrdma_request *request);
 void svcrdma_tally_locked(struct svcrdma_request *request);
-void svcrdma_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status);
-
-/**
- * svcrdma_tally_call - note how a Call arrived
- * @request: the Call, whose arguments have been chosen
- *
- * Context: the thread that has the request.
- */
-static inline void svcrdma_tally_call(struct svcrdma_request *request)
-{
-	request->tally.received = RPCRDMA_A_TRAFFIC_INLINE;
-	request->tally.received_inline = request->msg.payload_len;
-	if (request->args != SVCRDMA_ARGS_INLINE)
-		svcrdma_tally_call_pages(request);
-}
 
 /**
  * svcrdma_request_take_recv - take the receive buffer from a request

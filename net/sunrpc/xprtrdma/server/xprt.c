@@ -283,12 +283,28 @@ static void svcrdma_service_closed(struct rpcrdma_conn *conn, int status)
 	svcrdma_service_put(service);
 }
 
+static void svcrdma_service_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
+{
+	struct svcrdma_service *service = conn->role;
+	size_t request = sizeof(struct svcrdma_request) +
+			 service->max_pages * sizeof(struct page *);
+
+	status->version = READ_ONCE(service->version);
+	status->requested = READ_ONCE(service->requested);
+	status->granted = READ_ONCE(service->grant.granted);
+	status->in_use = atomic_read(&service->calls_held);
+	status->memory = sizeof(*service) +
+			 (u64)atomic_read(&service->num_requests) * request +
+			 (u64)(atomic_read(&service->num_spares) +
+			       atomic_read(&service->num_held)) * PAGE_SIZE;
+}
+
 static const struct rpcrdma_conn_ops svcrdma_service_ops = {
 	.established	= svcrdma_service_established,
 	.received	= svcrdma_received,
 	.writable	= svcrdma_service_writable,
 	.closed		= svcrdma_service_closed,
-	.describe	= svcrdma_describe,
+	.describe	= svcrdma_service_describe,
 	.rest		= svcrdma_request_rest,
 };
 
@@ -349,25 +365,6 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 	return rpcrdma_conn_accept(service->conn, &config);
 }
 
-/* -ECONNABORTED: the client has given up before it was refused. */
-static void svcrdma_xprt_refused(struct svc_xprt *xprt, struct rpcrdma_listener *listener,
-				 struct rpcrdma_conn *conn, enum rpcrdma_refusal why, int err)
-{
-	struct rpcrdma_refused refused = {
-		.net = xprt->xpt_net,
-		.server = true,
-		.why = why,
-		.err = err,
-		.local = &conn->local_addr,
-		.peer = &conn->peer_addr,
-	};
-
-	if (err == -ECONNABORTED)
-		return;
-	rpcrdma_listener_count(listener, false);
-	rpcrdma_conn_refused(&refused);
-}
-
 /*
  * A connection that cannot be accepted goes to the RPC server, too, as one to be
  * closed. So there is only one way to end.
@@ -388,18 +385,22 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 
 	service = svcrdma_service_alloc(xprt, conn);
 	if (!service) {
-		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
+		rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_MEMORY, -ENOMEM,
+					 &conn->local_addr, &conn->peer_addr);
 		rpcrdma_conn_close(conn, -ENOMEM);
 		rpcrdma_conn_put(conn);
 		return NULL;
 	}
 	ret = svcrdma_service_accept(service);
 	if (ret) {
-		svcrdma_xprt_refused(xprt, listener, conn, RPCRDMA_REFUSAL_SETUP, ret);
+		/* -ECONNABORTED: the client has given up before. */
+		if (ret != -ECONNABORTED)
+			rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_SETUP, ret,
+						 &conn->local_addr, &conn->peer_addr);
 		svcrdma_service_close(service);
 		svcrdma_service_put(service);
 	} else {
-		rpcrdma_listener_count(listener, true);
+		rpcrdma_listener_accepted(listener);
 	}
 	return &service->xprt;
 }
@@ -488,7 +489,7 @@ static void svcrdma_service_drop_locked(struct svcrdma_service *service,
 	service->conn->counters.errors[RPCRDMA_A_ERRORS_DROPPED]++;
 	if (request->again) {
 		/* It counts when it is received again. */
-		svcrdma_tally_clear(request);
+		request->tally = (struct svcrdma_tally){};
 		list_add_tail(&request->recv->list, &service->dropped);
 		request->recv = NULL;
 	}

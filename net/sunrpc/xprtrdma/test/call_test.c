@@ -155,7 +155,7 @@ static void expect_counted(struct kunit *test, struct fake_client *t, const stru
 	KUNIT_EXPECT_EQ(test, stats->pullup, t->msg.payload_len - row->gathered);
 	KUNIT_EXPECT_EQ(test, sent->messages[form], 1);
 	KUNIT_EXPECT_EQ(test, sent->inline_octets, t->msg.payload_len);
-	KUNIT_EXPECT_EQ(test, sent->gathered_octets, row->gathered);
+	KUNIT_EXPECT_EQ(test, sent->copied_octets, t->msg.payload_len - row->gathered);
 	KUNIT_EXPECT_EQ(test, sent->placed_octets, read);
 	KUNIT_EXPECT_EQ(test, t->rpc.request.rqst.rq_xmit_bytes_sent,
 			t->rpc.request.rqst.rq_snd_buf.len);

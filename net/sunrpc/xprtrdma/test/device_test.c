@@ -13,7 +13,8 @@
 #define rpcrdma_device_attach		device_test_attach
 #define rpcrdma_device_detach		device_test_detach
 #define rpcrdma_device_map_buffer	device_test_map_buffer
-#define rpcrdma_device_walk		device_test_walk
+#define rpcrdma_devices			device_test_devices
+#define rpcrdma_devices_lock		device_test_devices_lock
 #define rpcrdma_device_init		device_test_init
 #define rpcrdma_device_exit		device_test_exit
 
@@ -120,29 +121,24 @@ static void test_max_sg_len(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), PAGE_SIZE);
 }
 
-/* @data: a digit for each device, in the order of the visits */
-static int visit(const struct rpcrdma_device *device, void *data)
+/* The list is in the order of the numbers, and has each device until it is removed. */
+static void test_device_list(struct kunit *test)
 {
-	unsigned int *visited = data;
-
-	*visited = *visited * 10 + (device->ib - ibs) + 1;
-	return device->ib == &ibs[1] ? -EMSGSIZE : 0;
-}
-
-/* A walk ends when @visit fails, and the next one begins after the device that it is given. */
-static void test_device_walk(struct kunit *test)
-{
-	unsigned int i, visited = 0;
+	struct rpcrdma_device *device;
+	unsigned int i, listed = 0;
+	u32 last = 0;
 
 	for (i = 0; i < DEVICES; i++)
 		KUNIT_ASSERT_EQ(test, device_add_one(&ibs[i]), 0);
-	KUNIT_EXPECT_EQ(test, rpcrdma_device_walk(0, visit, &visited), -EMSGSIZE);
-	KUNIT_EXPECT_EQ(test, rpcrdma_device_walk(client_data[1]->id, visit, &visited), 0);
-	KUNIT_EXPECT_EQ(test, visited, 123);
+	list_for_each_entry(device, &rpcrdma_devices, all) {
+		listed = listed * 10 + (device->ib - ibs) + 1;
+		KUNIT_EXPECT_GT(test, device->id, last);
+		last = device->id;
+	}
+	KUNIT_EXPECT_EQ(test, listed, 123);
 	for (i = 0; i < DEVICES; i++)
 		device_remove_one(&ibs[i], client_data[i]);
-	KUNIT_EXPECT_EQ(test, rpcrdma_device_walk(0, visit, &visited), 0);
-	KUNIT_EXPECT_EQ(test, visited, 123);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rpcrdma_devices));
 }
 
 /* Removing a device ends its connections, and none can attach to it afterwards. */
@@ -173,7 +169,7 @@ static void test_device_removed(struct kunit *test)
 static struct kunit_case device_cases[] = {
 	KUNIT_CASE_PARAM(test_limits, limit_gen_params),
 	KUNIT_CASE(test_max_sg_len),
-	KUNIT_CASE(test_device_walk),
+	KUNIT_CASE(test_device_list),
 	KUNIT_CASE(test_device_removed),
 	{}
 };

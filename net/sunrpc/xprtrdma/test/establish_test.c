@@ -25,6 +25,7 @@
 #define rpcrdma_conn_accept		establish_test_accept
 
 #include "../conn/conn_private.h"
+#include "../status/status.h"
 
 #define PORT		20049
 #define READS		16	/* that the device serves or issues */
@@ -57,7 +58,9 @@ static struct {
 	u32 recv_size;
 	u32 send_size;
 	unsigned int refused;
-	struct rpcrdma_refused why;
+	enum rpcrdma_refusal why;
+	int err;
+	struct net *net;
 } cm;
 
 static int deliver(enum rdma_cm_event_type type, int status);
@@ -197,19 +200,20 @@ static void cm_keepalive_start(struct rpcrdma_conn *conn)
 	note(cm.log, 'K');
 }
 
-static void cm_refused(const struct rpcrdma_refused *refused)
+static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
+		       const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
 {
 	cm.refused++;
-	cm.why = *refused;
+	cm.why = why;
+	cm.err = err;
+	cm.net = net;
 }
 
-static void cm_connected(const struct rpcrdma_conn *conn)
+static void cm_event(const struct rpcrdma_conn *conn, u8 cmd)
 {
+	cm.wrong += cmd != RPCRDMA_CMD_CONNECTED;
 	note(cm.log, 'o');
 }
-
-static const struct rpcrdma_observer observer = { .connected = cm_connected };
-static const struct rpcrdma_observer *cm_observer = &observer;
 
 static void role_established(struct rpcrdma_conn *conn)
 {
@@ -244,14 +248,14 @@ static struct rdma_cm_id *create_id(struct kunit *test)
 }
 
 #define rpcrdma_conn_alloc		cm_alloc
-#define rpcrdma_conn_refused		cm_refused
 #define rpcrdma_device_attach		cm_attach
 #define rpcrdma_keepalive_start		cm_keepalive_start
 #define rpcrdma_mr_create		cm_mr_create
-#define rpcrdma_observer		cm_observer
 #define rpcrdma_qp_create		cm_qp_create
 #define rpcrdma_recv_create		cm_recv_create
 #define rpcrdma_send_create		cm_send_create
+#define rpcrdma_status_event		cm_event
+#define rpcrdma_status_refused		cm_refused
 #undef rdma_create_id
 #define rdma_create_id			cm_create_id
 #define rdma_accept			cm_accept
@@ -615,10 +619,9 @@ static void test_event_ends(struct kunit *test)
 		/* The administrator is told who has refused a connection. */
 		KUNIT_EXPECT_EQ(test, cm.refused, rejected);
 		if (rejected) {
-			KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSAL_PEER);
-			KUNIT_EXPECT_EQ(test, cm.why.err, -ECONNREFUSED);
-			KUNIT_EXPECT_PTR_EQ(test, cm.why.net, &init_net);
-			KUNIT_EXPECT_FALSE(test, cm.why.server);
+			KUNIT_EXPECT_EQ(test, cm.why, RPCRDMA_REFUSAL_PEER);
+			KUNIT_EXPECT_EQ(test, cm.err, -ECONNREFUSED);
+			KUNIT_EXPECT_PTR_EQ(test, cm.net, &init_net);
 		}
 		end(test);
 	}

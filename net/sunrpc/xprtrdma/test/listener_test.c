@@ -17,10 +17,13 @@
 #define rpcrdma_listener_role		listener_test_role
 #define rpcrdma_listener_next		listener_test_next
 #define rpcrdma_listener_destroy	listener_test_destroy
-#define rpcrdma_listener_count		listener_test_count
-#define rpcrdma_listener_walk		listener_test_walk
+#define rpcrdma_listener_accepted	listener_test_accepted
+#define rpcrdma_listener_refused	listener_test_refused
+#define rpcrdma_listeners		listener_test_listeners
+#define rpcrdma_listeners_lock		listener_test_listeners_lock
 
 #include "../conn/conn_private.h"
+#include "../status/status.h"
 
 #define REQUESTS	4
 #define MAX_PENDING	2048
@@ -53,11 +56,12 @@ struct cm {
 	unsigned int requests;
 	unsigned int incoming;
 	unsigned int refused;
-	struct rpcrdma_refused why;	/* the last one */
-	u16 peer_port;			/* of it */
+	enum rpcrdma_refusal why;	/* of the last one, as what follows */
+	int err;
+	struct net *refused_net;
+	u16 peer_port;
 	u16 local_port;
 	unsigned int wrong;
-	unsigned int visited;
 };
 
 static struct cm cm;	/* Tests run one at a time. */
@@ -168,18 +172,21 @@ static bool cm_may_begin(const struct sockaddr_storage *peer)
 	return port_of(peer) != cm.none_may_begin;
 }
 
-static void cm_refused(const struct rpcrdma_refused *refused)
+static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
+		       const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
 {
 	cm.refused++;
-	cm.why = *refused;
-	cm.peer_port = port_of(refused->peer);
-	cm.local_port = port_of(refused->local);
+	cm.why = why;
+	cm.err = err;
+	cm.refused_net = net;
+	cm.peer_port = port_of(peer);
+	cm.local_port = port_of(local);
 }
 
 #define rpcrdma_conn_request	cm_request
 #define rpcrdma_conn_may_wait	cm_may_wait
 #define rpcrdma_conn_may_begin	cm_may_begin
-#define rpcrdma_conn_refused	cm_refused
+#define rpcrdma_status_refused	cm_refused
 #undef rdma_create_id
 #define rdma_create_id		cm_create_id
 #define rdma_set_afonly		cm_set_afonly
@@ -247,24 +254,9 @@ static struct rpcrdma_listener *create(struct kunit *test)
 	return listener;
 }
 
-static int note_status(const struct rpcrdma_listener_status *status, void *data)
+static s64 state_ms(const struct rpcrdma_listener *listener)
 {
-	struct rpcrdma_listener_status *copy = data;
-
-	*copy = *status;
-	cm.visited++;
-	return 0;
-}
-
-/* What the kernel tells of the only listener */
-static struct rpcrdma_listener_status status_of(struct kunit *test)
-{
-	struct rpcrdma_listener_status status = {};
-
-	cm.visited = 0;
-	KUNIT_EXPECT_EQ(test, rpcrdma_listener_walk(&init_net, 0, note_status, &status), 0);
-	KUNIT_EXPECT_EQ(test, cm.visited, 1);
-	return status;
+	return ktime_ms_delta(ktime_get(), listener->state_since);
 }
 
 /* It was set after @before, and is not longer than @delay. */
@@ -293,7 +285,7 @@ static void test_listens(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cm.net, &init_net);
 	KUNIT_EXPECT_PTR_EQ(test, rpcrdma_listener_role(listener), ROLE);
 	KUNIT_EXPECT_EQ(test, port_of((void *)rpcrdma_listener_address(listener)), CHOSEN_PORT);
-	KUNIT_EXPECT_TRUE(test, status_of(test).listening);
+	KUNIT_EXPECT_NOT_NULL(test, listener->cm_id);
 	rpcrdma_listener_destroy(listener);
 
 	/* A listener of IPv6 leaves the port to one of IPv4. */
@@ -315,7 +307,6 @@ static void test_listens(struct kunit *test)
 static void test_cannot_listen(struct kunit *test)
 {
 	struct sockaddr_storage address = { .ss_family = AF_INET6 };
-	struct rpcrdma_listener_status status;
 	struct rpcrdma_listener *listener;
 
 	for (cm.fail = CREATE; cm.fail < STEPS; cm.fail++) {
@@ -324,9 +315,7 @@ static void test_cannot_listen(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(listener), -ENODEV);
 		KUNIT_EXPECT_FALSE(test, cm.exists);
 	}
-	KUNIT_EXPECT_EQ(test, rpcrdma_listener_walk(&init_net, 0, note_status, &status),
-			0);
-	KUNIT_EXPECT_EQ(test, cm.visited, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rpcrdma_listeners));
 }
 
 /* A request comes, and then one of the devices cannot listen. */
@@ -338,7 +327,7 @@ static void test_request_before_failure(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, cm.requests, 1);
 	KUNIT_EXPECT_EQ(test, cm.conn[0]->status, -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, cm.refused, 1);
-	KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSAL_SERVICE);
+	KUNIT_EXPECT_EQ(test, cm.why, RPCRDMA_REFUSAL_SERVICE);
 }
 
 static void expect_next(struct kunit *test, struct rpcrdma_listener *listener,
@@ -366,11 +355,11 @@ static void test_requests(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, request(), 0);
 		KUNIT_EXPECT_EQ(test, cm.incoming, i + 1);
-		KUNIT_EXPECT_EQ(test, status_of(test).waiting, i + 1);
+		KUNIT_EXPECT_EQ(test, listener->num_pending, i + 1);
 	}
 	for (i = 0; i < 3; i++) {
 		expect_next(test, listener, cm.conn[i]);
-		KUNIT_EXPECT_EQ(test, status_of(test).waiting, 2 - i);
+		KUNIT_EXPECT_EQ(test, listener->num_pending, 2 - i);
 		KUNIT_EXPECT_EQ(test, kref_read(&cm.conn[i]->ref), 3);
 		refuse(cm.conn[i]);
 	}
@@ -395,21 +384,20 @@ static void test_given_up(struct kunit *test)
 	expect_next(test, listener, NULL);
 	KUNIT_EXPECT_EQ(test, kref_read(&cm.conn[0]->ref), 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&cm.conn[2]->ref), 1);
-	KUNIT_EXPECT_EQ(test, status_of(test).waiting, 0);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 0);
 	refuse(cm.conn[1]);
 	rpcrdma_listener_destroy(listener);
 }
 
-static void expect_refused(struct kunit *test, unsigned int times, enum rpcrdma_refusal why,
-			   int err)
+static void expect_refused(struct kunit *test, const struct rpcrdma_listener *listener,
+			   enum rpcrdma_refusal why, int err)
 {
-	KUNIT_EXPECT_EQ(test, cm.refused, times);
-	KUNIT_EXPECT_EQ(test, cm.why.why, why);
-	KUNIT_EXPECT_EQ(test, cm.why.err, err);
-	KUNIT_EXPECT_TRUE(test, cm.why.server);
-	KUNIT_EXPECT_PTR_EQ(test, cm.why.net, &init_net);
+	KUNIT_EXPECT_EQ(test, cm.refused, 1);
+	KUNIT_EXPECT_EQ(test, cm.why, why);
+	KUNIT_EXPECT_EQ(test, cm.err, err);
+	KUNIT_EXPECT_PTR_EQ(test, cm.refused_net, &init_net);
 	KUNIT_EXPECT_EQ(test, cm.local_port, CHOSEN_PORT);
-	KUNIT_EXPECT_EQ(test, status_of(test).refused, times);
+	KUNIT_EXPECT_EQ(test, listener->refused, 1);
 }
 
 /* Too many wait. Requests that were given up make room, but only when room is short. */
@@ -426,11 +414,11 @@ static void test_too_many_wait(struct kunit *test)
 
 	cm.none_may_wait = true;
 	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
-	expect_refused(test, 1, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
+	expect_refused(test, listener, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
 	KUNIT_EXPECT_EQ(test, cm.peer_port, 1004);
 	KUNIT_EXPECT_EQ(test, cm.requests, 3);
 	KUNIT_EXPECT_EQ(test, cm.incoming, 3);
-	KUNIT_EXPECT_EQ(test, status_of(test).waiting, 2);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 2);
 	KUNIT_EXPECT_EQ(test, kref_read(&cm.conn[0]->ref), 1);
 	rpcrdma_listener_destroy(listener);
 }
@@ -444,12 +432,12 @@ static void test_list_is_bounded(struct kunit *test)
 	listener->num_pending += MAX_PENDING - 2;
 	KUNIT_EXPECT_EQ(test, request(), 0);
 	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
-	expect_refused(test, 1, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
+	expect_refused(test, listener, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
 	rpcrdma_conn_close(cm.conn[0], -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, request(), 0);
 	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
 	listener->num_pending -= MAX_PENDING - 2;
-	KUNIT_EXPECT_EQ(test, status_of(test).waiting, 2);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 2);
 	rpcrdma_listener_destroy(listener);
 }
 
@@ -459,10 +447,10 @@ static void test_request_without_memory(struct kunit *test)
 
 	cm.no_memory = true;
 	KUNIT_EXPECT_EQ(test, request(), -ENOMEM);
-	expect_refused(test, 1, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
+	expect_refused(test, listener, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, cm.peer_port, 1001);
 	KUNIT_EXPECT_EQ(test, cm.incoming, 0);
-	KUNIT_EXPECT_EQ(test, status_of(test).waiting, 0);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 0);
 	rpcrdma_listener_destroy(listener);
 }
 
@@ -508,10 +496,10 @@ static void test_not_held_up(struct kunit *test)
 	expect_next(test, listener, cm.conn[2]);
 	KUNIT_EXPECT_EQ(test, kref_read(&cm.conn[1]->ref), 1);
 	refuse(cm.conn[2]);
-	KUNIT_EXPECT_EQ(test, status_of(test).waiting, 1);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 1);
 	rpcrdma_conn_close(cm.conn[0], -ECONNRESET);
 	expect_next(test, listener, NULL);
-	KUNIT_EXPECT_EQ(test, status_of(test).waiting, 0);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 0);
 	rpcrdma_listener_destroy(listener);
 }
 
@@ -532,16 +520,16 @@ static void test_device_goes(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, deliver(gone[i]), 0);
 		flush_workqueue(rpcrdma_wq);
 		KUNIT_EXPECT_FALSE(test, cm.exists);
-		KUNIT_EXPECT_FALSE(test, status_of(test).listening);
+		KUNIT_EXPECT_NULL(test, listener->cm_id);
 		expect_timer(test, &listener->relisten, before, 5 * HZ);
 		before = jiffies;
 		run(&listener->relisten);
 		expect_timer(test, &listener->relisten, before, 5 * HZ);
 		cm.fail = STEPS;
 		run(&listener->relisten);
-		KUNIT_EXPECT_TRUE(test, status_of(test).listening);
+		KUNIT_EXPECT_NOT_NULL(test, listener->cm_id);
 		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&listener->relisten));
-		KUNIT_EXPECT_EQ(test, port_of(status_of(test).addr), CHOSEN_PORT);
+		KUNIT_EXPECT_EQ(test, port_of(&listener->addr), CHOSEN_PORT);
 	}
 	KUNIT_EXPECT_EQ(test, cm.created, 7);
 	KUNIT_EXPECT_EQ(test, request(), 0);
@@ -554,19 +542,19 @@ static void test_state_since(struct kunit *test)
 	struct rpcrdma_listener *listener = create(test);
 	ktime_t long_ago = ktime_sub_ms(ktime_get(), 100000);
 
-	KUNIT_EXPECT_LT(test, status_of(test).state_ms, 50000);
+	KUNIT_EXPECT_LT(test, state_ms(listener), 50000);
 	listener->state_since = long_ago;
-	KUNIT_EXPECT_GE(test, status_of(test).state_ms, 100000);
+	KUNIT_EXPECT_GE(test, state_ms(listener), 100000);
 	cm.fail = BIND;
 	run(&listener->relisten);
-	KUNIT_EXPECT_LT(test, status_of(test).state_ms, 50000);
+	KUNIT_EXPECT_LT(test, state_ms(listener), 50000);
 	listener->state_since = long_ago;
 	/* It did not listen before. */
 	run(&listener->relisten);
-	KUNIT_EXPECT_GE(test, status_of(test).state_ms, 100000);
+	KUNIT_EXPECT_GE(test, state_ms(listener), 100000);
 	cm.fail = STEPS;
 	run(&listener->relisten);
-	KUNIT_EXPECT_LT(test, status_of(test).state_ms, 50000);
+	KUNIT_EXPECT_LT(test, state_ms(listener), 50000);
 	rpcrdma_listener_destroy(listener);
 }
 
@@ -613,8 +601,8 @@ static void test_destroyed_with_requests(struct kunit *test)
 	rpcrdma_conn_close(cm.conn[1], -ECONNRESET);
 	rpcrdma_listener_destroy(listener);
 	KUNIT_EXPECT_EQ(test, cm.refused, 2);
-	KUNIT_EXPECT_EQ(test, cm.why.why, RPCRDMA_REFUSAL_SERVICE);
-	KUNIT_EXPECT_EQ(test, cm.why.err, -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, cm.why, RPCRDMA_REFUSAL_SERVICE);
+	KUNIT_EXPECT_EQ(test, cm.err, -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, cm.peer_port, 1003);
 	KUNIT_EXPECT_EQ(test, cm.conn[0]->status, -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, cm.conn[1]->status, -ECONNRESET);
@@ -641,58 +629,32 @@ static void test_counts(struct kunit *test)
 {
 	struct rpcrdma_listener *listener = create(test);
 
-	rpcrdma_listener_count(listener, true);
-	rpcrdma_listener_count(listener, true);
-	rpcrdma_listener_count(listener, false);
-	KUNIT_EXPECT_EQ(test, status_of(test).accepted, 2);
-	KUNIT_EXPECT_EQ(test, status_of(test).refused, 1);
+	rpcrdma_listener_accepted(listener);
+	rpcrdma_listener_accepted(listener);
+	rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_SETUP, -ENODEV, &listener->addr,
+				 &listener->addr);
+	KUNIT_EXPECT_EQ(test, listener->accepted, 2);
+	expect_refused(test, listener, RPCRDMA_REFUSAL_SETUP, -ENODEV);
 	rpcrdma_listener_destroy(listener);
 }
 
-/* Listeners that a walk has visited, by port; it ends at the port that @stop is */
-struct walk {
-	u32 ports;
-	u16 stop;
-	u64 id;		/* of the last one */
-};
-
-static int visit(const struct rpcrdma_listener_status *status, void *data)
+/* The list is in the order of the numbers, and has each listener until it is destroyed. */
+static void test_list(struct kunit *test)
 {
-	struct walk *walk = data;
+	struct rpcrdma_listener *first, *second;
 
-	walk->ports = walk->ports * 10 + port_of(status->addr);
-	walk->id = status->id;
-	return port_of(status->addr) == walk->stop ? -EMSGSIZE : 0;
-}
-
-static void test_walk(struct kunit *test)
-{
-	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
-	struct rpcrdma_listener *listener[4];
-	struct walk walk = {};
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_NULL(test, other);
-	for (i = 0; i < ARRAY_SIZE(listener); i++) {
-		listener[i] = create_at(i == 1 ? other : &init_net, i + 1);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(listener[i]));
-		cm.exists = false;	/* There may be several now. */
-	}
-	KUNIT_EXPECT_EQ(test, rpcrdma_listener_walk(&init_net, 0, visit, &walk), 0);
-	KUNIT_EXPECT_EQ(test, walk.ports, 134);
-	/* The reader's buffer is full at the second; it goes on after the first. */
-	walk = (struct walk){ .stop = 1 };
-	KUNIT_EXPECT_EQ(test, rpcrdma_listener_walk(&init_net, 0, visit, &walk), -EMSGSIZE);
-	KUNIT_EXPECT_EQ(test, walk.ports, 1);
-	KUNIT_EXPECT_EQ(test, rpcrdma_listener_walk(&init_net, walk.id, visit, &walk), 0);
-	KUNIT_EXPECT_EQ(test, walk.ports, 134);
-	walk.ports = 0;
-	KUNIT_EXPECT_EQ(test, rpcrdma_listener_walk(other, 0, visit, &walk), 0);
-	KUNIT_EXPECT_EQ(test, walk.ports, 2);
-	for (i = 0; i < ARRAY_SIZE(listener); i++) {
-		cm.exists = true;
-		rpcrdma_listener_destroy(listener[i]);
-	}
+	first = create(test);
+	cm.exists = false;	/* There may be several now. */
+	second = create(test);
+	KUNIT_EXPECT_GT(test, first->id, 0);
+	KUNIT_EXPECT_GT(test, second->id, first->id);
+	KUNIT_EXPECT_PTR_EQ(test, rpcrdma_listeners.next, &first->all);
+	KUNIT_EXPECT_PTR_EQ(test, rpcrdma_listeners.prev, &second->all);
+	rpcrdma_listener_destroy(first);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&rpcrdma_listeners));
+	cm.exists = true;
+	rpcrdma_listener_destroy(second);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rpcrdma_listeners));
 }
 
 static struct kunit_case listener_cases[] = {
@@ -713,7 +675,7 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(test_destroyed_with_requests),
 	KUNIT_CASE(test_destroyed_while_it_looks),
 	KUNIT_CASE(test_counts),
-	KUNIT_CASE(test_walk),
+	KUNIT_CASE(test_list),
 	{}
 };
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * RPCs that have to wait. Whatever sunrpc does meanwhile, an RPC counts once for each cause.
+ */
+#include <linux/sunrpc/bc_xprt.h>
+
+#include "client_private.h"
+
+/* Nothing is counted for the Reply to a backward Call. Context: XPRT_LOCKED is held. */
+void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
+			  unsigned int what)
+{
+	struct xprt_rdma_request *request;
+
+	if (bc_prealloc(rqst))
+		return;
+	request = xprt_rdma_request_of(rqst);
+	if (request->waited & BIT(what))
+		return;
+	request->waited |= BIT(what);
+	ep->conn->counters.waits[what]++;
+}
+
+/* There is no credit for a Call. If the server grants enough, it is Receives that are missing. */
+void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+{
+	const struct xprt_rdma_credits *credits = &ep->credits;
+	u32 granted = min(READ_ONCE(credits->granted), ep->conn->credits);
+	bool enough = (u32)atomic_read(&credits->in_flight) < granted;
+
+	xprt_rdma_count_wait(ep, rqst, enough ? RPCRDMA_A_WAITS_RECEIVE_BUFFER :
+						RPCRDMA_A_WAITS_CREDIT);
+}
