@@ -21,11 +21,4 @@
 
 #endif
 
-/* What a proc_handler's table is: const since 6.11 */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
-#define rpcrdma_compat_const
-#else
-#define rpcrdma_compat_const const
-#endif
-
 #endif /* RPCRDMA_OVERLAY_LINUX_SYSCTL_H */

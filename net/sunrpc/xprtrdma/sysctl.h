@@ -23,42 +23,6 @@
 	}
 
 /**
- * struct rpcrdma_lenience - what RPCRDMA_LENIENT() takes and what it makes of it
- * @low: the lowest value that is accepted
- * @high: the highest one
- * @used_low: what lower values have the effect of
- * @used_high: what higher values have the effect of
- * @told: not zero after the log has told that a value has another's effect
- *
- * Static, one for each such entry.
- */
-struct rpcrdma_lenience {
-	unsigned int low;
-	unsigned int high;
-	unsigned int used_low;
-	unsigned int used_high;
-	unsigned int told;
-};
-
-/*
- * An entry for an unsigned int that also accepts values which old sysctl.d files set and
- * which have no effect of their own. @low and so on are those of struct rpcrdma_lenience.
- * Who reads the variable limits it to @used_low and @used_high.
- */
-#define RPCRDMA_LENIENT(name, variable, ...)				\
-	{								\
-		.procname	= name,					\
-		.data		= &(variable),				\
-		.maxlen		= sizeof(unsigned int),			\
-		.mode		= 0644,					\
-		.proc_handler	= rpcrdma_sysctl_lenient,		\
-		.extra1		= &(struct rpcrdma_lenience){ __VA_ARGS__ },	\
-	}
-
-int rpcrdma_sysctl_lenient(rpcrdma_compat_const struct ctl_table *table, int write, void *buffer,
-			   size_t *lenp, loff_t *ppos);
-
-/**
  * rpcrdma_sysctl_status - the status of registering a table
  * @header: what register_sysctl() returned
  *

@@ -35,12 +35,9 @@ static struct ctl_table xprt_rdma_table[] = {
 			xprt_rdma_remote_invalidation, 0, 1),
 	RPCRDMA_SETTING("rdma_version", xprt_rdma_version_max,
 			RPCRDMA_VERSION_ONE, RPCRDMA_VERSION_MAX),
-	RPCRDMA_LENIENT("rdma_inline_write_padding",
-			xprt_rdma_inline_write_padding, 0, 4096, 0, 0),
-	RPCRDMA_LENIENT("rdma_memreg_strategy", xprt_rdma_memreg_strategy,
-			0, 6, XPRT_RDMA_FRWR, XPRT_RDMA_FRWR),
-	RPCRDMA_LENIENT("rdma_pad_optimize", xprt_rdma_pad_optimize,
-			0, INT_MAX, 0, 0),
+	RPCRDMA_SETTING("rdma_inline_write_padding", xprt_rdma_inline_write_padding, 0, 4096),
+	RPCRDMA_SETTING("rdma_memreg_strategy", xprt_rdma_memreg_strategy, 0, 6),
+	RPCRDMA_SETTING("rdma_pad_optimize", xprt_rdma_pad_optimize, 0, INT_MAX),
 };
 
 static struct ctl_table_header *xprt_rdma_table_header;

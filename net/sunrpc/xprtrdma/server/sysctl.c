@@ -33,16 +33,12 @@ static unsigned int svcrdma_no_count;
 static struct ctl_table svcrdma_table[] = {
 	RPCRDMA_SETTING("max_requests", svcrdma_max_requests, 4, 16384),
 	RPCRDMA_SETTING("max_bc_requests", svcrdma_max_bc_requests, 2, 1024),
-	RPCRDMA_SETTING("max_req_size", svcrdma_max_req_size,
-			RPCRDMA_INLINE_MIN, 65536),
+	RPCRDMA_SETTING("max_req_size", svcrdma_max_req_size, RPCRDMA_INLINE_MIN, 65536),
 	/* A connection has RPCRDMA_READS_MAX RDMA Reads at most. */
-	RPCRDMA_LENIENT("max_outbound_read_requests", svcrdma_max_reads,
-			1, 255, 1, RPCRDMA_READS_MAX),
+	RPCRDMA_SETTING("max_outbound_read_requests", svcrdma_max_reads, 1, 255),
 	RPCRDMA_SETTING("private_data", svcrdma_private_data, 0, 1),
-	RPCRDMA_SETTING("remote_invalidation", svcrdma_remote_invalidation,
-			0, 1),
-	RPCRDMA_SETTING("version", svcrdma_version_max,
-			RPCRDMA_VERSION_ONE, RPCRDMA_VERSION_MAX),
+	RPCRDMA_SETTING("remote_invalidation", svcrdma_remote_invalidation, 0, 1),
+	RPCRDMA_SETTING("version", svcrdma_version_max, RPCRDMA_VERSION_ONE, RPCRDMA_VERSION_MAX),
 	SVCRDMA_COUNTER("recv", SVCRDMA_STAT_RECV),
 	SVCRDMA_COUNTER("read", SVCRDMA_STAT_READ),
 	SVCRDMA_COUNTER("write", SVCRDMA_STAT_WRITE),
@@ -59,24 +55,12 @@ static struct ctl_table svcrdma_table[] = {
 
 static struct ctl_table_header *svcrdma_table_header;
 
-/**
- * svcrdma_sysctl_init - make the settings and counters visible
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
 int svcrdma_sysctl_init(void)
 {
-	svcrdma_table_header = register_sysctl("sunrpc/svc_rdma",
-					       svcrdma_table);
+	svcrdma_table_header = register_sysctl("sunrpc/svc_rdma", svcrdma_table);
 	return rpcrdma_sysctl_status(svcrdma_table_header);
 }
 
-/**
- * svcrdma_sysctl_exit - undo svcrdma_sysctl_init()
- *
- * Context: may sleep.
- */
 void svcrdma_sysctl_exit(void)
 {
 	unregister_sysctl_table(svcrdma_table_header);

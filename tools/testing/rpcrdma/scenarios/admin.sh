@@ -32,9 +32,6 @@ tunables() {
 COUNTERS=$(echo svc_rdma/rdma_stat_{recv,read,write,sq_starve,dropped,errors})
 # They are always zero.
 UNUSED=$(echo svc_rdma/rdma_stat_{rq_poll,rq_prod,rq_starve,sq_poll,sq_prod})
-# Settings that accept values which they cannot follow, and what these have the effect of
-LENIENT="svc_rdma/max_outbound_read_requests:255:32 rdma_inline_write_padding:1:0
-	rdma_memreg_strategy:6:5 rdma_pad_optimize:1:0"
 FIELDS=28
 # read_at_once holds READs for eight seconds at most.
 PATIENCE=12
@@ -63,8 +60,6 @@ client() {
 
 set_tunables() {
 	local name default low high
-	check "the log has one line for a setting that cannot be followed" \
-		each_lenient says_so_once
 	check "there are no other tunables and counters than the documented ones" \
 		is "$(known)" "$(cd /proc/sys/sunrpc && ls -d rdma_* svc_rdma/* | sort)"
 	while read -r name default low high; do
@@ -73,20 +68,6 @@ set_tunables() {
 			refused "Invalid argument" "$name" $((low - 1)) $((high + 1)) word
 		check "$name takes $low and $high" takes "$name" "$low" "$high" "$default"
 	done < <(tunables)
-}
-
-# each_lenient COMMAND: COMMAND NAME VALUE EFFECT for each that accepts what it cannot follow
-each_lenient() {
-	local name value effect
-	while IFS=: read -r name value effect; do
-		"$1" "$name" "$value" "$effect" || return
-	done < <(printf '%s\n' $LENIENT)
-}
-
-says_so_once() {
-	dmesg --clear
-	takes "$1" "$2" "$2" "$(default "$1")" &&
-		is "${1#*/}: $2 is accepted, and has the effect of $3" "$(logged)"
 }
 
 known() {
