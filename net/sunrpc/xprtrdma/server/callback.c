@@ -27,9 +27,9 @@ static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
 	bool got;
 
 	spin_lock(&xprt->transport_lock);
-	got = callback->in_flight < callback->granted;
+	got = xprt->cong < xprt->cwnd;
 	if (got) {
-		callback->in_flight++;
+		xprt->cong += RPC_CWNDSCALE;
 		callback->last_call = jiffies;
 	} else {
 		xprt_wait_for_buffer_space(xprt);
@@ -52,35 +52,19 @@ static bool svcrdma_callback_is_stuck(struct svcrdma_callback *callback)
 	if (!list_empty(&svcrdma_service_of(xprt->bc_xprt)->received))
 		return false;
 	spin_lock(&xprt->transport_lock);
-	stuck = callback->in_flight >= callback->granted &&
+	stuck = xprt->cong >= xprt->cwnd &&
 		time_after(jiffies, callback->last_call + RPCRDMA_STALL_TIMEOUT);
 	spin_unlock(&xprt->transport_lock);
 	return stuck;
 }
 
-static void svcrdma_callback_put_credit(struct svcrdma_callback *callback)
+static void svcrdma_callback_put_credit(struct rpc_xprt *xprt)
 {
-	struct rpc_xprt *xprt = &callback->xprt;
-
 	spin_lock(&xprt->transport_lock);
-	if (callback->in_flight)
-		callback->in_flight--;
+	if (xprt->cong)
+		xprt->cong -= RPC_CWNDSCALE;
 	spin_unlock(&xprt->transport_lock);
 	xprt_write_space(xprt);
-}
-
-/* Each Reply gives a credit back, and most grant a number of credits. */
-static void svcrdma_callback_answered(struct svcrdma_callback *callback,
-				      const struct rpcrdma_message *msg, u32 requested)
-{
-	struct rpc_xprt *xprt = &callback->xprt;
-
-	if (rpcrdma_wire_grants(msg)) {
-		spin_lock(&xprt->transport_lock);
-		callback->granted = clamp_t(u32, msg->credits, 1, requested);
-		spin_unlock(&xprt->transport_lock);
-	}
-	svcrdma_callback_put_credit(callback);
 }
 
 /*
@@ -88,29 +72,23 @@ static void svcrdma_callback_answered(struct svcrdma_callback *callback,
  * lost if the task does not sleep yet. So a message that cannot be used becomes a Reply that
  * sunrpc takes as final. The task has room for any Reply that denies its Call.
  */
-static int svcrdma_callback_deny(struct rpc_rqst *rqst)
-{
-	__be32 *p = rqst->rq_rcv_buf.head[0].iov_base;
-
-	*p++ = rqst->rq_xid;
-	*p++ = rpc_reply;
-	*p++ = cpu_to_be32(RPC_MSG_DENIED);
-	*p++ = cpu_to_be32(RPC_MISMATCH);
-	return 4 * sizeof(*p);
-}
-
 static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
 					      const struct svcrdma_request *from)
 {
 	const struct rpcrdma_message *msg = &from->msg;
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
-	u32 len = msg->payload_len;
+	__be32 *p = head->iov_base;
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
-	if (msg->proc != RPCRDMA_MSG || len > head->iov_len)
-		return svcrdma_callback_deny(rqst);
-	memcpy(head->iov_base, from->recv->data + msg->header_len, len);
-	return len;
+	if (msg->proc == RPCRDMA_MSG && msg->payload_len <= head->iov_len) {
+		memcpy(p, from->recv->data + msg->header_len, msg->payload_len);
+		return msg->payload_len;
+	}
+	*p++ = rqst->rq_xid;
+	*p++ = rpc_reply;
+	*p++ = cpu_to_be32(RPC_MSG_DENIED);
+	*p++ = cpu_to_be32(RPC_MISMATCH);
+	return 4 * sizeof(*p);
 }
 
 /**
@@ -120,8 +98,7 @@ static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
  * The receive buffer is given back before the credit. Then there is a Receive for
  * the next Reply when the next Call is sent. A Reply of another version than its Call
  * is accepted: a credit that is not given back would close the connection in the end.
- *
- * RFC 8167.
+ * Most Replies grant a number of credits (RFC 8167).
  *
  * Context: a thread of the RPC server. The connection has a callback client.
  */
@@ -142,20 +119,18 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 	if (!rqst)
 		trace_rpcrdma_dropped_message(service->conn, msg->xid, request->recv->len);
 	svcrdma_request_put_recv(request);
-	svcrdma_callback_answered(svcrdma_callback_of(xprt), msg,
-				  service->conn->backward_credits);
+	if (rpcrdma_wire_grants(msg)) {
+		spin_lock(&xprt->transport_lock);
+		xprt->cwnd = RPC_CWNDSCALE *
+			     clamp_t(u32, msg->credits, 1, service->conn->backward_credits);
+		spin_unlock(&xprt->transport_lock);
+	}
+	svcrdma_callback_put_credit(xprt);
 }
 
-/**
- * svcrdma_callback_waits - whether a backward Call waits for its Reply
- * @service: a service whose connection has a callback client
- * @xid: XID of the Call
- *
- * sunrpc counts each XID that it does not find. So this asks sunrpc only if any
- * backward Calls wait; mostly none do.
- *
- * Context: process.
- * Return: true if a Call with this XID waits.
+/*
+ * Whether a backward Call with this XID waits for its Reply. sunrpc counts each XID that it
+ * does not find. So this asks sunrpc only if any backward Calls wait; mostly none do.
  */
 bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 {
@@ -178,9 +153,6 @@ bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
  *
  * The Call has the version of the last forward Call, which the client knows.
  *
- * RFC 8167.
- *
- * Context: any.
  * Return: 0, or -EMSGSIZE if the Call is longer than the threshold.
  */
 int svcrdma_callback_fill_call(const struct svcrdma_service *service,
@@ -189,57 +161,41 @@ int svcrdma_callback_fill_call(const struct svcrdma_service *service,
 {
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	u32 version = READ_ONCE(service->version);
-	u32 threshold = svcrdma_service_threshold(service, version);
-	int len;
 
 	rpcrdma_wire_init_call(msg, version, rqst->rq_xid, service->conn->backward_credits);
-	len = rpcrdma_wire_encode(msg, send->data, threshold);
-	if (len < 0)
-		return len;
-	if (buf->len > threshold - len)
-		return -EMSGSIZE;
-	send->len = len + buf->len;
-	return read_bytes_from_xdr_buf(buf, 0, send->data + len, buf->len);
-}
-
-static int svcrdma_callback_post_call(struct svcrdma_service *service, struct rpc_rqst *rqst,
-				      struct rpcrdma_message *msg)
-{
-	struct rpcrdma_send *send;
-	int ret;
-
-	send = rpcrdma_send_get(service->conn);
-	if (!send)
-		return -EAGAIN;
-	ret = svcrdma_callback_fill_call(service, rqst, msg, send);
-	if (ret)
-		goto out;
-	rqst->rq_xtime = ktime_get();
-	trace_rpcrdma_call_form(service->conn, msg, send->len, true);
-	ret = rpcrdma_send_post(send, NULL, 0, NULL);
-out:
-	if (ret)
-		rpcrdma_send_put(send);
-	return ret;
+	return rpcrdma_send_header(send, msg) ?:
+	       rpcrdma_send_copy(send, buf, 0, buf->len,
+				 svcrdma_service_threshold(service, version));
 }
 
 static int svcrdma_callback_send_call(struct svcrdma_service *service, struct rpc_rqst *rqst)
 {
 	struct svcrdma_request *request = svcrdma_request_get(service);
+	struct rpcrdma_conn *conn = service->conn;
+	struct rpcrdma_send *send;
 	int ret = -ENOTCONN;
 
 	/* Only its space for a transport header is used. */
 	if (!request)
 		return -ENOBUFS;
-	if (rpcrdma_conn_enter(service->conn)) {
-		ret = svcrdma_callback_post_call(service, rqst, &request->msg);
-		rpcrdma_conn_leave(service->conn);
+	if (!rpcrdma_conn_enter(conn))
+		goto out;
+	send = rpcrdma_send_get(conn);
+	ret = send ? svcrdma_callback_fill_call(service, rqst, &request->msg, send) : -ENOBUFS;
+	if (!ret) {
+		rqst->rq_xtime = ktime_get();
+		trace_rpcrdma_call_form(conn, &request->msg, send->len, true);
+		ret = rpcrdma_send_post(send, NULL, 0, NULL);
 	}
 	if (!ret) {
 		request->tally.sent = RPCRDMA_A_TRAFFIC_BACKWARD;
 		request->tally.sent_inline = rqst->rq_snd_buf.len;
 		request->tally.sent_copied = rqst->rq_snd_buf.len;
+	} else if (send) {
+		rpcrdma_send_put(send);
 	}
+	rpcrdma_conn_leave(conn);
+out:
 	svcrdma_request_put(request);
 	return ret == -EAGAIN ? -ENOBUFS : ret;
 }
@@ -264,7 +220,7 @@ static int svcrdma_callback_send_request(struct rpc_rqst *rqst)
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 		return 0;
 	}
-	svcrdma_callback_put_credit(callback);
+	svcrdma_callback_put_credit(rqst->rq_xprt);
 	if (ret == -ENOBUFS)
 		return ret;
 	svcrdma_service_close(svcrdma_service_of(svc_xprt));
@@ -297,10 +253,7 @@ static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_bu
 	return 0;
 }
 
-/*
- * Octets for the Call, and after them for its Reply; sunrpc has rounded up both, and
- * tries again later if this fails.
- */
+/* As rpc_malloc(), which 7.x does not export. sunrpc tries again later if this fails. */
 static int svcrdma_callback_buf_alloc(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;
@@ -317,11 +270,6 @@ static void svcrdma_callback_buf_free(struct rpc_task *task)
 	kfree(task->tk_rqstp->rq_buffer);
 }
 
-static void svcrdma_callback_close(struct rpc_xprt *xprt)
-{
-	xprt_disconnect_done(xprt);
-}
-
 static void svcrdma_callback_free(struct rpc_xprt *xprt)
 {
 	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
@@ -335,35 +283,9 @@ static void svcrdma_callback_destroy(struct rpc_xprt *xprt)
 	module_put(THIS_MODULE);
 }
 
-static void svcrdma_callback_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
-{
-	seq_printf(seq, "\txprt:\trdma-bc %lu %lu %lu %llu %llu\n",
-		   xprt->stat.sends, xprt->stat.recvs, xprt->stat.bad_xids,
-		   xprt->stat.req_u, xprt->stat.bklog_u);
-}
-
-/*
- * sunrpc asks for the port just before it shows xprt_info in sysfs. The congestion window in
- * there says what the client grants, and how many Calls hold a credit.
- */
 static unsigned short svcrdma_callback_get_srcport(struct rpc_xprt *xprt)
 {
-	const struct svcrdma_callback *callback = svcrdma_callback_of(xprt);
-
-	spin_lock(&xprt->transport_lock);
-	xprt->cwnd = (unsigned long)callback->granted * RPC_CWNDSCALE;
-	xprt->cong = (unsigned long)callback->in_flight * RPC_CWNDSCALE;
-	spin_unlock(&xprt->transport_lock);
 	return rpc_get_port((struct sockaddr *)&xprt->bc_xprt->xpt_local);
-}
-
-static int svcrdma_callback_enable_swap(struct rpc_xprt *xprt)
-{
-	return -EINVAL;
-}
-
-static void svcrdma_callback_disable_swap(struct rpc_xprt *xprt)
-{
 }
 
 static void svcrdma_callback_inject_disconnect(struct rpc_xprt *xprt)
@@ -382,11 +304,8 @@ static const struct rpc_xprt_ops svcrdma_callback_ops = {
 	.send_request		= svcrdma_callback_send_request,
 	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
 	.get_srcport		= svcrdma_callback_get_srcport,
-	.close			= svcrdma_callback_close,
+	.close			= xprt_disconnect_done,
 	.destroy		= svcrdma_callback_destroy,
-	.print_stats		= svcrdma_callback_print_stats,
-	.enable_swap		= svcrdma_callback_enable_swap,
-	.disable_swap		= svcrdma_callback_disable_swap,
 	.inject_disconnect	= svcrdma_callback_inject_disconnect,
 };
 
@@ -395,7 +314,7 @@ static const struct rpc_timeout svcrdma_callback_timeout = {
 	.to_maxval = 60 * HZ,
 };
 
-static struct xprt_class svcrdma_callback_class = {
+struct xprt_class svcrdma_callback_class = {
 	.list	= LIST_HEAD_INIT(svcrdma_callback_class.list),
 	.name	= "rdma backchannel",
 	.owner	= THIS_MODULE,
@@ -408,10 +327,9 @@ static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 {
 	struct svcrdma_service *service = svcrdma_service_of(args->bc_xprt);
 	unsigned int credits = service->conn->backward_credits;
-	struct svcrdma_callback *callback;
 	struct rpc_xprt *xprt;
 
-	xprt = xprt_alloc(args->net, sizeof(*callback), credits, credits);
+	xprt = xprt_alloc(args->net, sizeof(struct svcrdma_callback), credits, credits);
 	if (!xprt)
 		return NULL;
 	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
@@ -423,47 +341,25 @@ static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 	xprt->max_payload = rpcrdma_conn_reply_threshold(service->conn,
 							 READ_ONCE(service->version));
 	xprt->bc_xprt = args->bc_xprt;
+	xprt->cwnd = RPC_CWNDSCALE;
 	xprt_set_bound(xprt);
 	/* The connection exists already; this transport never makes one. */
 	xprt_set_connected(xprt);
-
-	callback = svcrdma_callback_of(xprt);
-	callback->granted = 1;
-	return callback;
-}
-
-/*
- * A connection has at most one callback client, which stays if nfsd needs it again.
- *
- * Return: false if there is one already.
- */
-static bool svcrdma_callback_attach(struct svc_xprt *svc_xprt, struct rpc_xprt *xprt)
-{
-	bool first;
-
-	spin_lock(&svc_xprt->xpt_lock);
-	first = !svc_xprt->xpt_bc_xprt;
-	if (first) {
-		refcount_inc(&svcrdma_service_of(svc_xprt)->users);
-		/* A reader of the pointer sees an initialised callback client. */
-		smp_store_release(&svc_xprt->xpt_bc_xprt, xprt_get(xprt));
-	}
-	spin_unlock(&svc_xprt->xpt_lock);
-	return first;
+	return svcrdma_callback_of(xprt);
 }
 
 /**
  * svcrdma_callback_setup - ->setup: make the callback client of a connection
  * @args: the svc_xprt and the client's address
  *
- * Context: process; may sleep.
- * Return: the transport, or an ERR_PTR: -EBUSY if the connection has one already.
+ * Return: the transport, or an ERR_PTR: -EBUSY if the connection has one already, which stays
+ * if nfsd needs it again.
  */
 struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 {
+	struct svcrdma_service *service = svcrdma_service_of(args->bc_xprt);
 	struct svcrdma_callback *callback;
-	struct rpcrdma_conn *conn;
-	int ret = -ENOMEM;
+	int ret;
 
 	if (args->addrlen > sizeof(callback->xprt.addr))
 		return ERR_PTR(-EBADF);
@@ -473,41 +369,27 @@ struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 	callback = svcrdma_callback_alloc(args);
 	if (!callback)
 		return ERR_PTR(-ENOMEM);
-	if (rpcrdma_address_describe(&callback->xprt, &callback->strings))
-		goto out;
+	ret = rpcrdma_address_describe(&callback->xprt, &callback->strings);
 	/* The Receives for Replies have to exist before the first Call. */
-	conn = svcrdma_service_of(args->bc_xprt)->conn;
-	ret = rpcrdma_recv_expect(conn, 0, conn->backward_credits);
+	if (!ret)
+		ret = rpcrdma_recv_expect(service->conn, 0, service->conn->backward_credits);
 	if (ret)
 		goto out;
-	/* The svc_xprt holds a reference to the module, so this cannot fail. */
-	__module_get(THIS_MODULE);
-	if (svcrdma_callback_attach(args->bc_xprt, &callback->xprt))
+
+	spin_lock(&args->bc_xprt->xpt_lock);
+	if (args->bc_xprt->xpt_bc_xprt) {
+		ret = -EBUSY;
+	} else {
+		refcount_inc(&service->users);
+		/* The svc_xprt holds a reference to the module, so this cannot fail. */
+		__module_get(THIS_MODULE);
+		/* A reader of the pointer sees an initialised callback client. */
+		smp_store_release(&args->bc_xprt->xpt_bc_xprt, xprt_get(&callback->xprt));
+	}
+	spin_unlock(&args->bc_xprt->xpt_lock);
+	if (!ret)
 		return &callback->xprt;
-	module_put(THIS_MODULE);
-	ret = -EBUSY;
 out:
 	svcrdma_callback_free(&callback->xprt);
 	return ERR_PTR(ret);
-}
-
-/**
- * svcrdma_callback_init - register the class of callback clients
- *
- * Context: module init.
- * Return: 0 or a negative errno.
- */
-int svcrdma_callback_init(void)
-{
-	return xprt_register_transport(&svcrdma_callback_class);
-}
-
-/**
- * svcrdma_callback_exit - unregister the class of callback clients
- *
- * Context: module exit.
- */
-void svcrdma_callback_exit(void)
-{
-	xprt_unregister_transport(&svcrdma_callback_class);
 }

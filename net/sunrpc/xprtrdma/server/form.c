@@ -54,9 +54,11 @@ static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
 	return words < used ? 0 : used * sizeof(__be32);
 }
 
-static bool svcrdma_call_flavor_is_gss(const __be32 *call)
+/* Whether a Call has a credential of RPCSEC_GSS; @octets of it are in its head. */
+bool svcrdma_call_gss(const __be32 *call, u32 octets)
 {
-	return call[SVCRDMA_CALL_FLAVOR] == cpu_to_be32(RPC_AUTH_GSS);
+	return octets >= SVCRDMA_CALL_CRED * sizeof(__be32) &&
+	       call[SVCRDMA_CALL_FLAVOR] == cpu_to_be32(RPC_AUTH_GSS);
 }
 
 static bool svcrdma_gss_proc_is(const __be32 *call, u32 proc)
@@ -91,21 +93,7 @@ static bool svcrdma_gss_plain(const __be32 *call)
 static bool svcrdma_call_plain(const __be32 *call, u32 octets)
 {
 	return svcrdma_call_header_len(call, octets) &&
-	       (!svcrdma_call_flavor_is_gss(call) || svcrdma_gss_plain(call));
-}
-
-/**
- * svcrdma_call_gss - whether a Call has a credential of RPCSEC_GSS
- * @call: the head of the Call, as nfsd would get it
- * @octets: length of the head in octets
- *
- * Context: any.
- * Return: true if it has one.
- */
-bool svcrdma_call_gss(const __be32 *call, u32 octets)
-{
-	return octets >= SVCRDMA_CALL_CRED * sizeof(__be32) &&
-	       svcrdma_call_flavor_is_gss(call);
+	       (!svcrdma_call_gss(call, octets) || svcrdma_gss_plain(call));
 }
 
 /**
@@ -116,7 +104,6 @@ bool svcrdma_call_gss(const __be32 *call, u32 octets)
  * RPCSEC_GSS of kernel 6.1 reads the word after the verifier without checking how
  * much is left, trusts the lengths in the header, and rounds them up in 32 bits.
  *
- * Context: any.
  * Return: true if nfsd must not get the Call.
  */
 bool svcrdma_call_truncated(const __be32 *call, u32 octets)
@@ -152,7 +139,7 @@ static bool svcrdma_call_writes(const __be32 *call)
 }
 
 /**
- * svcrdma_choose_other_args - svcrdma_choose_args() for Calls that are not short
+ * svcrdma_choose_args - choose where nfsd finds the arguments of a Call
  * @msg: transport header of the Call
  * @payload: the inline part of the Call, if it has one
  *
@@ -161,39 +148,17 @@ static bool svcrdma_call_writes(const __be32 *call)
  * WRITE goes to the start of a page, as nfsd wants it, and the inline part before
  * it stays. All other Calls are put together as if they had come over a byte
  * stream.
- *
- * Context: any.
- * Return: the place.
  */
-enum svcrdma_args svcrdma_choose_other_args(const struct rpcrdma_message *msg,
-					    const __be32 *payload)
+enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const __be32 *payload)
 {
 	if (!svcrdma_pull_needed(msg))
-		return svcrdma_call_plain(payload, msg->payload_len) ?
+		return msg->payload_len <= PAGE_SIZE ||
+		       svcrdma_call_plain(payload, msg->payload_len) ?
 		       SVCRDMA_ARGS_INLINE : SVCRDMA_ARGS_STREAM;
 	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
 	    svcrdma_call_plain(payload, msg->read[0].position) && svcrdma_call_writes(payload))
 		return SVCRDMA_ARGS_WRITE;
 	return SVCRDMA_ARGS_STREAM;
-}
-
-/**
- * svcrdma_args_allowed - whether a Call is within limits
- * @msg: transport header of the Call, well formed
- * @args: where nfsd finds the arguments
- * @limits: the limits
- *
- * Context: any.
- * Return: true if it is.
- */
-bool svcrdma_args_allowed(const struct rpcrdma_message *msg, enum svcrdma_args args,
-			  const struct svcrdma_pull_limits *limits)
-{
-	u32 len = svcrdma_args_len(msg, args);
-
-	if (svcrdma_pull_needed(msg) && !limits->reads)
-		return false;
-	return msg->stream_len <= limits->len && DIV_ROUND_UP(len, PAGE_SIZE) <= limits->pages;
 }
 
 /* The arguments of svcrdma_args_walk() or svcrdma_reply_walk(), on their stack */
@@ -202,6 +167,7 @@ struct svcrdma_walk {
 	svcrdma_visit_fn visit;
 	void *data;
 	u32 from;	/* octets before this are left out */
+	u32 base;	/* where the local memory begins, not after @from */
 };
 
 static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_piece piece)
@@ -210,24 +176,27 @@ static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_pi
 
 	if (before >= piece.octets)
 		return 0;
-	piece.at += before;
+	piece.at += before - walk->base;
 	piece.skip += before;
 	piece.octets -= before;
 	return walk->visit(walk->data, &piece);
 }
 
-/* @octets of a chunk from @skip on; it is long enough. */
-static int svcrdma_walk_chunk(const struct svcrdma_walk *walk, u32 at,
-			      const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
+/* @octets from @skip on of a chunk, which is long enough, or of the inline part if it is NULL */
+static int svcrdma_walk_octets(const struct svcrdma_walk *walk, u32 at,
+			       const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
 {
 	struct svcrdma_piece piece = {
-		.kind = SVCRDMA_PIECE_CHUNK,
+		.kind = chunk ? SVCRDMA_PIECE_CHUNK : SVCRDMA_PIECE_INLINE,
 		.at = at,
-		.segment = rpcrdma_chunk_segments(walk->msg, chunk),
+		.octets = octets,
+		.skip = skip,
 	};
 	int ret;
 
-	for (; octets; piece.segment++) {
+	if (!chunk)
+		return svcrdma_walk_piece(walk, piece);
+	for (piece.segment = rpcrdma_chunk_segments(walk->msg, chunk); octets; piece.segment++) {
 		u32 length = piece.segment->length;
 
 		if (skip >= length) {
@@ -246,73 +215,17 @@ static int svcrdma_walk_chunk(const struct svcrdma_walk *walk, u32 at,
 	return 0;
 }
 
-static int svcrdma_walk_other(const struct svcrdma_walk *walk, enum svcrdma_piece_kind kind,
-			      u32 at, u32 skip, u32 octets)
-{
-	return svcrdma_walk_piece(walk, (struct svcrdma_piece){
-		.kind = kind,
-		.at = at,
-		.octets = octets,
-		.skip = skip,
-	});
-}
-
 /* A data item and its padding, which the chunk may lack */
-static int svcrdma_walk_item(const struct svcrdma_walk *walk, u32 at,
-			     const struct rpcrdma_chunk *chunk)
+static int svcrdma_walk_item(const struct svcrdma_walk *walk, const struct rpcrdma_chunk *chunk)
 {
-	int ret = svcrdma_walk_chunk(walk, at, chunk, 0, chunk->length);
-	u32 padding = xdr_pad_size(chunk->length);
+	struct svcrdma_piece padding = {
+		.kind = SVCRDMA_PIECE_PADDING,
+		.at = chunk->position + chunk->length,
+		.octets = xdr_pad_size(chunk->length),
+	};
 
-	if (ret || !padding)
-		return ret;
-	return svcrdma_walk_other(walk, SVCRDMA_PIECE_PADDING, at + chunk->length, 0, padding);
-}
-
-/* What is not in data items is inline or in the Position Zero Read chunk. */
-static int svcrdma_walk_reduced(const struct svcrdma_walk *walk, u32 at, u32 skip, u32 octets)
-{
-	const struct rpcrdma_chunk *zero = rpcrdma_position_zero(walk->msg);
-
-	if (zero)
-		return svcrdma_walk_chunk(walk, at, zero, skip, octets);
-	return svcrdma_walk_other(walk, SVCRDMA_PIECE_INLINE, at, skip, octets);
-}
-
-/* A data item, and the inline part after it */
-static int svcrdma_walk_write(const struct svcrdma_walk *walk)
-{
-	const struct rpcrdma_chunk *chunk = &walk->msg->read[0];
-	u32 rest = walk->msg->payload_len - chunk->position;
-	int ret = svcrdma_walk_item(walk, 0, chunk);
-
-	if (ret || !rest)
-		return ret;
-	return svcrdma_walk_other(walk, SVCRDMA_PIECE_INLINE, xdr_align_size(chunk->length),
-				  chunk->position, rest);
-}
-
-/* The whole unreduced Payload stream */
-static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
-{
-	const struct rpcrdma_message *msg = walk->msg;
-	unsigned int i = rpcrdma_position_zero(msg) ? 1 : 0;
-	u32 at = 0, restored = 0;
-	int ret;
-
-	for (; i < msg->num_reads; i++) {
-		const struct rpcrdma_chunk *chunk = &msg->read[i];
-		u32 length = xdr_align_size(chunk->length);
-
-		ret = svcrdma_walk_reduced(walk, at, at - restored, chunk->position - at);
-		if (!ret)
-			ret = svcrdma_walk_item(walk, chunk->position, chunk);
-		if (ret)
-			return ret;
-		restored += length;
-		at = chunk->position + length;
-	}
-	return svcrdma_walk_reduced(walk, at, at - restored, msg->stream_len - at);
+	return svcrdma_walk_octets(walk, chunk->position, chunk, 0, chunk->length) ?:
+	       svcrdma_walk_piece(walk, padding);
 }
 
 /**
@@ -323,19 +236,36 @@ static int svcrdma_walk_stream(const struct svcrdma_walk *walk)
  * @visit: called for each piece, in ascending order, without gaps
  * @data: passed to @visit
  *
- * Context: that of @visit.
  * Return: 0, or the first other value that @visit returned.
  */
 int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args, u32 from,
 		      svcrdma_visit_fn visit, void *data)
 {
-	struct svcrdma_walk walk = { msg, visit, data, from };
+	u32 base = args == SVCRDMA_ARGS_WRITE ? msg->read[0].position : 0;
+	const struct svcrdma_walk walk = { msg, visit, data, base + from, base };
+	/* What is not in data items is inline or in the Position Zero Read chunk. */
+	const struct rpcrdma_chunk *rest = rpcrdma_position_zero(msg);
+	unsigned int i = rest ? 1 : 0;
+	u32 at = 0, restored = 0;
+	int ret;
 
-	return args == SVCRDMA_ARGS_WRITE ? svcrdma_walk_write(&walk) :
-					    svcrdma_walk_stream(&walk);
+	/* The whole unreduced Payload stream, of which a WRITE has the end in pages */
+	for (; i < msg->num_reads; i++) {
+		const struct rpcrdma_chunk *chunk = &msg->read[i];
+		u32 length = xdr_align_size(chunk->length);
+
+		ret = svcrdma_walk_octets(&walk, at, rest, at - restored, chunk->position - at);
+		if (!ret)
+			ret = svcrdma_walk_item(&walk, chunk);
+		if (ret)
+			return ret;
+		restored += length;
+		at = chunk->position + length;
+	}
+	return svcrdma_walk_octets(&walk, at, rest, at - restored, msg->stream_len - at);
 }
 
-static noinline bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
+static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
 {
 	__be32 word;
 
@@ -353,8 +283,7 @@ static bool svcrdma_form_result_valid(const struct xdr_buf *res,
 	if (result->offset < end + sizeof(__be32))
 		return false;
 	/* A length word is found inside @res only, so the offset is not beyond the end of @res. */
-	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32),
-					 result->length)) {
+	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32), result->length)) {
 		if (!svcrdma_form_length_word_is(res, result->offset, result->length))
 			return false;
 		result->offset += sizeof(__be32);
@@ -427,25 +356,19 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form, struct rpcrdma_m
  * What does not go to Write chunks goes inline if it fits, otherwise to the Reply
  * chunk.
  *
- * Context: any.
  * Return: 0, or -EMSGSIZE if it fits into neither, or a result does not fit into
  * its Write chunk. Then only @form->short_chunk and @form->needed are valid.
  */
 int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
-			 struct svcrdma_results *results, const struct xdr_buf *res,
-			 u32 threshold)
+			 struct svcrdma_results *results, const struct xdr_buf *res, u32 threshold)
 {
-	u32 header_len = rpcrdma_wire_header_most(msg);
+	u32 header_len = rpcrdma_wire_header_len(msg);
 
 	form->num_parts = 0;
 	form->len = 0;
 	form->written = 0;
 	if (svcrdma_form_divide(form, msg, results, res))
 		return -EMSGSIZE;
-	/* Mostly there is space for a header of any length. */
-	if ((u64)header_len + form->len <= threshold)
-		return 0;
-	header_len = rpcrdma_wire_header_len(msg);
 	if (header_len > threshold)
 		return svcrdma_form_too_short(form, NULL, 0);
 	if (form->len <= threshold - header_len)
@@ -468,13 +391,10 @@ int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message
  * @visit: called for each piece, chunk by chunk
  * @data: passed to @visit
  *
- * Context: that of @visit.
  * Return: 0, or the first other value that @visit returned.
  */
-int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
-		       const struct rpcrdma_message *msg,
-		       const struct svcrdma_results *results,
-		       svcrdma_visit_fn visit, void *data)
+int svcrdma_reply_walk(const struct svcrdma_reply_form *form, const struct rpcrdma_message *msg,
+		       const struct svcrdma_results *results, svcrdma_visit_fn visit, void *data)
 {
 	struct svcrdma_walk walk = { msg, visit, data };
 	unsigned int i;
@@ -485,14 +405,14 @@ int svcrdma_reply_walk(const struct svcrdma_reply_form *form,
 		const struct svcrdma_result *result = &results->result[i];
 
 		if (result->chunk)
-			ret = svcrdma_walk_chunk(&walk, result->offset, result->chunk, 0,
-						 result->length);
+			ret = svcrdma_walk_octets(&walk, result->offset, result->chunk, 0,
+						  result->length);
 	}
 	if (msg->proc != RPCRDMA_NOMSG)
 		return ret;
 	for (i = 0; i < form->num_parts && !ret; i++) {
-		ret = svcrdma_walk_chunk(&walk, form->part[i].at, &msg->reply_chunk, done,
-					 form->part[i].len);
+		ret = svcrdma_walk_octets(&walk, form->part[i].at, &msg->reply_chunk, done,
+					  form->part[i].len);
 		done += form->part[i].len;
 	}
 	return ret;

@@ -14,23 +14,16 @@
 /* A requester that uses all of its credits in this time needs more, in jiffies */
 #define SVCRDMA_GRANT_WINDOW	(HZ / 10)
 
-/**
- * struct svcrdma_grant - the credits of one connection
- * @granted: what Replies grant; there is a Receive for each credit
- * @wanted: more than @granted when more Receives are to be made
- * @calls: Calls that arrived after @since
- * @peak: most Calls held at the same time after @since
- * @since: when counting began, in jiffies
- *
- * Part of struct svcrdma_service. service->lock protects it; @granted and @wanted
- * are also read without the lock.
+/*
+ * The credits of one connection, part of struct svcrdma_service. service->lock protects it;
+ * @granted and @wanted are also read without the lock.
  */
 struct svcrdma_grant {
-	unsigned int granted;
-	unsigned int wanted;
-	unsigned int calls;
-	unsigned int peak;
-	unsigned long since;
+	unsigned int granted;	/* what Replies grant; there is a Receive for each credit */
+	unsigned int wanted;	/* more than @granted when more Receives are to be made */
+	unsigned int calls;	/* that arrived after @since */
+	unsigned int peak;	/* most Calls held at the same time after @since */
+	unsigned long since;	/* when counting began, in jiffies */
 };
 
 static inline void svcrdma_grant_init(struct svcrdma_grant *grant, unsigned int first)
@@ -42,18 +35,10 @@ static inline void svcrdma_grant_init(struct svcrdma_grant *grant, unsigned int 
 	};
 }
 
-/**
- * svcrdma_grant_call - count a Call that arrived
- * @grant: the grant
- * @calls_held: Calls held, this one included
- * @now: the time in jiffies
- *
- * A requester that sends one Call after the other needs no more credits. A
- * requester that waits for credits either has all of them in use, because the
- * RPC server is slow, or it uses all of them in a short time, some at the same
- * time.
- *
- * Context: holds the lock of the grant.
+/*
+ * Count a Call that arrived. A requester that sends one Call after the other needs no more
+ * credits. A requester that waits for credits either has all of them in use, because the RPC
+ * server is slow, or it uses all of them in a short time, some at the same time.
  */
 static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int calls_held,
 				      unsigned long now)
@@ -70,13 +55,7 @@ static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int 
 	grant->since = now;
 }
 
-/**
- * svcrdma_grant_raise - grant more, or stop trying for now
- * @grant: the grant
- * @credits: credits for which there are Receives; zero if there was no memory
- *
- * Context: holds the lock of the grant.
- */
+/* There are Receives for @credits, or zero if there was no memory. */
 static inline void svcrdma_grant_raise(struct svcrdma_grant *grant, unsigned int credits)
 {
 	WRITE_ONCE(grant->granted, max(grant->granted, credits));

@@ -13,8 +13,6 @@
  * No thread waits for the requester. RDMA Reads that do not fit into one chain go
  * in several. Each chain is posted by the thread that resumes the request.
  */
-#include <linux/highmem.h>
-
 #include "server_private.h"
 #include "../trace.h"
 
@@ -31,24 +29,16 @@ static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
 	return DIV_ROUND_UP(request->args_len, PAGE_SIZE);
 }
 
-/**
- * svcrdma_pull_refused - whether a Call is beyond the server's limits
- * @request: a Call that needs pages
- * @rqstp: the svc_rqst of the thread, whose pages it would take
- *
- * Context: any.
- * Return: true if the Call has to be answered with RDMA_ERROR.
- */
+/* Whether a Call that needs pages is beyond the server's limits, and has to get an RDMA_ERROR */
 bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp)
 {
 	const struct svcrdma_service *service = request->service;
-	struct svcrdma_pull_limits limits = {
-		.reads = service->conn->read_depth,
-		.len = rqstp->rq_server->sv_max_mesg,
-		.pages = min(rpcrdma_compat_call_pages(rqstp), service->max_pages),
-	};
 
-	return !svcrdma_args_allowed(&request->msg, request->args, &limits);
+	if (svcrdma_pull_needed(&request->msg) && !service->conn->read_depth)
+		return true;
+	return request->msg.stream_len > rqstp->rq_server->sv_max_mesg ||
+	       svcrdma_pull_pages(request) >
+	       min(rpcrdma_compat_call_pages(rqstp), service->max_pages);
 }
 
 /* Return: 1 if the chain is full, 0, or a negative errno. */
@@ -71,46 +61,24 @@ static int svcrdma_pull_read_piece(void *data, const struct svcrdma_piece *piece
 	return ret < piece->octets;
 }
 
-static void svcrdma_pull_copy_to_pages(struct page **pages, u32 at,
-				       const void *data, u32 octets)
-{
-	while (octets) {
-		u32 len = min_t(u32, octets, PAGE_SIZE - offset_in_page(at));
-
-		memcpy_to_page(pages[at >> PAGE_SHIFT], offset_in_page(at), data, len);
-		data += len;
-		at += len;
-		octets -= len;
-	}
-}
-
 /* A Call whose RDMA Reads are done, and the pages for its arguments; on the stack */
 struct svcrdma_pull_dest {
-	struct svcrdma_request *request;
-	struct page **pages;
+	const struct svcrdma_request *request;
+	struct xdr_buf pages;
 };
 
 static int svcrdma_pull_complete_piece(void *data, const struct svcrdma_piece *piece)
 {
 	const struct svcrdma_pull_dest *dest = data;
 	const struct svcrdma_request *request = dest->request;
+	u8 zeros[XDR_UNIT] = {};
+	void *from = zeros;
 
-	switch (piece->kind) {
-	case SVCRDMA_PIECE_CHUNK:
-		break;
-	case SVCRDMA_PIECE_INLINE:
-		svcrdma_pull_copy_to_pages(dest->pages, piece->at,
-					   request->recv->data +
-					   request->msg.header_len +
-					   piece->skip, piece->octets);
-		break;
-	case SVCRDMA_PIECE_PADDING:
-		/* At most three octets, and never across a page boundary */
-		memzero_page(dest->pages[piece->at >> PAGE_SHIFT],
-			     offset_in_page(piece->at), piece->octets);
-		break;
-	}
-	return 0;
+	if (piece->kind == SVCRDMA_PIECE_CHUNK)
+		return 0;
+	if (piece->kind == SVCRDMA_PIECE_INLINE)
+		from = request->recv->data + request->msg.header_len + piece->skip;
+	return write_bytes_to_xdr_buf(&dest->pages, piece->at, from, piece->octets);
 }
 
 static void svcrdma_pull_done(struct rpcrdma_chain *chain, int status)
@@ -123,29 +91,12 @@ static void svcrdma_pull_done(struct rpcrdma_chain *chain, int status)
 	request->pull_time += jiffies - request->pull_since;
 	if (request->pull_time > SVCRDMA_PULL_TIMEOUT && !svcrdma_pull_all_read(request))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	svcrdma_denied_note(request, status);
+	svcrdma_tally_denied(request, status);
 	svcrdma_rw_chain_destroy(request);
 	if (status)
 		svcrdma_request_put(request);
 	else
 		svcrdma_request_resume(request);
-}
-
-/* Most WRITEs have one segment, so there is nothing to walk over. */
-static int svcrdma_pull_read_pieces(struct svcrdma_request *request)
-{
-	const struct rpcrdma_message *msg = &request->msg;
-	const struct rpcrdma_chunk *chunk = &msg->read[0];
-	const struct svcrdma_piece piece = {
-		.kind	 = SVCRDMA_PIECE_CHUNK,
-		.octets	 = chunk->length,
-		.segment = rpcrdma_chunk_segments(msg, chunk),
-	};
-
-	if (request->args == SVCRDMA_ARGS_WRITE && chunk->count == 1 && !request->read_offset)
-		return svcrdma_pull_read_piece(request, &piece);
-	return svcrdma_args_walk(msg, request->args, request->read_offset,
-				 svcrdma_pull_read_piece, request);
 }
 
 /* Fill a chain with RDMA Reads, from request->read_offset on. */
@@ -162,7 +113,8 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 				    svcrdma_pull_pages(request) + pieces);
 	if (ret)
 		return ret;
-	ret = svcrdma_pull_read_pieces(request);
+	ret = svcrdma_args_walk(msg, request->args, request->read_offset,
+				svcrdma_pull_read_piece, request);
 	if (ret < 0) {
 		svcrdma_rw_chain_destroy(request);
 		return ret;
@@ -172,23 +124,6 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 	return 0;
 }
 
-/* Return: 0, -EAGAIN if the request has to wait, or another negative errno. */
-static int svcrdma_pull_start_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
-{
-	struct svcrdma_read_admission *admission = &request->service->read_admission;
-	int ret = -EAGAIN;
-
-	mutex_lock(&admission->start);
-	if (svcrdma_read_may_start(admission)) {
-		/* A request that waits takes no pages, because many may wait. */
-		if (svcrdma_pages_take(request, rqstp, svcrdma_pull_pages(request)))
-			rpcrdma_rest_later(request->service->conn);
-		ret = svcrdma_pull_map_reads(request);
-	}
-	mutex_unlock(&admission->start);
-	return ret;
-}
-
 /*
  * Return: 0, and the caller must not use the request any more; -EAGAIN if it has to
  * wait in read admission; another negative errno if the connection has to be
@@ -196,15 +131,23 @@ static int svcrdma_pull_start_reads(struct svcrdma_request *request, struct svc_
  */
 static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
+	struct svcrdma_service *service = request->service;
 	u32 from = request->read_offset;
-	int ret;
+	int ret = -EAGAIN;
 
-	ret = svcrdma_pull_start_reads(request, rqstp);
+	mutex_lock(&service->read_start);
+	if (svcrdma_read_may_start(service)) {
+		/* A request that waits takes no pages, because many may wait. */
+		if (svcrdma_pages_take_spares(request, rqstp, svcrdma_pull_pages(request)))
+			rpcrdma_rest_later(service->conn);
+		ret = svcrdma_pull_map_reads(request);
+	}
+	mutex_unlock(&service->read_start);
 	if (ret)
 		return ret;
 	request->pull_since = jiffies;
-	trace_rpcrdma_pull(request->service->conn, request->msg.xid,
-			   request->read_offset - from, request->rw_chain.num_rws);
+	trace_rpcrdma_pull(service->conn, request->msg.xid, request->read_offset - from,
+			   request->rw_chain.num_rws);
 	request->rw_chain.chain.done = svcrdma_pull_done;
 	ret = svcrdma_rw_chain_post(request);
 	if (ret)
@@ -220,15 +163,12 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_r
  *
  * If memory is short, the connection is closed, and the requester sends the Call
  * again on the next one. This is too rare to need a better answer.
- *
- * Context: a thread of the RPC server; may sleep.
  */
 void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	int seq = atomic_read_acquire(&service->resource_seq);
 	struct rpcrdma_conn *conn = service->conn;
-	struct svcrdma_request *next = NULL;
 	int ret = -ENOTCONN;
 
 	if (rpcrdma_conn_enter(conn)) {
@@ -236,84 +176,48 @@ void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqs
 		rpcrdma_conn_leave(conn);
 	}
 	if (!ret) {
-		next = svcrdma_read_wake(&service->read_admission);
+		svcrdma_read_wake(service);
 	} else if (ret == -EAGAIN) {
 		svcrdma_count(SVCRDMA_STAT_SQ_STARVE);
 		request->tally.waited_read = true;
-		next = svcrdma_read_wait(&service->read_admission, request, seq);
+		svcrdma_read_wait(request, seq);
 	} else {
 		svcrdma_request_put(request);
 		svcrdma_service_close(service);
 	}
-	if (next)
-		svcrdma_request_resume(next);
 }
 
-/**
- * svcrdma_pull_start - post the first RDMA Reads of a Call
- * @request: a Call that needs them and is within the limits; the caller must not
- *	use it afterwards
- * @rqstp: the svc_rqst of the thread, whose pages it takes
- *
- * Context: a thread of the RPC server; may sleep.
- */
-void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp)
-{
-	svcrdma_count(SVCRDMA_STAT_READ);
-	request->read_offset = 0;
-	request->pull_time = 0;
-	svcrdma_pull_continue(request, rqstp);
-}
-
-/* The head is the inline part before the data. */
-static void svcrdma_pull_write_head(const struct svcrdma_request *request, struct xdr_buf *arg)
+/* The thread has the pages, and those for RDMA Reads are filled. */
+static void svcrdma_pull_make_arguments(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
-
-	arg->head[0].iov_base = request->recv->data + msg->header_len;
-	arg->head[0].iov_len = msg->read[0].position;
-}
-
-/* The head is the first page, as with a byte stream. */
-static void svcrdma_pull_stream_head(const struct svcrdma_request *request,
-				     struct xdr_buf *arg)
-{
-	arg->head[0].iov_base = page_address(arg->pages[0]);
-	arg->head[0].iov_len = min_t(u32, request->msg.stream_len, PAGE_SIZE);
-	arg->pages++;
-}
-
-/* The RDMA Reads are done, and the thread has the pages. */
-static void svcrdma_pull_make_arguments(struct svcrdma_request *request,
-					struct svc_rqst *rqstp)
-{
-	const struct rpcrdma_message *msg = &request->msg;
-	struct svcrdma_pull_dest dest = { request, rqstp->rq_pages };
+	struct svcrdma_pull_dest dest = {
+		.request = request,
+		.pages.pages = rqstp->rq_pages,
+		.pages.page_len = request->args_len,
+		.pages.len = request->args_len,
+	};
 	struct xdr_buf *arg = &rqstp->rq_arg;
+	struct kvec *head = &arg->head[0];
 
-	/* Most data items are all that goes to pages, and need no padding. */
-	if (request->args != SVCRDMA_ARGS_WRITE || request->args_len != msg->read[0].length)
-		svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece, &dest);
 	arg->pages = rqstp->rq_pages;
+	if (request->args_len)
+		svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece, &dest);
+	if (request->args == SVCRDMA_ARGS_STREAM) {
+		/* The head is the first page, as with a byte stream. */
+		head->iov_base = page_address(*arg->pages++);
+		head->iov_len = min_t(u32, msg->stream_len, PAGE_SIZE);
+	} else {
+		/* The head is the inline part, or what of it is before the data. */
+		head->iov_base = request->recv->data + msg->header_len;
+		head->iov_len = msg->stream_len - request->args_len;
+	}
 	arg->page_base = 0;
-	if (request->args == SVCRDMA_ARGS_WRITE)
-		svcrdma_pull_write_head(request, arg);
-	else
-		svcrdma_pull_stream_head(request, arg);
-	arg->page_len = msg->stream_len - arg->head[0].iov_len;
+	arg->page_len = msg->stream_len - head->iov_len;
 	arg->tail[0].iov_base = NULL;
 	arg->tail[0].iov_len = 0;
 	arg->len = msg->stream_len;
 	arg->buflen = arg->len;
-}
-
-/* The RPC message of an RDMA_NOMSG can be compared to its header only now. */
-static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
-					   const struct xdr_buf *arg)
-{
-	const __be32 *p = arg->head[0].iov_base;
-
-	return p[0] == msg->xid && p[1] == cpu_to_be32(RPCRDMA_CALL);
 }
 
 /**
@@ -321,27 +225,23 @@ static bool svcrdma_pull_long_call_matches(const struct rpcrdma_message *msg,
  * @request: a Call that is read to its end
  * @rqstp: the svc_rqst of the thread, which gets the pages
  *
- * Context: a thread of the RPC server.
- * Return: false if the RPC message does not match the transport header. Then the
- * Call is answered with RDMA_ERROR (RFC 8166 section 4.5.2).
+ * Return: false if the RPC message does not match the transport header, which can be found
+ * out only now for an RDMA_NOMSG. Then the Call is answered with RDMA_ERROR (RFC 8166
+ * section 4.5.2).
  */
 bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
+	const __be32 *p;
 
-	svcrdma_pages_swap(request, rqstp, svcrdma_pull_pages(request));
+	svcrdma_pages_swap_spares(request, rqstp, svcrdma_pull_pages(request));
 	svcrdma_pull_make_arguments(request, rqstp);
+	p = rqstp->rq_arg.head[0].iov_base;
 	return msg->proc != RPCRDMA_NOMSG ||
-	       svcrdma_pull_long_call_matches(msg, &rqstp->rq_arg);
+	       (p[0] == msg->xid && p[1] == cpu_to_be32(RPCRDMA_CALL));
 }
 
-/**
- * svcrdma_pull_inline - give the thread the arguments of a Call that is all inline
- * @request: a Call whose arguments are copied to pages
- * @rqstp: the svc_rqst of the thread, whose pages it uses
- *
- * Context: a thread of the RPC server.
- */
+/* Give the thread the arguments of a Call that is all inline. It may need its pages for them. */
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	rpcrdma_compat_use_call_pages(rqstp, svcrdma_pull_pages(request));

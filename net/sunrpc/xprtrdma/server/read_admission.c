@@ -1,91 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Read admission: the list of requests that wait.
+ * Read admission: which requests of a connection may start RDMA Reads, and which have to
+ * wait for others. No Reads start while Reads use half of the send queue. So there is space
+ * for Replies, however much a peer offers and however slow it is.
+ *
+ * A request waits only while others have Reads in flight, or while a woken request has not
+ * started its Reads yet. When Reads end, the first waiting request is woken. When it has
+ * posted its own Reads, it wakes the next. So no request is forgotten, and no thread waits.
  */
-#include "read_admission.h"
 #include "server_private.h"
 
 /**
- * svcrdma_read_admission_init - initialise read admission
- * @admission: zeroed memory
- * @seq: the owner counts here what comes back
- *
- * Context: any.
+ * svcrdma_read_wait - let a request wait until it may start RDMA Reads
+ * @request: the request; the caller must not use it afterwards
+ * @seq: service->resource_seq before the caller found that the request has to wait
  */
-void svcrdma_read_admission_init(struct svcrdma_read_admission *admission,
-				 const atomic_t *seq)
+void svcrdma_read_wait(struct svcrdma_request *request, int seq)
 {
-	mutex_init(&admission->start);
-	admission->seq = seq;
-	spin_lock_init(&admission->lock);
-	INIT_LIST_HEAD(&admission->waiters);
+	struct svcrdma_service *service = request->service;
+	bool detached;
+
+	spin_lock_bh(&service->lock);
+	detached = service->detached;
+	if (!detached)
+		list_add_tail(&request->list, &service->read_waiters);
+	spin_unlock_bh(&service->lock);
+	if (detached) {
+		svcrdma_request_put(request);
+		return;
+	}
+	/*
+	 * Pairs with the full barrier in svcrdma_service_returned(): either that sees the
+	 * request in the list, or this sees the new count.
+	 */
+	smp_mb();
+	if (atomic_read(&service->resource_seq) != seq)
+		svcrdma_read_wake(service);
 }
 
 /**
- * svcrdma_read_admission_close - let no request wait any more
- * @admission: read admission of the connection
- * @left: gets the requests that wait; the caller has to put them
+ * svcrdma_read_wake - wake the first waiting request, if it may start
+ * @service: the service
  *
- * Context: process.
- */
-void svcrdma_read_admission_close(struct svcrdma_read_admission *admission,
-				  struct list_head *left)
-{
-	spin_lock_bh(&admission->lock);
-	admission->closed = true;
-	list_splice_tail_init(&admission->waiters, left);
-	spin_unlock_bh(&admission->lock);
-}
-
-/**
- * svcrdma_read_take_waiter - take the first waiting request
- * @admission: read admission of the connection
- *
- * For svcrdma_read_wake().
+ * Only one, because there may not be enough for two. The caller that has given something
+ * back has counted this in service->resource_seq before.
  *
  * Context: process, or a callback of the connection.
- * Return: the request, or NULL if none waits.
  */
-struct svcrdma_request *svcrdma_read_take_waiter(struct svcrdma_read_admission *admission)
+void svcrdma_read_wake(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
-	spin_lock_bh(&admission->lock);
-	request = list_first_entry_or_null(&admission->waiters, struct svcrdma_request, list);
-	if (request)
-		list_del(&request->list);
-	spin_unlock_bh(&admission->lock);
-	return request;
-}
-
-/**
- * svcrdma_read_wait - let a request wait until it may start RDMA Reads
- * @admission: read admission of the connection
- * @request: the request; the caller must not use it afterwards
- * @seq: the owner's count before the caller found that the request has to wait
- *
- * Context: process.
- * Return: NULL, or a request that the caller has to resume. If read admission is
- * closed, it is @request. If something has come back in the meantime, it is the
- * first waiting request, which may be @request.
- */
-struct svcrdma_request *svcrdma_read_wait(struct svcrdma_read_admission *admission,
-					  struct svcrdma_request *request, int seq)
-{
-	bool closed;
-
-	spin_lock_bh(&admission->lock);
-	closed = admission->closed;
-	if (!closed)
-		list_add_tail(&request->list, &admission->waiters);
-	spin_unlock_bh(&admission->lock);
-	if (closed)
-		return request;
-	/*
-	 * Pairs with the full barrier between counting in *seq and
-	 * svcrdma_read_wake(): either svcrdma_read_wake() sees the request in
-	 * the list, or this sees the new count.
-	 */
-	smp_mb();
-	return atomic_read(admission->seq) == seq ? NULL : svcrdma_read_wake(admission);
+	if (list_empty(&service->read_waiters) || !svcrdma_read_may_start(service))
+		return;
+	spin_lock_bh(&service->lock);
+	request = list_first_entry_or_null(&service->read_waiters, struct svcrdma_request, list);
+	if (request) {
+		list_move_tail(&request->list, &service->resume);
+		svcrdma_service_wake_locked(service);
+	}
+	spin_unlock_bh(&service->lock);
 }

@@ -11,38 +11,17 @@
 
 static struct kmem_cache *svcrdma_request_cache;
 
-/**
- * svcrdma_request_init - create the cache of requests
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
 int svcrdma_request_init(void)
 {
-	svcrdma_request_cache = kmem_cache_create("svcrdma_request",
-						  sizeof(struct svcrdma_request),
+	svcrdma_request_cache = kmem_cache_create("svcrdma_request", sizeof(struct svcrdma_request),
 						  0, SLAB_HWCACHE_ALIGN, NULL);
 	return svcrdma_request_cache ? 0 : -ENOMEM;
 }
 
-/**
- * svcrdma_request_exit - destroy the cache of requests
- *
- * Context: may sleep. No request is left.
- */
 void svcrdma_request_exit(void)
 {
 	kmem_cache_destroy(svcrdma_request_cache);
 	svcrdma_pages_exit();
-}
-
-/* If the connection is gone, no request stays. */
-static void svcrdma_request_rest_later(struct svcrdma_service *service)
-{
-	if (!rpcrdma_conn_enter(service->conn))
-		return;
-	rpcrdma_rest_later(service->conn);
-	rpcrdma_conn_leave(service->conn);
 }
 
 static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *service)
@@ -64,28 +43,29 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 	request->rested = false;
 	request->tally = (struct svcrdma_tally){};
 	atomic_inc(&service->num_requests);
-	svcrdma_request_rest_later(service);
+	/* If the connection is gone, no request stays. */
+	if (rpcrdma_conn_enter(service->conn)) {
+		rpcrdma_rest_later(service->conn);
+		rpcrdma_conn_leave(service->conn);
+	}
 	return request;
 }
 
-/* Free a request that is in no list and holds no message and only spare pages. */
+/*
+ * Free the requests that follow each other by next_idle. They are in no list, and hold no message
+ * and only spare pages.
+ */
 static void svcrdma_request_free(struct svcrdma_request *request)
-{
-	svcrdma_pages_put_spares(request);
-	atomic_dec(&request->service->num_requests);
-	kfree(request->pages);
-	if (!request->service->conn->stuck)
-		kmem_cache_free(svcrdma_request_cache, request);
-}
-
-/* Free the requests that follow each other by next_idle. */
-static void svcrdma_request_free_all(struct svcrdma_request *request)
 {
 	struct svcrdma_request *next;
 
 	for (; request; request = next) {
 		next = request->next_idle;
-		svcrdma_request_free(request);
+		svcrdma_pages_put_spares(request);
+		atomic_dec(&request->service->num_requests);
+		kfree(request->pages);
+		if (!request->service->conn->stuck)
+			kmem_cache_free(svcrdma_request_cache, request);
 	}
 }
 
@@ -110,7 +90,6 @@ static struct svcrdma_request *svcrdma_request_take_idle_locked(struct svcrdma_s
  * Up to service->max_idle requests are kept when they are not in use, so that a
  * busy connection does not allocate.
  *
- * Context: may sleep.
  * Return: a request without a message, or NULL if memory is short.
  */
 struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
@@ -123,20 +102,16 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
 	return request ?: svcrdma_request_alloc(service);
 }
 
-/**
- * svcrdma_request_put_recv - give back the receive buffer of a request
- * @request: a request whose arguments are no longer used
- *
- * Then the next message can be received.
- *
- * Context: process, or a callback of the connection.
- */
+/* The arguments of the request are no longer used, so the next message can be received. */
 void svcrdma_request_put_recv(struct svcrdma_request *request)
 {
-	struct rpcrdma_recv *recv = svcrdma_request_take_recv(request);
+	struct rpcrdma_recv *recv = request->recv;
 
-	if (recv)
-		rpcrdma_recv_put(recv);
+	if (!recv)
+		return;
+	request->recv = NULL;
+	atomic_dec(&request->service->calls_held);
+	rpcrdma_recv_put(recv);
 }
 
 /**
@@ -160,6 +135,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 
 	spin_lock_bh(&service->lock);
 	svcrdma_tally_locked(request);
+	request->next_idle = NULL;
 	if (service->num_idle < service->max_idle) {
 		request->next_idle = service->idle;
 		service->idle = request;
@@ -167,8 +143,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 		request = NULL;
 	}
 	spin_unlock_bh(&service->lock);
-	if (request)
-		svcrdma_request_free(request);
+	svcrdma_request_free(request);
 }
 
 /**
@@ -177,8 +152,6 @@ void svcrdma_request_put(struct svcrdma_request *request)
  *
  * The svc_xprt may stay as long as nfsd knows the client. Its pages and messages
  * need not.
- *
- * Context: process.
  */
 void svcrdma_request_discard(struct svcrdma_service *service)
 {
@@ -191,58 +164,18 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 	list_splice_init(&service->received, &received);
 	list_splice_init(&service->dropped, &received);
 	list_splice_init(&service->resume, &waiting);
+	list_splice_init(&service->read_waiters, &waiting);
 	idle = service->idle;
 	service->idle = NULL;
 	service->num_idle = 0;
 	service->max_idle = 0;
 	spin_unlock_bh(&service->lock);
-	svcrdma_read_admission_close(&service->read_admission, &waiting);
 
 	list_for_each_entry_safe(recv, next_recv, &received, list)
 		rpcrdma_recv_put(recv);
 	list_for_each_entry_safe(request, next_request, &waiting, list)
 		svcrdma_request_put(request);
-	svcrdma_request_free_all(idle);
-}
-
-/* The request that was used last is the first, so those that rested are the last ones. */
-static struct svcrdma_request *svcrdma_request_isolate_locked(struct svcrdma_service *service)
-{
-	struct svcrdma_request *isolated, **link = &service->idle;
-	unsigned int kept;
-
-	lockdep_assert_held(&service->lock);
-	for (kept = 0; *link && !(*link)->rested; kept++) {
-		(*link)->rested = true;
-		link = &(*link)->next_idle;
-	}
-	isolated = *link;
-	*link = NULL;
-	service->num_idle = kept;
-	return isolated;
-}
-
-/*
- * Keep one of the requests that rested, without spare pages, if no other is idle.
- *
- * Return: those to free.
- */
-static struct svcrdma_request *svcrdma_request_keep_one(struct svcrdma_service *service,
-							struct svcrdma_request *isolated)
-{
-	struct svcrdma_request *next = isolated->next_idle;
-	bool keep;
-
-	svcrdma_pages_put_spares(isolated);
-	spin_lock_bh(&service->lock);
-	keep = !service->idle && service->max_idle;
-	if (keep) {
-		isolated->next_idle = NULL;
-		service->idle = isolated;
-		service->num_idle = 1;
-	}
-	spin_unlock_bh(&service->lock);
-	return keep ? next : isolated;
+	svcrdma_request_free(idle);
 }
 
 /**
@@ -250,70 +183,53 @@ static struct svcrdma_request *svcrdma_request_keep_one(struct svcrdma_service *
  * @conn: the connection
  *
  * One stays, so that the connection goes on when memory is short. The spare pages of
- * connections that rest would count against those of busy ones, so none stays.
+ * connections that rest would count against those of busy ones, so none stays. The request
+ * that was used last is the first, so those that rested are the last ones.
  *
- * The connection's ->rest.
- *
- * Context: process.
  * Return: true if there is more than a connection keeps.
  */
 bool svcrdma_request_rest(struct rpcrdma_conn *conn)
 {
 	struct svcrdma_service *service = conn->role;
-	struct svcrdma_request *isolated;
+	struct svcrdma_request *request, **link;
+	unsigned int kept = 0;
 
 	spin_lock_bh(&service->lock);
-	isolated = svcrdma_request_isolate_locked(service);
+	for (link = &service->idle; (request = *link); link = &request->next_idle) {
+		if (request->rested && kept)
+			break;
+		if (request->rested)
+			svcrdma_pages_put_spares(request);
+		request->rested = true;
+		kept++;
+	}
+	*link = NULL;
+	service->num_idle = kept;
 	spin_unlock_bh(&service->lock);
-	if (isolated)
-		svcrdma_request_free_all(svcrdma_request_keep_one(service, isolated));
+	svcrdma_request_free(request);
 	return atomic_read(&service->num_requests) > 1 || atomic_read(&service->num_spares);
 }
 
 /* Return: false if the service is detached, and @entry remains the caller's. */
-static bool svcrdma_service_add_locked(struct svcrdma_service *service,
-				       struct list_head *entry, struct list_head *list)
-{
-	lockdep_assert_held(&service->lock);
-	if (service->detached)
-		return false;
-	list_add_tail(entry, list);
-	svcrdma_service_wake_locked(service);
-	return true;
-}
-
 static bool svcrdma_service_add(struct svcrdma_service *service,
 				struct list_head *entry, struct list_head *list)
 {
 	bool taken;
 
 	spin_lock_bh(&service->lock);
-	taken = svcrdma_service_add_locked(service, entry, list);
+	taken = !service->detached;
+	if (taken) {
+		list_add_tail(entry, list);
+		svcrdma_service_wake_locked(service);
+	}
 	spin_unlock_bh(&service->lock);
 	return taken;
 }
 
-/*
- * There is no memory for a request. Dropping the message would cost the requester
- * a credit. So the message goes to the end of the list. The thread waits before
- * that, as it does in the RPC server when it finds no pages.
- */
-static void svcrdma_request_retry_later(struct svcrdma_service *service,
-					struct rpcrdma_recv *recv)
-{
-	memalloc_retry_wait(GFP_KERNEL);
-	if (!svcrdma_service_add(service, &recv->list, &service->received))
-		rpcrdma_recv_put(recv);
-}
-
 /**
- * svcrdma_received - queue a message that arrived
+ * svcrdma_received - the connection's ->received: queue a message that arrived
  * @conn: the connection
  * @recv: the message, which is the layer's from now on
- *
- * The connection's ->received.
- *
- * Context: a callback of the connection.
  */
 void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
@@ -322,10 +238,13 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 
 	svcrdma_count(SVCRDMA_STAT_RECV);
 	spin_lock_bh(&service->lock);
-	taken = svcrdma_service_add_locked(service, &recv->list, &service->received);
-	if (taken)
+	taken = !service->detached;
+	if (taken) {
+		list_add_tail(&recv->list, &service->received);
+		svcrdma_service_wake_locked(service);
 		svcrdma_grant_call(&service->grant, atomic_inc_return(&service->calls_held),
 				   jiffies);
+	}
 	spin_unlock_bh(&service->lock);
 	if (!taken)
 		rpcrdma_recv_put(recv);
@@ -344,62 +263,6 @@ void svcrdma_request_resume(struct svcrdma_request *request)
 
 	if (!svcrdma_service_add(service, &request->list, &service->resume))
 		svcrdma_request_put(request);
-}
-
-/**
- * struct svcrdma_next - what a thread does next
- * @resume: a request to resume; if NULL:
- * @recv: a message, or NULL if there is nothing to do
- * @idle: a request for @recv, or NULL if one has to be allocated
- *
- * On the stack of svcrdma_recvfrom().
- */
-struct svcrdma_next {
-	struct svcrdma_request *resume;
-	struct rpcrdma_recv *recv;
-	struct svcrdma_request *idle;
-};
-
-/*
- * Requests to resume go first, because they hold pages and are older. XPT_DATA is
- * set and cleared under the same lock, so no message is overlooked.
- */
-static struct svcrdma_next svcrdma_request_take_next(struct svcrdma_service *service)
-{
-	struct svcrdma_next next = {};
-
-	spin_lock_bh(&service->lock);
-	next.resume = list_first_entry_or_null(&service->resume, struct svcrdma_request, list);
-	if (next.resume)
-		list_del(&next.resume->list);
-	else
-		next.recv = list_first_entry_or_null(&service->received,
-						     struct rpcrdma_recv, list);
-	if (next.recv) {
-		list_del(&next.recv->list);
-		next.idle = svcrdma_request_take_idle_locked(service);
-	}
-	if (list_empty(&service->resume) && list_empty(&service->received))
-		clear_bit(XPT_DATA, &service->xprt.xpt_flags);
-	spin_unlock_bh(&service->lock);
-	return next;
-}
-
-/* The arguments stay where they were received. */
-static void svcrdma_request_inline_arguments(struct svcrdma_request *request,
-					     struct svc_rqst *rqstp)
-{
-	struct xdr_buf *arg = &rqstp->rq_arg;
-
-	arg->head[0].iov_base = request->recv->data + request->msg.header_len;
-	arg->head[0].iov_len = request->msg.payload_len;
-	arg->pages = rqstp->rq_pages;
-	arg->page_base = 0;
-	arg->page_len = 0;
-	arg->tail[0].iov_base = NULL;
-	arg->tail[0].iov_len = 0;
-	arg->len = request->msg.payload_len;
-	arg->buflen = arg->len;
 }
 
 /* Answer a Call that nfsd cannot get. The caller must not use the request afterwards. */
@@ -437,66 +300,44 @@ static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc
 	return rqstp->rq_arg.len;
 }
 
-/* Threads that take up Calls of different versions may log the same change twice. */
-static void svcrdma_request_note_version(const struct svcrdma_request *request)
+static int svcrdma_request_take_up_call(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
-	u32 version = request->msg.version;
-
-	if (READ_ONCE(service->version) == version)
-		return;
-	WRITE_ONCE(service->version, version);
-	rpcrdma_conn_log_version(service->conn, version);
-}
-
-/*
- * Version 2 needs no agreement on remote invalidation, but the administrator can
- * forbid it in both versions.
- */
-static void svcrdma_request_choose_handle(struct svcrdma_request *request)
-{
-	const struct svcrdma_service *service = request->service;
-
-	request->invalidate = service->may_invalidate && request->msg.num_segments &&
-		rpcrdma_wire_choose_handle(&request->msg,
-					   service->conn->agreement.remote_inv,
-					   &request->handle);
-}
-
-static int svcrdma_request_take_up_call(struct svcrdma_request *request,
-					struct svc_rqst *rqstp)
-{
+	struct rpcrdma_message *msg = &request->msg;
 	int len;
 
-	trace_rpcrdma_call_form(request->service->conn, &request->msg, request->recv->len,
-				false);
-	svcrdma_request_note_version(request);
-	if (svcrdma_denied_before(request)) {
-		svcrdma_request_refuse(request);
-		return 0;
+	trace_rpcrdma_call_form(service->conn, msg, request->recv->len, false);
+	/* Threads that take up Calls of different versions may log the same change twice. */
+	if (READ_ONCE(service->version) != msg->version) {
+		WRITE_ONCE(service->version, msg->version);
+		rpcrdma_conn_log_version(service->conn, msg->version);
 	}
-	svcrdma_request_choose_handle(request);
-	request->args = svcrdma_choose_args(&request->msg,
-					    request->recv->data + request->msg.header_len);
+	/*
+	 * Version 2 needs no agreement on remote invalidation, but the administrator can
+	 * forbid it in both versions.
+	 */
+	request->invalidate = service->may_invalidate && msg->num_segments &&
+		rpcrdma_wire_choose_handle(msg, service->conn->agreement.remote_inv,
+					   &request->handle);
+	request->args = svcrdma_choose_args(msg, request->recv->data + msg->header_len);
+	request->args_len = svcrdma_args_len(msg, request->args);
 	svcrdma_tally_call(request);
-	if (request->args == SVCRDMA_ARGS_INLINE) {
-		svcrdma_request_inline_arguments(request, rqstp);
-		len = svcrdma_request_hand_over(request, rqstp);
-		if (len && request->msg.num_writes)
-			svcrdma_pages_hold(request, rqstp);
-		return len;
-	}
-	request->args_len = svcrdma_args_len(&request->msg, request->args);
-	if (svcrdma_pull_refused(request, rqstp)) {
+	if (request->args_len && svcrdma_pull_refused(request, rqstp)) {
 		svcrdma_request_refuse(request);
 		return 0;
 	}
-	if (!svcrdma_pull_needed(&request->msg)) {
-		svcrdma_pull_inline(request, rqstp);
-		return svcrdma_request_hand_over(request, rqstp);
+	if (svcrdma_pull_needed(msg)) {
+		svcrdma_count(SVCRDMA_STAT_READ);
+		request->read_offset = 0;
+		request->pull_time = 0;
+		svcrdma_pull_continue(request, rqstp);
+		return 0;
 	}
-	svcrdma_pull_start(request, rqstp);
-	return 0;
+	svcrdma_pull_inline(request, rqstp);
+	len = svcrdma_request_hand_over(request, rqstp);
+	if (len && msg->num_writes)
+		svcrdma_pages_hold(request, rqstp);
+	return len;
 }
 
 /*
@@ -518,16 +359,23 @@ static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *reque
 	return verdict;
 }
 
+/* @request is NULL if one has to be allocated. */
 static int svcrdma_request_take_up_message(struct svcrdma_service *service,
-					   const struct svcrdma_next *next,
-					   struct svc_rqst *rqstp)
+					   struct svcrdma_request *request,
+					   struct rpcrdma_recv *recv, struct svc_rqst *rqstp)
 {
-	struct svcrdma_request *request = next->idle ?: svcrdma_request_alloc(service);
-	struct rpcrdma_recv *recv = next->recv;
 	enum rpcrdma_verdict verdict;
 
+	if (!request)
+		request = svcrdma_request_alloc(service);
 	if (!request) {
-		svcrdma_request_retry_later(service, recv);
+		/*
+		 * Dropping the message would cost the requester a credit. So it goes to the
+		 * end of the list, after a while, as in the RPC server when it finds no pages.
+		 */
+		memalloc_retry_wait(GFP_KERNEL);
+		if (!svcrdma_service_add(service, &recv->list, &service->received))
+			rpcrdma_recv_put(recv);
 		return 0;
 	}
 	request->recv = recv;
@@ -547,8 +395,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	}
 
 	request->tally.error = RPCRDMA_A_ERRORS_BAD_HEADER;
-	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len,
-				  request->msg.reason);
+	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len, request->msg.reason);
 	if (verdict == RPCRDMA_ANSWER) {
 		svcrdma_reply_error(request);
 	} else {
@@ -558,8 +405,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	return 0;
 }
 
-static int svcrdma_request_take_up_resumed(struct svcrdma_request *request,
-					   struct svc_rqst *rqstp)
+static int svcrdma_request_take_up_resumed(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	if (!svcrdma_pull_all_read(request)) {
 		svcrdma_pull_continue(request, rqstp);
@@ -577,24 +423,38 @@ static int svcrdma_request_take_up_resumed(struct svcrdma_request *request,
  * @rqstp: the svc_rqst of the thread
  *
  * A Call with Read chunks takes two threads or more: one posts the RDMA Reads,
- * and when they are done, the next free thread resumes the request.
+ * and when they are done, the next free thread resumes the request. Requests to resume go
+ * first, because they hold pages and are older.
  *
- * Context: a thread of the RPC server; may sleep.
  * Return: octets in rq_arg, or zero if there is nothing for nfsd to do.
  */
 int svcrdma_recvfrom(struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = svcrdma_service_of(rqstp->rq_xprt);
-	struct svcrdma_next next;
+	struct svcrdma_request *request, *idle = NULL;
+	struct rpcrdma_recv *recv = NULL;
 
 	rqstp->rq_xprt_ctxt = NULL;
 	rpcrdma_compat_use_call_pages(rqstp, 0);
 
-	next = svcrdma_request_take_next(service);
+	spin_lock_bh(&service->lock);
+	request = list_first_entry_or_null(&service->resume, struct svcrdma_request, list);
+	if (request)
+		list_del(&request->list);
+	else
+		recv = list_first_entry_or_null(&service->received, struct rpcrdma_recv, list);
+	if (recv) {
+		list_del(&recv->list);
+		idle = svcrdma_request_take_idle_locked(service);
+	}
+	if (list_empty(&service->resume) && list_empty(&service->received))
+		clear_bit(XPT_DATA, &service->xprt.xpt_flags);
+	spin_unlock_bh(&service->lock);
 	svc_xprt_received(&service->xprt);
-	if (next.resume)
-		return svcrdma_request_take_up_resumed(next.resume, rqstp);
-	if (next.recv)
-		return svcrdma_request_take_up_message(service, &next, rqstp);
+
+	if (request)
+		return svcrdma_request_take_up_resumed(request, rqstp);
+	if (recv)
+		return svcrdma_request_take_up_message(service, idle, recv, rqstp);
 	return 0;
 }

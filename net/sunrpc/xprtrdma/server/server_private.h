@@ -9,33 +9,21 @@
  *	                                         v                          v
  *	                                      pull.c <--> service->resume  reply.c
  *
- * No thread waits for a peer, because the peer may be slow:
+ * No thread waits for a peer, because the peer may be slow. RDMA Reads that do not fit into one
+ * chain go in several. The thread that resumes the request posts the next chain. A request that
+ * may not start its Reads yet waits in read admission. A Reply that finds no space in the send
+ * queue is posted later. Until then no thread takes another Call of the connection
+ * (svcrdma_xprt_has_wspace()).
  *
- * - RDMA Reads that do not fit into one chain go in several. The thread that
- *   resumes the request posts the next chain. A request that may not start its
- *   Reads yet waits in read admission.
- * - A Reply that finds no space in the send queue is posted later. Until then no
- *   thread takes another Call of the connection (svcrdma_xprt_has_wspace()).
+ * The receive buffer of a Call holds the inline part of its arguments. It is given back right
+ * before the Reply is posted. So there is a Receive for each credit that the Reply grants.
  *
- * The receive buffer of a Call holds the inline part of its arguments. It is
- * given back right before the Reply is posted. So there is a Receive for each
- * credit that the Reply grants.
+ * Locks: service->read_start, and inside it service->lock, under which svc_xprt_enqueue() takes
+ * locks of the svc pool, and of the connection in ->xpo_has_wspace. ->received and ->done run in
+ * softirqs, so service->lock is taken with softirqs disabled.
  *
- * Locks, the outer one first:
- *
- *	service->read_admission.start
- *	    service->lock		svc_xprt_enqueue() runs under it. It takes
- *					locks of the svc pool, and of the
- *					connection in ->xpo_has_wspace.
- *	    service->read_admission.lock
- *
- * Nothing of this layer is taken inside the last two, nor inside
- * svcrdma_denied_lock. ->received and ->done run in softirqs, so all spinlocks of this
- * layer are taken with softirqs disabled.
- *
- * A thread builds, posts and undoes chains of work requests only between
- * rpcrdma_conn_enter() and rpcrdma_conn_leave(), or in a callback of the
- * connection.
+ * A thread builds, posts and undoes chains of work requests only between rpcrdma_conn_enter()
+ * and rpcrdma_conn_leave(), or in a callback of the connection.
  */
 #ifndef SVCRDMA_SERVER_PRIVATE_H
 #define SVCRDMA_SERVER_PRIVATE_H
@@ -48,10 +36,8 @@
 
 #include "../address.h"
 #include "../conn/conn.h"
-#include "drops.h"
 #include "form.h"
 #include "grant.h"
-#include "read_admission.h"
 #include "server.h"
 
 /* What each request has for its chain without an allocation: enough for 64 KiB */
@@ -67,26 +53,26 @@
  * @conn: the connection; the service holds a reference
  * @users: the RPC server until ->xpo_free, the connection until ->closed, and the
  *	callback client until sunrpc frees it
- * @free_work: frees the service where sleeping is allowed
  * @calls_held: messages that arrived and whose receive buffer is not given back
  * @replied: a Reply was sent since @drop_work ran last
  * @may_invalidate: Replies may invalidate a handle that the requester offers for it
- * @version: version of the last Call that could be used, and of backward Calls; zero
- *	before the first Call. No session, and so no backward Call, exists before.
- *	Threads read and write it without a lock: the client has used every
- *	version that this has been.
+ * @version: version of the last Call that could be used, and of backward Calls; zero before the
+ *	first Call. Threads read and write it without a lock: the client has used every version
+ *	that this has been.
  * @answered: highest version of the Replies that were sent or are being sent, errors not
  *	counted; 1 before the first
- * @requested: credits that the last answered Call asked for, zero before. Threads write it
- *	without a lock, the status reads it.
- * @lock: protects the members up to @num_idle, and XPT_DATA
+ * @requested: credits that the last answered Call asked for, zero before; for the status
+ * @lock: protects the members up to @num_idle, XPT_DATA, and the counters of @conn
  * @ready: the connection is established, so Replies can be sent
  * @detached: ->xpo_detach was called; the RPC server may not exist any more
  * @received: messages that no thread has decoded yet
- * @resume: requests that a thread is to resume: RDMA Reads are done, or the next
- *	ones may start
+ * @resume: requests whose RDMA Reads are done, or may start
+ * @read_waiters: requests that wait in read admission
  * @dropped: messages that the RPC server has dropped and will get again
- * @drops: when it will get them
+ * @lost: it has dropped a Call that it takes only once
+ * @drop_delay: how long until it gets @dropped again, in jiffies
+ * @drop_since: when the first Call was dropped, or a Reply was last seen to be sent; of a
+ *	connection that has @lost a Call, when that was; in jiffies
  * @idle: the first request not in use, linked by next_idle
  * @grant: credits
  * @max_idle: most requests in @idle
@@ -96,24 +82,20 @@
  * @max_read_sg: elements of an rw context of RDMA Reads; valid once @ready
  * @drop_work: gives dropped messages to the RPC server again
  * @send_wait: threads that wait for a Send because memory is short
- * @resource_seq: counts what comes back: Sends, registrations and space in the
- *	send queue. Threads in @send_wait and requests in @read_admission wait
- *	for it to change.
- * @read_admission: which requests may start RDMA Reads, and which wait
+ * @resource_seq: counts Sends, registrations and space in the send queue that come back.
+ *	Threads in @send_wait and requests in @read_waiters wait for it to change.
+ * @read_start: held from the decision to start RDMA Reads until they are counted
+ * @read_wrs: work requests of Reads that are posted or are about to be
  * @num_requests: requests that are allocated, those in @idle too
  * @num_spares: spare pages of all of them
  * @num_held: pages that they hold for Calls that nfsd has
  *
- * @lock protects the counters of @conn as well.
- *
- * Allocated by ->xpo_accept. The last of @users queues @free_work, which frees
- * it.
+ * Allocated by ->xpo_accept. The last of @users frees it.
  */
 struct svcrdma_service {
 	struct svc_xprt xprt;
 	struct rpcrdma_conn *conn;
 	refcount_t users;
-	struct work_struct free_work;
 	atomic_t calls_held;
 	bool replied;
 	bool may_invalidate;
@@ -126,8 +108,11 @@ struct svcrdma_service {
 	bool detached;
 	struct list_head received;
 	struct list_head resume;
+	struct list_head read_waiters;
 	struct list_head dropped;
-	struct svcrdma_drops drops;
+	bool lost;
+	unsigned long drop_delay;
+	unsigned long drop_since;
 	struct svcrdma_request *idle;
 	struct svcrdma_grant grant;
 	unsigned int max_idle;
@@ -140,23 +125,17 @@ struct svcrdma_service {
 
 	wait_queue_head_t send_wait;
 	atomic_t resource_seq;
-	struct svcrdma_read_admission read_admission;
+	struct mutex read_start;	/* so that not all threads start that ask at a time */
+	atomic_t read_wrs;
 	atomic_t num_requests;
 	atomic_t num_spares;
 	atomic_t num_held;
 };
 
-/**
- * struct svcrdma_rw - RDMA Reads or Writes for contiguous memory of the requester
- * @ctx: the core's rw context
- * @sgl: local memory, in the sgl of the chain
- * @num_sg: elements of @sgl
- *
- * Part of a chain.
- */
+/* RDMA Reads or Writes for contiguous memory of the requester, part of a chain */
 struct svcrdma_rw {
 	struct rdma_rw_ctx ctx;
-	struct scatterlist *sgl;
+	struct scatterlist *sgl;	/* local memory, in the sgl of the chain */
 	unsigned int num_sg;
 };
 
@@ -169,10 +148,10 @@ struct svcrdma_rw {
  * @num_sg: elements of @sgl in use
  * @max_sg: elements of @sgl
  * @wrs: work requests of all elements of @rw
- * @rw: @few_rws, or allocated
- * @sgl: @few_sg, or allocated
- * @few_rws: enough for most chains
- * @few_sg: enough for most chains
+ * @rw: @few_rws, which are enough for most chains, or allocated
+ * @sgl: @few_sg, or allocated with @rw
+ * @few_rws: see @rw
+ * @few_sg: see @sgl
  *
  * Part of a request. In use from svcrdma_rw_chain_init() to
  * svcrdma_rw_chain_destroy(). This must come before the CPU uses what was read,
@@ -203,34 +182,19 @@ static inline bool svcrdma_xid_timed(__be32 xid)
 	return !((bits ^ bits >> 24) & 7);
 }
 
-/**
- * struct svcrdma_tally - what a request adds to the counters of its connection
- * @received: form of the message that was received; RPCRDMA_A_TRAFFIC, zero: none
- * @sent: form of the message that was sent
- * @latency: slot of the time from the moment that a thread had the Call to its Reply;
- *	zero: not taken
- * @error: what was wrong; RPCRDMA_A_ERRORS, zero: nothing
- * @waited_read: it had to wait before it could start its RDMA Reads
- * @waited_send: it had to wait for a Send
- * @received_inline: octets of the RPC message that were received inline
- * @received_placed: octets that RDMA Reads moved
- * @received_copied: octets of @received_inline that were copied
- * @sent_inline: octets of the RPC message that were sent inline
- * @sent_placed: octets that RDMA Writes moved
- * @sent_copied: octets of @sent_inline that were copied
- *
- * Part of a request, and zero while that is idle. Several threads work on messages of one
- * connection. So each notes what it does here, and svcrdma_request_put() adds it to the
- * counters, under service->lock, which it takes anyway.
+/*
+ * What a request adds to the counters of its connection. Part of it, and zero while it is
+ * idle. Several threads work on messages of one connection. So each notes what it does here, and
+ * svcrdma_request_put() adds it to the counters, under service->lock, which it takes anyway.
  */
 struct svcrdma_tally {
-	u8 received;
+	u8 received;		/* form of the message; RPCRDMA_A_TRAFFIC, zero: none */
 	u8 sent;
-	u8 latency;
-	u8 error;
-	bool waited_read;
-	bool waited_send;
-	u32 received_inline;
+	u8 latency;		/* slot of the time from a thread to the Reply; zero: not taken */
+	u8 error;		/* what was wrong; RPCRDMA_A_ERRORS, zero: nothing */
+	bool waited_read;	/* it had to wait before it could start its RDMA Reads */
+	bool waited_send;	/* it had to wait for a Send */
+	u32 received_inline;	/* octets of RPC messages, as in struct rpcrdma_traffic */
 	u32 received_placed;
 	u32 received_copied;
 	u32 sent_inline;
@@ -241,7 +205,7 @@ struct svcrdma_tally {
 /**
  * struct svcrdma_request - a Call, until its Reply is sent
  * @service: where the Call arrived
- * @list: in service->resume or service->read_admission
+ * @list: in service->resume or service->read_waiters
  * @next_idle: the next one in service->idle
  * @recv: the receive buffer; NULL once it is given back
  * @again: the RPC server may get the Call again if it drops it
@@ -256,8 +220,7 @@ struct svcrdma_tally {
  * @rested: idle since svcrdma_request_rest() was called last
  * @num_spares: spare pages, see pages.c: RDMA Reads fill them
  * @num_pages: pages that it holds; once the Reply is sent, those that the device reads
- * @pages: these pages, the spare ones first; service->max_pages elements. A reference to
- *	each.
+ * @pages: both, the spare ones first; service->max_pages elements. A reference to each.
  * @rw_chain: RDMA Reads for the Read chunks, later RDMA Writes for the Write
  *	chunks and the Reply chunk
  * @carried: the request whose Reply @rw_chain has a part of: this request, or
@@ -270,7 +233,7 @@ struct svcrdma_tally {
  *
  * Taken from service->idle, or allocated. Its owners, one after the other: the
  * thread in ->xpo_recvfrom, the RDMA Reads in flight, service->resume or
- * service->read_admission, the RPC server (rq_xprt_ctxt, or a deferred request),
+ * service->read_waiters, the RPC server (rq_xprt_ctxt, or a deferred request),
  * the chains in flight. svcrdma_request_put() ends its use.
  */
 struct svcrdma_request {
@@ -300,10 +263,9 @@ struct svcrdma_request {
 
 /**
  * struct svcrdma_callback - the backward direction of a connection
- * @xprt: the rpc_xprt; the first member, because the core frees it
- * @in_flight: backward Calls without a Reply
- * @granted: backward Calls that the client allows in flight; one until its first
- *	Reply that grants credits
+ * @xprt: the rpc_xprt; the first member, because the core frees it. Its cwnd is what the client
+ *	grants: one Call until its first Reply that grants credits. Its cong is backward Calls
+ *	without a Reply.
  * @last_call: when the last backward Call was sent, in jiffies
  * @strings: address strings of @xprt
  *
@@ -311,20 +273,17 @@ struct svcrdma_request {
  * svc_xprt holds a reference to it until it is freed. This holds a reference to the
  * memory of the service alone: since 7.x nfsd does not wait for a Call that has no
  * slot yet, and so that Call may be sent after ->xpo_free. xprt.transport_lock
- * protects @in_flight, @granted and @last_call.
+ * protects the credits and @last_call.
  *
- * A Call without a Reply keeps its credit as long as the connection lasts, even if
- * nfsd has given up the Call: only a Reply tells that the client has a Receive for
- * another Call (RFC 8166 section 3.3.1, which holds for both directions). Without
- * credits the callback channel is dead, and nobody else notices: nfsd reports a
- * fault, and the client makes a new session, but on the same connection and with
- * the same rpc_xprt. So the connection is closed (svcrdma_callback_is_stuck()). On
- * the next connection nfsd makes the client bind a new channel.
+ * A Call without a Reply keeps its credit as long as the connection lasts, even if nfsd has given
+ * up the Call: only a Reply tells that the client has a Receive for another Call (RFC 8166 section
+ * 3.3.1, which holds for both directions). Without credits the callback channel is dead, and
+ * nobody else notices: nfsd reports a fault, and the client makes a new session, but on the same
+ * connection and with the same rpc_xprt. So the connection is closed (svcrdma_callback_is_stuck()).
+ * On the next one nfsd makes the client bind a new channel.
  */
 struct svcrdma_callback {
 	struct rpc_xprt xprt;
-	unsigned int in_flight;
-	unsigned int granted;
 	unsigned long last_call;
 	struct rpcrdma_address_strings strings;
 };
@@ -334,16 +293,10 @@ static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 	return container_of(xprt, struct svcrdma_service, xprt);
 }
 
-/**
- * svcrdma_service_threshold - octets that may be sent inline now
- * @service: a service whose connection has an agreement
- * @version: of the message
- *
- * Version 2's threshold holds after the first Reply in it (draft 6.1). What comes before, and
- * that Reply itself, is as long as version 1 allows.
- *
- * Context: any.
- * Return: octets.
+/*
+ * The octets that a message of @version may have inline now. Version 2's threshold holds
+ * after the first Reply in it (draft 6.1). What comes before, and that Reply itself, is as
+ * long as version 1 allows.
  */
 static inline u32 svcrdma_service_threshold(const struct svcrdma_service *service, u32 version)
 {
@@ -371,21 +324,25 @@ void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 int svcrdma_recvfrom(struct svc_rqst *rqstp);
 bool svcrdma_request_rest(struct rpcrdma_conn *conn);
 
+/* read_admission.c */
+
+/* A hint if the caller does not hold service->read_start. Then it wakes a request, which asks. */
+static inline bool svcrdma_read_may_start(const struct svcrdma_service *service)
+{
+	return atomic_read(&service->read_wrs) < service->conn->max_chain;
+}
+
+void svcrdma_read_wait(struct svcrdma_request *request, int seq);
+void svcrdma_read_wake(struct svcrdma_service *service);
+
 /* pull.c */
-/**
- * svcrdma_pull_all_read - whether a Call is read to its end
- * @request: a Call whose last chain of RDMA Reads is done
- *
- * Context: any.
- * Return: true if no RDMA Reads are left to post.
- */
+/* Whether no RDMA Reads are left to post for a Call whose last chain of them is done */
 static inline bool svcrdma_pull_all_read(const struct svcrdma_request *request)
 {
 	return request->read_offset == request->args_len;
 }
 
 bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct svc_rqst *rqstp);
-void svcrdma_pull_start(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqstp);
 bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp);
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp);
@@ -394,37 +351,24 @@ void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp
 void svcrdma_pages_put(struct svcrdma_request *request);
 void svcrdma_pages_put_spares(struct svcrdma_request *request);
 bool svcrdma_pages_too_many_spares(const struct svcrdma_service *service);
-bool svcrdma_pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
-			unsigned int num_pages);
-void svcrdma_pages_swap(struct svcrdma_request *request, struct svc_rqst *rqstp,
-			unsigned int num_pages);
+bool svcrdma_pages_take_spares(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			       unsigned int num_pages);
+void svcrdma_pages_swap_spares(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			       unsigned int num_pages);
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp);
-void svcrdma_pages_returned(struct svcrdma_request *request, bool keep);
-void svcrdma_pages_restore(struct svcrdma_request *request, struct svc_rqst *rqstp);
-void svcrdma_pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
-			struct page **end, bool head);
+void svcrdma_pages_unhold(struct svcrdma_request *request);
+void svcrdma_pages_swap_held(struct svcrdma_request *request, struct svc_rqst *rqstp);
+void svcrdma_pages_take_reply(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			      struct page **end, bool head);
 void svcrdma_pages_exit(void);
 
 /* rw.c */
-/* Make a chain empty. One of few elements needs no more than this. */
-static inline void svcrdma_rw_chain_reset(struct svcrdma_rw_chain *chain)
-{
-	chain->num_rws = 0;
-	chain->num_sg = 0;
-	chain->wrs = 0;
-	chain->rw = chain->few_rws;
-	chain->max_rws = SVCRDMA_FEW_RWS;
-	chain->sgl = chain->few_sg;
-	chain->max_sg = SVCRDMA_FEW_SG;
-}
-
 void svcrdma_rw_limits(struct svcrdma_service *service);
 int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 			  unsigned int rws, unsigned int sg);
 int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,
 			 u32 octets, const struct rpcrdma_segment *segment, u32 skip);
-struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request,
-					struct ib_send_wr *next);
+struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request, struct ib_send_wr *next);
 int svcrdma_rw_chain_post(struct svcrdma_request *request);
 void svcrdma_rw_chain_destroy(struct svcrdma_request *request);
 
@@ -432,66 +376,22 @@ void svcrdma_rw_chain_destroy(struct svcrdma_request *request);
 int svcrdma_sendto(struct svc_rqst *rqstp);
 int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length);
 void svcrdma_reply_error(struct svcrdma_request *request);
-struct rpcrdma_send *svcrdma_service_send_get(struct svcrdma_service *service,
-					      struct svcrdma_request *request);
 
 /* tally.c */
 void svcrdma_tally_call(struct svcrdma_request *request);
 void svcrdma_tally_pulled(struct svcrdma_request *request);
 void svcrdma_tally_locked(struct svcrdma_request *request);
 
-/**
- * svcrdma_request_take_recv - take the receive buffer from a request
- * @request: a request whose arguments are no longer used
- *
- * Context: any.
- * Return: the message, which the caller has to give back, or NULL.
- */
-static inline struct rpcrdma_recv *svcrdma_request_take_recv(struct svcrdma_request *request)
+/* Note it if a chain with chunks of the Call was denied access by the requester. */
+static inline void svcrdma_tally_denied(struct svcrdma_request *request, int status)
 {
-	struct rpcrdma_recv *recv = request->recv;
-
-	if (recv) {
-		request->recv = NULL;
-		atomic_dec(&request->service->calls_held);
-	}
-	return recv;
-}
-
-/* denied.c */
-void svcrdma_denied_add(const struct svcrdma_request *request);
-bool svcrdma_denied_find(const struct svcrdma_request *request);
-
-/**
- * svcrdma_denied_note - note a Call if it has broken its connection
- * @request: the Call
- * @status: how the RDMA operations on its chunks ended; only -EREMOTEIO, access
- *	denied by the requester, is noted
- *
- * Context: a callback of the connection.
- */
-static inline void svcrdma_denied_note(const struct svcrdma_request *request, int status)
-{
-	if (unlikely(status == -EREMOTEIO))
-		svcrdma_denied_add(request);
-}
-
-/**
- * svcrdma_denied_before - whether a Call has broken connections before
- * @request: the Call
- *
- * Context: process.
- * Return: true if its chunks must not be tried again.
- */
-static inline bool svcrdma_denied_before(const struct svcrdma_request *request)
-{
-	return request->msg.num_segments && svcrdma_denied_find(request);
+	if (status == -EREMOTEIO)
+		request->tally.error = RPCRDMA_A_ERRORS_DENIED;
 }
 
 /* callback.c */
+extern struct xprt_class svcrdma_callback_class;
 struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args);
-int svcrdma_callback_init(void);
-void svcrdma_callback_exit(void);
 void svcrdma_callback_reply(struct svcrdma_request *request);
 int svcrdma_callback_fill_call(const struct svcrdma_service *service,
 			       const struct rpc_rqst *rqst, struct rpcrdma_message *msg,

@@ -34,8 +34,21 @@ struct svcrdma_listener {
 	struct rpcrdma_listener *listener;
 };
 
+/*
+ * When the RPC server gets Calls again that it has dropped, in jiffies: twice as long each
+ * time
+ */
+#define SVCRDMA_DROPS_FIRST	HZ
+#define SVCRDMA_DROPS_MAX	(8 * HZ)
+
+/*
+ * How long a connection stays, in jiffies, after it has lost a Call, or while it has dropped
+ * Calls and sends no Reply. A new connection does not help as long as nfsd executes the
+ * Call, so this is not shorter than the time-out of most requesters.
+ */
+#define SVCRDMA_DROPS_LIMIT	(60 * HZ)
+
 static struct svc_xprt_class svcrdma_xprt_class;
-static struct workqueue_struct *svcrdma_wq;
 
 /* Services that are not freed yet. Module exit waits for them. */
 static atomic_t svcrdma_num_services;
@@ -54,7 +67,6 @@ static struct svcrdma_listener *svcrdma_listener_of(struct svc_xprt *xprt)
  * If nothing comes back within RPCRDMA_STALL_TIMEOUT of that, the connection is closed,
  * so that a peer cannot make threads wait for ever.
  *
- * Context: may sleep.
  * Return: false if the connection is closing.
  */
 bool svcrdma_service_wait(struct svcrdma_service *service, int seq, unsigned long since)
@@ -73,42 +85,21 @@ bool svcrdma_service_wait(struct svcrdma_service *service, int seq, unsigned lon
 }
 
 /**
- * svcrdma_service_returned - note that something came back
+ * svcrdma_service_returned - a Send, registrations or space in the send queue came back
  * @service: the service
  *
- * Called after a Send, registrations or space in the send queue came back. Wakes
- * the threads that wait for a Send, and the first request in read admission.
+ * Wakes the threads that wait for a Send, and the first request in read admission.
  *
  * Context: process, or a callback of the connection.
  */
 void svcrdma_service_returned(struct svcrdma_service *service)
 {
-	struct svcrdma_request *request;
-
 	/* A full barrier. A waiter that sees the new count finds what came back. */
 	atomic_inc_return(&service->resource_seq);
 	/* A waiter that does not see it is found here and below. */
 	if (waitqueue_active(&service->send_wait))
 		wake_up_all(&service->send_wait);
-	request = svcrdma_read_wake(&service->read_admission);
-	if (request)
-		svcrdma_request_resume(request);
-}
-
-/*
- * If threads come here at the same time, the first makes the Receives for all. Return: the
- * credits that there are Receives for now.
- */
-static noinline u32 svcrdma_service_grow(struct svcrdma_service *service, unsigned int credits)
-{
-	struct svcrdma_grant *grant = &service->grant;
-	int ret;
-
-	ret = rpcrdma_recv_expect(service->conn, credits, 0);
-	spin_lock_bh(&service->lock);
-	svcrdma_grant_raise(grant, ret ? 0 : credits);
-	spin_unlock_bh(&service->lock);
-	return min(READ_ONCE(grant->granted), service->conn->credits);
+	svcrdma_read_wake(service);
 }
 
 /**
@@ -116,21 +107,27 @@ static noinline u32 svcrdma_service_grow(struct svcrdma_service *service, unsign
  * @service: the service
  * @requested: credits that the Call asked for; zero if this is not known
  *
- * Makes more Receives first if the requester needs more credits.
+ * Makes more Receives first if the requester needs more credits. If threads do that at the
+ * same time, the first makes the Receives for all.
  *
- * Context: may sleep.
  * Return: credits. There is a Receive for each of them.
  */
 u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 {
-	const struct svcrdma_grant *grant = &service->grant;
-	unsigned int granted = READ_ONCE(grant->granted);
+	struct svcrdma_grant *grant = &service->grant;
 	unsigned int max = service->conn->credits;
 	u32 wanted = min3(READ_ONCE(grant->wanted), requested, max);
 
 	if (requested)
 		WRITE_ONCE(service->requested, requested);
-	return wanted > granted ? svcrdma_service_grow(service, wanted) : min(granted, max);
+	if (wanted > READ_ONCE(grant->granted)) {
+		int ret = rpcrdma_recv_expect(service->conn, wanted, 0);
+
+		spin_lock_bh(&service->lock);
+		svcrdma_grant_raise(grant, ret ? 0 : wanted);
+		spin_unlock_bh(&service->lock);
+	}
+	return min(READ_ONCE(grant->granted), max);
 }
 
 /**
@@ -151,14 +148,7 @@ void svcrdma_service_wake_locked(struct svcrdma_service *service)
 	svc_xprt_enqueue(&service->xprt);
 }
 
-/**
- * svcrdma_service_close - make the RPC server close a connection
- * @service: the service
- *
- * Does nothing if the service is detached.
- *
- * Context: process, or a callback of the connection.
- */
+/* Make the RPC server close a connection, unless it does so already. */
 void svcrdma_service_close(struct svcrdma_service *service)
 {
 	spin_lock_bh(&service->lock);
@@ -167,53 +157,50 @@ void svcrdma_service_close(struct svcrdma_service *service)
 	spin_unlock_bh(&service->lock);
 }
 
-/* Give the RPC server its dropped Calls again, or close the connection. */
+/*
+ * Give the RPC server its dropped Calls again. If it has lost one, the requester has to send
+ * that again. With NFSv4 it does so only on another connection, so this one is closed. So
+ * is one without Replies: the next may begin with another Call.
+ */
 static void svcrdma_service_drop_work(struct work_struct *work)
 {
 	struct svcrdma_service *service =
 		container_of(to_delayed_work(work), struct svcrdma_service, drop_work);
-	struct svcrdma_drops *drops = &service->drops;
 
 	spin_lock_bh(&service->lock);
-	if (service->detached)
+	if (service->detached || (list_empty(&service->dropped) && !service->lost))
 		goto out;
-	if (svcrdma_drops_look(drops, READ_ONCE(service->replied), jiffies)) {
+	if (READ_ONCE(service->replied) && !service->lost)
+		service->drop_since = jiffies;
+	WRITE_ONCE(service->replied, false);
+	if (time_after_eq(jiffies, service->drop_since + SVCRDMA_DROPS_LIMIT)) {
 		svc_xprt_deferred_close(&service->xprt);
 		goto out;
 	}
-	WRITE_ONCE(service->replied, false);
-	if (!list_empty(&service->dropped)) {
-		list_splice_tail_init(&service->dropped, &service->received);
+	list_splice_tail_init(&service->dropped, &service->received);
+	if (!list_empty(&service->received))
 		svcrdma_service_wake_locked(service);
-	}
-	if (drops->lost)
-		queue_delayed_work(svcrdma_wq, &service->drop_work, drops->delay);
+	service->drop_delay = min_t(unsigned long, 2 * service->drop_delay, SVCRDMA_DROPS_MAX);
+	schedule_delayed_work(&service->drop_work, service->drop_delay);
 out:
 	spin_unlock_bh(&service->lock);
-}
-
-static void svcrdma_service_free(struct work_struct *work)
-{
-	struct svcrdma_service *service =
-		container_of(work, struct svcrdma_service, free_work);
-
-	rpcrdma_conn_put(service->conn);
-	mutex_destroy(&service->read_admission.start);
-	kfree(service);
-	if (atomic_dec_and_test(&svcrdma_num_services))
-		wake_up_var(&svcrdma_num_services);
 }
 
 /**
  * svcrdma_service_put - put a reference to the memory of a service
  * @service: the service
  *
- * Context: any; the RPC server may put its last reference where it must not sleep.
+ * Context: any but hard interrupts.
  */
 void svcrdma_service_put(struct svcrdma_service *service)
 {
-	if (refcount_dec_and_test(&service->users))
-		queue_work(svcrdma_wq, &service->free_work);
+	if (!refcount_dec_and_test(&service->users))
+		return;
+	rpcrdma_conn_put(service->conn);
+	mutex_destroy(&service->read_start);
+	kfree(service);
+	if (atomic_dec_and_test(&svcrdma_num_services))
+		wake_up_var(&svcrdma_num_services);
 }
 
 static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
@@ -228,15 +215,14 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	service->conn = conn;
 	service->answered = RPCRDMA_VERSION_ONE;
 	refcount_set(&service->users, 2);
-	INIT_WORK(&service->free_work, svcrdma_service_free);
 	INIT_DELAYED_WORK(&service->drop_work, svcrdma_service_drop_work);
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->received);
 	INIT_LIST_HEAD(&service->resume);
+	INIT_LIST_HEAD(&service->read_waiters);
 	INIT_LIST_HEAD(&service->dropped);
-	svcrdma_drops_init(&service->drops);
 	init_waitqueue_head(&service->send_wait);
-	svcrdma_read_admission_init(&service->read_admission, &service->resource_seq);
+	mutex_init(&service->read_start);
 	svcrdma_grant_init(&service->grant, RPCRDMA_FIRST_CREDITS);
 	/* As many pages as a thread has for a Reply, and one more for what is spliced */
 	service->max_pages = DIV_ROUND_UP(serv->sv_max_mesg, PAGE_SIZE) + 4;
@@ -253,7 +239,6 @@ static void svcrdma_service_established(struct rpcrdma_conn *conn)
 	struct svcrdma_service *service = conn->role;
 
 	/* No thread looks at a message before service->ready. */
-	service->read_admission.max_wrs = conn->max_chain;
 	svcrdma_rw_limits(service);
 	spin_lock_bh(&service->lock);
 	service->ready = true;
@@ -313,23 +298,15 @@ static const struct rpcrdma_conn_ops svcrdma_service_ops = {
  * nfsd's duplicate request cache compares ports. With the real ones it would take a
  * Call that is repeated on another connection for a new one.
  */
-static void svcrdma_service_set_remote(struct svc_xprt *xprt, const struct rpcrdma_conn *conn)
+static void svcrdma_service_set_addresses(struct svc_xprt *xprt, const struct rpcrdma_conn *conn)
 {
+	const struct sockaddr *local = (const struct sockaddr *)&conn->local_addr;
 	struct sockaddr_storage storage = conn->peer_addr;
 	struct sockaddr *remote = (struct sockaddr *)&storage;
 
 	rpc_set_port(remote, 0);
-	svc_xprt_set_remote(xprt, remote, svc_addr_len(remote));
-}
-
-static void svcrdma_service_set_addresses(struct svc_xprt *xprt,
-					  const struct rpcrdma_conn *conn)
-{
-	const struct sockaddr *remote = (const struct sockaddr *)&conn->peer_addr;
-	const struct sockaddr *local = (const struct sockaddr *)&conn->local_addr;
-
 	svc_xprt_set_local(xprt, local, svc_addr_len(local));
-	svcrdma_service_set_remote(xprt, conn);
+	svc_xprt_set_remote(xprt, remote, svc_addr_len(remote));
 	if (rpc_cmp_addr(local, remote))
 		set_bit(XPT_LOCAL, &xprt->xpt_flags);
 }
@@ -447,22 +424,20 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
  * The core calls this once, before it puts its reference. Threads may still work on
  * requests, and nfsd4 may keep the svc_xprt for a long time.
  */
-static void svcrdma_service_detach(struct svcrdma_service *service)
+static void svcrdma_xprt_detach(struct svc_xprt *xprt)
 {
+	struct svcrdma_service *service = svcrdma_service_of(xprt);
+
+	if (test_bit(XPT_LISTENER, &xprt->xpt_flags)) {
+		rpcrdma_listener_destroy(svcrdma_listener_of(xprt)->listener);
+		return;
+	}
 	spin_lock_bh(&service->lock);
 	service->detached = true;
 	spin_unlock_bh(&service->lock);
 	cancel_delayed_work_sync(&service->drop_work);
 	rpcrdma_conn_close(service->conn, -ESHUTDOWN);
 	svcrdma_request_discard(service);
-}
-
-static void svcrdma_xprt_detach(struct svc_xprt *xprt)
-{
-	if (test_bit(XPT_LISTENER, &xprt->xpt_flags))
-		rpcrdma_listener_destroy(svcrdma_listener_of(xprt)->listener);
-	else
-		svcrdma_service_detach(svcrdma_service_of(xprt));
 }
 
 static void svcrdma_xprt_free(struct svc_xprt *xprt)
@@ -474,41 +449,41 @@ static void svcrdma_xprt_free(struct svc_xprt *xprt)
 }
 
 /*
- * The requester waits for the Reply, and keeps the credit, as long as the connection
- * exists. So the Call is kept. Its message is enough to start again; the pages that
- * were pulled belong to the thread.
+ * @ctxt is a Call that the RPC server drops, otherwise NULL. The requester waits for the Reply,
+ * and keeps the credit, as long as the connection exists. So the Call is kept. Its message is
+ * enough to start again; the pages that were pulled belong to the thread. RPCSEC_GSS takes no
+ * Call twice, so such a Call is lost.
  */
-static void svcrdma_service_drop_locked(struct svcrdma_service *service,
-					struct svcrdma_request *request)
+static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
-	bool alone = list_empty(&service->dropped);
-	unsigned long delay;
+	struct svcrdma_service *service = svcrdma_service_of(xprt);
+	struct svcrdma_request *request = ctxt;
 
-	lockdep_assert_held(&service->lock);
-	delay = svcrdma_drops_add(&service->drops, alone, request->again, jiffies);
+	if (!request)
+		return;
+	svcrdma_pages_unhold(request);
+	spin_lock_bh(&service->lock);
+	if (service->detached)
+		goto out;
 	service->conn->counters.errors[RPCRDMA_A_ERRORS_DROPPED]++;
+	/* The work goes on as long as it finds Calls that were dropped again. */
+	if (schedule_delayed_work(&service->drop_work, SVCRDMA_DROPS_FIRST)) {
+		service->drop_delay = SVCRDMA_DROPS_FIRST;
+		if (!service->lost)
+			service->drop_since = jiffies;
+	}
 	if (request->again) {
 		/* It counts when it is received again. */
 		request->tally = (struct svcrdma_tally){};
 		list_add_tail(&request->recv->list, &service->dropped);
 		request->recv = NULL;
+	} else if (!service->lost) {
+		service->lost = true;
+		service->drop_since = jiffies;
 	}
-	queue_delayed_work(svcrdma_wq, &service->drop_work, delay);
-}
-
-/* @ctxt is a Call that the RPC server drops, otherwise NULL. */
-static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
-{
-	struct svcrdma_service *service = svcrdma_service_of(xprt);
-
-	if (!ctxt)
-		return;
-	spin_lock_bh(&service->lock);
-	if (!service->detached)
-		svcrdma_service_drop_locked(service, ctxt);
+out:
 	spin_unlock_bh(&service->lock);
-	svcrdma_pages_returned(ctxt, false);
-	svcrdma_request_put(ctxt);
+	svcrdma_request_put(request);
 }
 
 /*
@@ -549,18 +524,6 @@ static struct svc_xprt_class svcrdma_xprt_class = {
 	.xcl_ident		= XPRT_TRANSPORT_RDMA,
 };
 
-static int svcrdma_register_classes(void)
-{
-	int ret = svcrdma_callback_init();
-
-	if (ret)
-		return ret;
-	ret = svc_reg_xprt_class(&svcrdma_xprt_class);
-	if (ret)
-		svcrdma_callback_exit();
-	return ret;
-}
-
 /**
  * svcrdma_init - make the server available to the RPC server
  *
@@ -569,26 +532,26 @@ static int svcrdma_register_classes(void)
  */
 int svcrdma_init(void)
 {
-	int ret = -ENOMEM;
+	int ret;
 
-	svcrdma_wq = alloc_workqueue("svcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!svcrdma_wq)
-		return ret;
 	ret = svcrdma_request_init();
 	if (ret)
-		goto out_wq;
+		return ret;
 	ret = svcrdma_sysctl_init();
 	if (ret)
 		goto out_request;
-	ret = svcrdma_register_classes();
+	ret = xprt_register_transport(&svcrdma_callback_class);
+	if (ret)
+		goto out_sysctl;
+	ret = svc_reg_xprt_class(&svcrdma_xprt_class);
 	if (!ret)
 		return 0;
 
+	xprt_unregister_transport(&svcrdma_callback_class);
+out_sysctl:
 	svcrdma_sysctl_exit();
 out_request:
 	svcrdma_request_exit();
-out_wq:
-	destroy_workqueue(svcrdma_wq);
 	return ret;
 }
 
@@ -603,9 +566,8 @@ out_wq:
 void svcrdma_exit(void)
 {
 	svc_unreg_xprt_class(&svcrdma_xprt_class);
-	svcrdma_callback_exit();
+	xprt_unregister_transport(&svcrdma_callback_class);
 	wait_var_event(&svcrdma_num_services, !atomic_read(&svcrdma_num_services));
 	svcrdma_sysctl_exit();
-	destroy_workqueue(svcrdma_wq);
 	svcrdma_request_exit();
 }

@@ -115,19 +115,17 @@ static void test_granted(struct kunit *test)
 	const struct grant_row *row = test->param_value;
 	struct backward *backward = backward_begin(test);
 	struct rpcrdma_message *msg = &backward->request.msg;
-	struct svcrdma_callback *callback =
-		container_of(backward->xprt, struct svcrdma_callback, xprt);
 
-	callback->granted = 2;
-	callback->in_flight = 2;
+	backward->xprt->cwnd = 2 * RPC_CWNDSCALE;
+	backward->xprt->cong = 2 * RPC_CWNDSCALE;
 	msg->xid = XID;
 	msg->version = row->version;
 	msg->proc = row->proc;
 	msg->error = RPCRDMA_ERR_BAD_XDR;
 	msg->credits = row->credits;
 	svcrdma_callback_reply(&backward->request);
-	KUNIT_EXPECT_EQ(test, callback->granted, row->granted);
-	KUNIT_EXPECT_EQ(test, callback->in_flight, 1);
+	KUNIT_EXPECT_EQ(test, backward->xprt->cwnd, row->granted * RPC_CWNDSCALE);
+	KUNIT_EXPECT_EQ(test, backward->xprt->cong, RPC_CWNDSCALE);
 	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));
 	backward_end(test, backward);
 }
@@ -435,7 +433,7 @@ static void test_call_too_long(struct kunit *test)
 	buf->len += 4;
 	KUNIT_EXPECT_EQ(test, xprt->ops->prepare_request(&rqst, buf), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, xprt->ops->send_request(&rqst), -ENOTCONN);
-	KUNIT_EXPECT_EQ(test, container_of(xprt, struct svcrdma_callback, xprt)->in_flight, 0);
+	KUNIT_EXPECT_EQ(test, xprt->cong, 0);
 	KUNIT_EXPECT_EQ(test, fake_busy_sends(&backward->fake), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&service->num_requests), 0);
 

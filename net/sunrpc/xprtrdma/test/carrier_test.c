@@ -9,7 +9,6 @@
 
 /* The names of the copy */
 #define svcrdma_result_payload		carrier_test_result_payload
-#define svcrdma_service_send_get	carrier_test_send_get
 #define svcrdma_sendto			carrier_test_sendto
 #define svcrdma_reply_error		carrier_test_error
 
@@ -124,7 +123,7 @@ static int chain_post(struct svcrdma_request *request)
 	return 0;
 }
 
-static void denied_note(struct svcrdma_request *request, int status)
+static void tally_denied(struct svcrdma_request *request, int status)
 {
 	c->wrong += request != c->request || c->put[0];
 	c->noted++;
@@ -150,14 +149,20 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsign
 {
 	if (c->post_fails == CHAINS)
 		return -EIO;
-	c->wrong += flags != (RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER) || posted ||
+	c->wrong += flags != (c->form.written ? RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER :
+						RPCRDMA_POST_LATER) || posted ||
 		    first != &send->wr;
 	c->sent = true;
 	return 0;
 }
 
-static void pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
-		       struct page **end, bool head)
+static void pages_swap_held(struct svcrdma_request *request, struct svc_rqst *rqstp)
+{
+	c->wrong += c->form.written;
+}
+
+static void pages_take_reply(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			     struct page **end, bool head)
 {
 	c->wrong += request != c->request || c->put[0];
 	c->head = head;
@@ -166,8 +171,9 @@ static void pages_keep(struct svcrdma_request *request, struct svc_rqst *rqstp,
 #define rpcrdma_send_get		send_get
 #define rpcrdma_send_put		send_put
 #define rpcrdma_send_post		send_post
-#define svcrdma_denied_note		denied_note
-#define svcrdma_pages_keep		pages_keep
+#define svcrdma_tally_denied		tally_denied
+#define svcrdma_pages_swap_held		pages_swap_held
+#define svcrdma_pages_take_reply	pages_take_reply
 #define svcrdma_request_get		request_get
 #define svcrdma_request_put		request_put
 #define svcrdma_request_put_recv	put_recv
@@ -380,22 +386,50 @@ static void test_copy(struct kunit *test)
 	res.head[0].iov_base = kunit_kzalloc(test, send->size, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, res.head[0].iov_base);
 	send->len = 100;
-	KUNIT_EXPECT_EQ(test, svcrdma_reply_copy_octets(send, &res, 0, send->size - 100), 0);
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_copy(send, &res, 0, send->size - 100, send->size), 0);
 	KUNIT_EXPECT_EQ(test, send->len, send->size);
 	send->len = 100;
-	KUNIT_EXPECT_EQ(test, svcrdma_reply_copy_octets(send, &res, 0, send->size - 99),
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_copy(send, &res, 0, send->size - 99, U32_MAX),
 			-EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_copy(send, &res, 0, 100, 199), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_copy(send, &res, 0, 0, 99), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, send->len, 100);
+	KUNIT_EXPECT_EQ(test, rpcrdma_send_copy(send, &res, 0, 100, 200), 0);
+	KUNIT_EXPECT_EQ(test, send->len, 200);
 }
 
-/* A Reply that cannot be posted gives back its Send. */
-static void test_post_fails(struct kunit *test)
+/* A Reply that is copied, and of which nothing is written */
+static void copy_begin(struct kunit *test)
 {
 	carriers_begin(test);
-	c->post_fails = CHAINS;
+	c->request[0].results.count = 0;
+	c->form.written = 0;
 	c->rqst.rq_res.page_len = 0;
-	KUNIT_EXPECT_EQ(test, svcrdma_reply_send_copy(&c->request[0], &c->rqst), -EIO);
+}
+
+/* Nobody waits until a Reply that is copied has been sent. */
+static void test_copied(struct kunit *test)
+{
+	copy_begin(test);
+	KUNIT_EXPECT_EQ(test, post(), 0);
+	KUNIT_EXPECT_TRUE(test, c->sent);
+	KUNIT_EXPECT_NULL(test, c->send->chain.done);	/* It is rpcrdma_send_get()'s. */
+	KUNIT_EXPECT_EQ(test, c->put[0], 1);
+	KUNIT_EXPECT_EQ(test, c->sends_put, 0);
+	KUNIT_EXPECT_EQ(test, c->request[0].tally.sent, RPCRDMA_A_TRAFFIC_INLINE);
+	KUNIT_EXPECT_EQ(test, c->wrong, 0);
+}
+
+/* If it cannot be posted, its Send is given back. */
+static void test_post_fails(struct kunit *test)
+{
+	copy_begin(test);
+	c->post_fails = CHAINS;
+	KUNIT_EXPECT_EQ(test, post(), -EIO);
 	KUNIT_EXPECT_EQ(test, c->sends_put, 1);
 	KUNIT_EXPECT_EQ(test, c->put[0], 1);
+	KUNIT_EXPECT_EQ(test, c->request[0].tally.sent, 0);
+	KUNIT_EXPECT_EQ(test, c->wrong, 0);
 }
 
 /* No Send is left, and the connection is closing. */
@@ -439,6 +473,7 @@ static struct kunit_case carrier_cases[] = {
 	KUNIT_CASE(test_chain_fails),
 	KUNIT_CASE(test_header_fails),
 	KUNIT_CASE(test_copy),
+	KUNIT_CASE(test_copied),
 	KUNIT_CASE(test_post_fails),
 	KUNIT_CASE(test_no_send),
 	KUNIT_CASE(test_closed),

@@ -234,7 +234,7 @@ static unsigned int make_read(struct kunit *test, const struct read_row *row)
 	unsigned int i, end = 1;
 
 	if (row->spares) {
-		svcrdma_pages_take(&p->request, rqstp, row->spares);
+		svcrdma_pages_take_spares(&p->request, rqstp, row->spares);
 		fill(test, rqstp->rq_pages);
 		memcpy(p->own, rqstp->rq_respages, sizeof(p->own));
 	}
@@ -254,7 +254,7 @@ static unsigned int make_read(struct kunit *test, const struct read_row *row)
 	}
 	rqstp->rq_next_page = rqstp->rq_respages + end;
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->service.num_held), row->held);
-	svcrdma_pages_returned(&p->request, true);
+	svcrdma_pages_unhold(&p->request);
 	return end;
 }
 
@@ -312,7 +312,7 @@ static void test_keep(struct kunit *test)
 
 	pages_begin(test);
 	end = make_read(test, row);
-	svcrdma_pages_keep(&p->request, &p->rqst, p->rqst.rq_respages + end, row->head);
+	svcrdma_pages_take_reply(&p->request, &p->rqst, p->rqst.rq_respages + end, row->head);
 	expect_bounds(test);
 	expect_kept(test, row, end);
 	svcrdma_pages_put(&p->request);
@@ -333,7 +333,7 @@ static void test_restore(struct kunit *test)
 	pages_begin(test);
 	reply = p->rqst.rq_respages;
 	end = make_read(test, row);
-	svcrdma_pages_restore(&p->request, &p->rqst);
+	svcrdma_pages_swap_held(&p->request, &p->rqst);
 	expect_bounds(test);
 	for (i = 0; i <= row->held; i++) {
 		KUNIT_EXPECT_PTR_EQ(test, reply[i], p->own[i]);
@@ -363,7 +363,8 @@ static void test_deferred(struct kunit *test)
 	p->request.msg.write[0].length = 4 * PAGE_SIZE;
 	svcrdma_pages_hold(&p->request, &p->rqst);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->service.num_held), 4);
-	svcrdma_pages_returned(&p->request, false);
+	svcrdma_pages_unhold(&p->request);
+	svcrdma_pages_put(&p->request);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 0);
 	for (i = 0; i < THREAD_PAGES; i++) {
 		KUNIT_EXPECT_PTR_EQ(test, p->rqst.rq_respages[i], p->own[i]);
@@ -383,12 +384,14 @@ static void test_hold_most(struct kunit *test)
 	svcrdma_pages_hold(&p->request, &p->rqst);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, THREAD_PAGES - 1);
 	expect_bounds(test);
-	svcrdma_pages_returned(&p->request, false);
+	svcrdma_pages_unhold(&p->request);
+	svcrdma_pages_put(&p->request);
 
 	p->service.max_pages = 4;
 	svcrdma_pages_hold(&p->request, &p->rqst);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 3);
-	svcrdma_pages_returned(&p->request, false);
+	svcrdma_pages_unhold(&p->request);
+	svcrdma_pages_put(&p->request);
 	pages_end(test);
 }
 
@@ -401,7 +404,8 @@ static bool holds_beyond(struct pages *p, unsigned int others)
 	atomic_set(&p->service.num_held, others);
 	svcrdma_pages_hold(&p->request, &p->rqst);
 	holds = p->request.num_pages;
-	svcrdma_pages_returned(&p->request, false);
+	svcrdma_pages_unhold(&p->request);
+	svcrdma_pages_put(&p->request);
 	atomic_sub(others, &p->service.num_held);
 	return holds;
 }
@@ -469,7 +473,7 @@ static void test_hold_limit_of_all(struct kunit *test)
 	hold_many(test, other, 1);
 	KUNIT_EXPECT_FALSE(test, holds_beyond(p, 0));
 	other->num_pages = most + 1;
-	svcrdma_pages_returned(other, true);
+	svcrdma_pages_unhold(other);
 	other->num_pages = 0;
 	pages_end(test);
 }
@@ -493,7 +497,7 @@ static void test_spares(struct kunit *test)
 
 	/* The first Call has the thread's pages. */
 	pages_begin(test);
-	svcrdma_pages_take(request, rqstp, 5);
+	svcrdma_pages_take_spares(request, rqstp, 5);
 	KUNIT_EXPECT_EQ(test, request->num_spares, 5);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->service.num_spares), 5);
 	KUNIT_EXPECT_EQ(test, missing(rqstp), 5);
@@ -503,7 +507,7 @@ static void test_spares(struct kunit *test)
 
 	/* The thread gets what was read, and the request the thread's new pages. */
 	fill(test, rqstp->rq_pages);
-	svcrdma_pages_swap(request, rqstp, 5);
+	svcrdma_pages_swap_spares(request, rqstp, 5);
 	for (i = 0; i < THREAD_PAGES; i++)
 		KUNIT_EXPECT_PTR_EQ(test, rqstp->rq_pages[i], p->call[i]);
 	KUNIT_EXPECT_EQ(test, request->num_spares, 5);
@@ -515,11 +519,11 @@ static void test_spares(struct kunit *test)
 	rpcrdma_compat_use_call_pages(rqstp, 0);
 
 	/* The next Calls need none of the thread's, or only what they have too few of. */
-	KUNIT_EXPECT_FALSE(test, svcrdma_pages_take(request, rqstp, 5));
-	KUNIT_EXPECT_FALSE(test, svcrdma_pages_take(request, rqstp, 3));
+	KUNIT_EXPECT_FALSE(test, svcrdma_pages_take_spares(request, rqstp, 5));
+	KUNIT_EXPECT_FALSE(test, svcrdma_pages_take_spares(request, rqstp, 3));
 	KUNIT_EXPECT_EQ(test, missing(rqstp), 0);
 	KUNIT_EXPECT_EQ(test, request->num_spares, 5);
-	KUNIT_EXPECT_TRUE(test, svcrdma_pages_take(request, rqstp, 7));
+	KUNIT_EXPECT_TRUE(test, svcrdma_pages_take_spares(request, rqstp, 7));
 	KUNIT_EXPECT_EQ(test, missing(rqstp), 2);
 	KUNIT_EXPECT_EQ(test, request->num_spares, 7);
 	for (i = 0; i < p->num_tracked; i++)
@@ -539,7 +543,7 @@ static void test_put_some(struct kunit *test)
 	unsigned int i;
 
 	pages_begin(test);
-	svcrdma_pages_keep(&p->request, &p->rqst,
+	svcrdma_pages_take_reply(&p->request, &p->rqst,
 			   p->rqst.rq_respages + make_read(test, &row), false);
 	svcrdma_pages_put_spares(&p->request);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 3);
@@ -548,7 +552,7 @@ static void test_put_some(struct kunit *test)
 	svcrdma_pages_put(&p->request);
 
 	fill(test, p->rqst.rq_pages);
-	svcrdma_pages_take(&p->request, &p->rqst, 4);
+	svcrdma_pages_take_spares(&p->request, &p->rqst, 4);
 	svcrdma_pages_put(&p->request);
 	KUNIT_EXPECT_EQ(test, p->request.num_spares, 4);
 	for (i = 0; i < 4; i++)
@@ -563,10 +567,10 @@ static void test_too_many_spares(struct kunit *test)
 
 	pages_begin(test);
 	p->service.max_pages = 1;
-	svcrdma_pages_take(&p->request, &p->rqst, 4);
+	svcrdma_pages_take_spares(&p->request, &p->rqst, 4);
 	KUNIT_EXPECT_FALSE(test, svcrdma_pages_too_many_spares(&p->service));
 	fill(test, p->rqst.rq_pages);
-	svcrdma_pages_take(&p->request, &p->rqst, 5);
+	svcrdma_pages_take_spares(&p->request, &p->rqst, 5);
 	KUNIT_EXPECT_TRUE(test, svcrdma_pages_too_many_spares(&p->service));
 	p->service.max_pages = MAX_PAGES;
 	pages_end(test);
@@ -584,7 +588,7 @@ static void take_many(struct pages *p, struct svcrdma_request *request, unsigned
 			get_page(p->tracked[0]);
 			p->rqst.rq_pages[i] = p->tracked[0];
 		}
-		svcrdma_pages_take(request, &p->rqst,
+		svcrdma_pages_take_spares(request, &p->rqst,
 				   min(num, request->num_spares + (unsigned long)THREAD_PAGES));
 	}
 }
@@ -597,7 +601,7 @@ static void test_too_many_spares_of_all(struct kunit *test)
 	struct pages *p = test->priv;
 
 	pages_begin(test);
-	svcrdma_pages_take(&p->request, &p->rqst, 1);
+	svcrdma_pages_take_spares(&p->request, &p->rqst, 1);
 	take_many(p, other, most - 1);
 	KUNIT_EXPECT_FALSE(test, svcrdma_pages_too_many_spares(&p->service));
 	take_many(p, other, most);
@@ -621,7 +625,7 @@ static void test_bounds(struct kunit *test)
 		row.head = i & 2;
 		pages_begin(test);
 		end = make_read(test, &row);
-		svcrdma_pages_keep(&p->request, &p->rqst, p->rqst.rq_respages + end, row.head);
+		svcrdma_pages_take_reply(&p->request, &p->rqst, p->rqst.rq_respages + end, row.head);
 		pages_end(test);
 	}
 }
@@ -645,7 +649,7 @@ static struct svcrdma_service *rest_begin(struct kunit *test, struct svcrdma_req
 	for (i = 0; i < REQUESTS; i++) {
 		request[i] = svcrdma_request_get(service);
 		KUNIT_ASSERT_NOT_NULL(test, request[i]);
-		svcrdma_pages_take(request[i], &p->rqst, 2);
+		svcrdma_pages_take_spares(request[i], &p->rqst, 2);
 		fill(test, p->rqst.rq_pages);
 	}
 	return service;

@@ -8,7 +8,6 @@
 
 /* The names of the copy */
 #define svcrdma_pull_refused		pull_test_refused
-#define svcrdma_pull_start		pull_test_start
 #define svcrdma_pull_continue		pull_test_continue
 #define svcrdma_pull_finish		pull_test_finish
 #define svcrdma_pull_inline		pull_test_inline
@@ -243,57 +242,6 @@ static void test_pull_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls, 1);
 }
 
-static bool allowed(struct kunit *test, enum svcrdma_args args,
-		    const struct chunk_row *read, u32 payload,
-		    struct svcrdma_pull_limits limits)
-{
-	struct fixture *f = test->priv;
-
-	deliver_reads(test, payload, read);
-	return svcrdma_args_allowed(&f->msg, args, &limits);
-}
-
-static void test_pull_limits(struct kunit *test)
-{
-	static const struct chunk_row one[CHUNKS] = { READ_AT(100, 4 * PAGE_SIZE) };
-	static const struct chunk_row amid[CHUNKS] = { READ_AT(60, 4 * PAGE_SIZE) };
-	static const struct chunk_row odd[CHUNKS] = {
-		READ_AT(100, 4 * PAGE_SIZE - 1)
-	};
-	static const struct chunk_row all[CHUNKS] = { READ_AT(0, 4 * PAGE_SIZE) };
-	static const struct chunk_row huge[CHUNKS] = {
-		READ_AT(60, 0x7fffffff, 0x7fffff00)
-	};
-	static const struct chunk_row none[CHUNKS];
-	const u32 len = 4 * PAGE_SIZE;
-
-#define LIMITS(...)	((struct svcrdma_pull_limits){ __VA_ARGS__ })
-	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, one, 100,
-					LIMITS(1, len + 100, 4)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
-					 LIMITS(1, len + 99, 4)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
-					 LIMITS(1, len + 100, 3)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
-					 LIMITS(0, len + 100, 4)));
-	/* Padding counts, even if the chunk lacks it. */
-	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, odd, 100,
-					 LIMITS(1, len + 99, 4)));
-	/* The part before the data of a WRITE needs no pages, the part after it does. */
-	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, amid, 100,
-					 LIMITS(1, len + 100, 4)));
-	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, amid, 100,
-					LIMITS(1, len + 100, 5)));
-	KUNIT_EXPECT_TRUE(test, allowed(test, STREAM_ARGS, all, 0, LIMITS(1, len, 4)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, STREAM_ARGS, all, 0, LIMITS(1, len, 3)));
-	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, huge, 100,
-					 LIMITS(32, 1 << 20, 256)));
-	/* A Call without Read chunks needs no RDMA Reads. */
-	KUNIT_EXPECT_TRUE(test, allowed(test, STREAM_ARGS, none, 8192,
-					LIMITS(0, 8192, 2)));
-#undef LIMITS
-}
-
 /* A Call up to its arguments. Only a part of credential and verifier is filled in. */
 struct args_row {
 	const char *name;
@@ -513,8 +461,8 @@ static void conn_leave(struct rpcrdma_conn *conn)
 {
 }
 
-static bool pages_take(struct svcrdma_request *request, struct svc_rqst *rqstp,
-		       unsigned int num_pages)
+static bool pages_take_spares(struct svcrdma_request *request, struct svc_rqst *rqstp,
+			      unsigned int num_pages)
 {
 	return false;
 }
@@ -536,7 +484,7 @@ static void service_close(struct svcrdma_service *service)
 
 #define rpcrdma_conn_enter		conn_enter
 #define rpcrdma_conn_leave		conn_leave
-#define svcrdma_pages_take		pages_take
+#define svcrdma_pages_take_spares	pages_take_spares
 #define svcrdma_request_put		request_put
 #define svcrdma_request_resume		request_resume
 #define svcrdma_rw_chain_init		chain_init
@@ -546,6 +494,77 @@ static void service_close(struct svcrdma_service *service)
 #define svcrdma_service_close		service_close
 
 #include "../server/pull.c"
+
+/* What a server takes: RDMA Reads, octets of the longest Call, and pages */
+struct limits {
+	unsigned int reads;
+	u32 len;
+	unsigned int pages;
+};
+
+static bool allowed(struct kunit *test, enum svcrdma_args args, const struct chunk_row *read,
+		    u32 payload, struct limits limits)
+{
+	struct reads *reads = kunit_kzalloc(test, sizeof(*reads), GFP_KERNEL);
+	struct svc_serv *serv = kunit_kzalloc(test, sizeof(*serv), GFP_KERNEL);
+	struct fixture *f = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, reads);
+	KUNIT_ASSERT_NOT_NULL(test, serv);
+	deliver_reads(test, payload, read);
+	reads->request.service = &reads->service;
+	reads->service.conn = &reads->conn;
+	reads->service.max_pages = limits.pages;
+	reads->conn.read_depth = limits.reads;
+	rpcrdma_compat_set_pages(&reads->rqst, NULL, limits.pages + 2);
+	reads->rqst.rq_server = serv;
+	serv->sv_max_mesg = limits.len;
+	reads->request.msg = f->msg;
+	reads->request.args = args;
+	reads->request.args_len = svcrdma_args_len(&f->msg, args);
+	return !svcrdma_pull_refused(&reads->request, &reads->rqst);
+}
+
+static void test_pull_limits(struct kunit *test)
+{
+	static const struct chunk_row one[CHUNKS] = { READ_AT(100, 4 * PAGE_SIZE) };
+	static const struct chunk_row amid[CHUNKS] = { READ_AT(60, 4 * PAGE_SIZE) };
+	static const struct chunk_row odd[CHUNKS] = {
+		READ_AT(100, 4 * PAGE_SIZE - 1)
+	};
+	static const struct chunk_row all[CHUNKS] = { READ_AT(0, 4 * PAGE_SIZE) };
+	static const struct chunk_row huge[CHUNKS] = {
+		READ_AT(60, 0x7fffffff, 0x7fffff00)
+	};
+	static const struct chunk_row none[CHUNKS];
+	const u32 len = 4 * PAGE_SIZE;
+
+#define LIMITS(...)	((struct limits){ __VA_ARGS__ })
+	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, one, 100,
+					LIMITS(1, len + 100, 4)));
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
+					 LIMITS(1, len + 99, 4)));
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
+					 LIMITS(1, len + 100, 3)));
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, one, 100,
+					 LIMITS(0, len + 100, 4)));
+	/* Padding counts, even if the chunk lacks it. */
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, odd, 100,
+					 LIMITS(1, len + 99, 4)));
+	/* The part before the data of a WRITE needs no pages, the part after it does. */
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, amid, 100,
+					 LIMITS(1, len + 100, 4)));
+	KUNIT_EXPECT_TRUE(test, allowed(test, WRITE_ARGS, amid, 100,
+					LIMITS(1, len + 100, 5)));
+	KUNIT_EXPECT_TRUE(test, allowed(test, STREAM_ARGS, all, 0, LIMITS(1, len, 4)));
+	KUNIT_EXPECT_FALSE(test, allowed(test, STREAM_ARGS, all, 0, LIMITS(1, len, 3)));
+	KUNIT_EXPECT_FALSE(test, allowed(test, WRITE_ARGS, huge, 100,
+					 LIMITS(32, 1 << 20, 256)));
+	/* A Call without Read chunks needs no RDMA Reads. */
+	KUNIT_EXPECT_TRUE(test, allowed(test, STREAM_ARGS, none, 8192,
+					LIMITS(0, 8192, 2)));
+#undef LIMITS
+}
 
 /* A WRITE whose data has a second segment after @first octets */
 static void reads_begin(struct kunit *test, u32 first)
@@ -557,8 +576,10 @@ static void reads_begin(struct kunit *test, u32 first)
 	r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->service.conn = &r->conn;
-	svcrdma_read_admission_init(&r->service.read_admission, &r->service.resource_seq);
-	r->service.read_admission.max_wrs = 1;
+	r->conn.max_chain = 1;
+	spin_lock_init(&r->service.lock);
+	INIT_LIST_HEAD(&r->service.read_waiters);
+	mutex_init(&r->service.read_start);
 	request = &r->request;
 	request->service = &r->service;
 	msg = &request->msg;
@@ -592,7 +613,7 @@ static void test_reads(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(first); i++) {
 		reads_begin(test, first[i]);
-		svcrdma_pull_start(&r->request, &r->rqst);
+		svcrdma_pull_continue(&r->request, &r->rqst);
 		for (chains = 1; chains < 3; chains++) {
 			KUNIT_ASSERT_EQ(test, r->posted, chains);
 			reads_done(0);
@@ -615,7 +636,7 @@ static void test_reads(struct kunit *test)
 /* A step fails: the chain is undone, the request is put, and the connection is closed. */
 static void expect_reads_fail(struct kunit *test)
 {
-	svcrdma_pull_start(&r->request, &r->rqst);
+	svcrdma_pull_continue(&r->request, &r->rqst);
 	if (r->posted)
 		reads_done(-EIO);
 	else
@@ -646,8 +667,8 @@ static void test_reads_wait(struct kunit *test)
 {
 	reads_begin(test, DATA_LEN);
 	r->add_ret = -EAGAIN;
-	svcrdma_pull_start(&r->request, &r->rqst);
-	KUNIT_EXPECT_PTR_EQ(test, r->service.read_admission.waiters.next, &r->request.list);
+	svcrdma_pull_continue(&r->request, &r->rqst);
+	KUNIT_EXPECT_PTR_EQ(test, r->service.read_waiters.next, &r->request.list);
 	KUNIT_EXPECT_EQ(test, r->destroyed, r->made);
 	KUNIT_EXPECT_EQ(test, r->posted, 0);
 	KUNIT_EXPECT_EQ(test, r->put, 0);

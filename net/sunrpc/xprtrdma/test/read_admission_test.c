@@ -10,68 +10,85 @@
 #define MAX_WRS		8
 #define REQUESTS	3
 
-/* Read admission without a connection */
+/* A service whose connection is never used */
 struct reads {
-	struct svcrdma_read_admission admission;
-	atomic_t seq;
+	struct svcrdma_service service;
+	struct rpcrdma_conn conn;
 	struct svcrdma_request request[REQUESTS];
 };
 
 static int reads_init(struct kunit *test)
 {
 	struct reads *reads = kunit_kzalloc(test, sizeof(*reads), GFP_KERNEL);
+	struct svcrdma_service *service;
+	unsigned int i;
 
 	if (!reads)
 		return -ENOMEM;
-	svcrdma_read_admission_init(&reads->admission, &reads->seq);
-	reads->admission.max_wrs = MAX_WRS;
+	service = &reads->service;
+	service->conn = &reads->conn;
+	reads->conn.max_chain = MAX_WRS;
+	spin_lock_init(&service->lock);
+	INIT_LIST_HEAD(&service->resume);
+	INIT_LIST_HEAD(&service->read_waiters);
+	for (i = 0; i < REQUESTS; i++)
+		reads->request[i].service = service;
 	test->priv = reads;
 	return 0;
 }
 
-static void reads_start(struct reads *reads, unsigned int wrs)
+/* The request that a thread is to resume now, or NULL */
+static struct svcrdma_request *woken(struct reads *reads)
 {
-	mutex_lock(&reads->admission.start);
-	svcrdma_read_started(&reads->admission, wrs);
-	mutex_unlock(&reads->admission.start);
+	struct svcrdma_request *request = list_first_entry_or_null(&reads->service.resume,
+								   struct svcrdma_request, list);
+
+	if (request)
+		list_del(&request->list);
+	return request;
+}
+
+static void reads_start(struct reads *reads, int wrs)
+{
+	atomic_add(wrs, &reads->service.read_wrs);
 }
 
 /* Reads end as they do in the server: the count changes before the wake. */
-static struct svcrdma_request *reads_end(struct reads *reads, unsigned int wrs)
+static struct svcrdma_request *reads_end(struct reads *reads, int wrs)
 {
-	svcrdma_read_ended(&reads->admission, wrs);
-	atomic_inc_return(&reads->seq);
-	return svcrdma_read_wake(&reads->admission);
+	atomic_sub(wrs, &reads->service.read_wrs);
+	atomic_inc_return(&reads->service.resource_seq);
+	svcrdma_read_wake(&reads->service);
+	return woken(reads);
+}
+
+/* Request @i waits, since @seq. Return: the request that is woken. */
+static struct svcrdma_request *reads_wait_since(struct reads *reads, unsigned int i, int seq)
+{
+	svcrdma_read_wait(&reads->request[i], seq);
+	return woken(reads);
 }
 
 /* Request @i waits. Nothing has come back since it found that it has to. */
 static struct svcrdma_request *reads_wait(struct reads *reads, unsigned int i)
 {
-	return svcrdma_read_wait(&reads->admission, &reads->request[i], atomic_read(&reads->seq));
+	return reads_wait_since(reads, i, atomic_read(&reads->service.resource_seq));
 }
 
 static void test_read_starts_below_limit(struct kunit *test)
 {
 	struct reads *reads = test->priv;
 
-	KUNIT_EXPECT_TRUE(test, svcrdma_read_may_start(&reads->admission));
+	KUNIT_EXPECT_TRUE(test, svcrdma_read_may_start(&reads->service));
 	reads_start(reads, MAX_WRS - 1);
-	KUNIT_EXPECT_TRUE(test, svcrdma_read_may_start(&reads->admission));
+	KUNIT_EXPECT_TRUE(test, svcrdma_read_may_start(&reads->service));
 	/* A chain may go beyond the limit, but none starts after it. */
 	reads_start(reads, MAX_WRS);
-	KUNIT_EXPECT_FALSE(test, svcrdma_read_may_start(&reads->admission));
-	svcrdma_read_ended(&reads->admission, MAX_WRS - 1);
-	KUNIT_EXPECT_FALSE(test, svcrdma_read_may_start(&reads->admission));
-	svcrdma_read_ended(&reads->admission, 1);
-	KUNIT_EXPECT_TRUE(test, svcrdma_read_may_start(&reads->admission));
-}
-
-static void test_read_starts_not_before_established(struct kunit *test)
-{
-	struct reads *reads = test->priv;
-
-	reads->admission.max_wrs = 0;
-	KUNIT_EXPECT_FALSE(test, svcrdma_read_may_start(&reads->admission));
+	KUNIT_EXPECT_FALSE(test, svcrdma_read_may_start(&reads->service));
+	reads_start(reads, 1 - MAX_WRS);
+	KUNIT_EXPECT_FALSE(test, svcrdma_read_may_start(&reads->service));
+	reads_start(reads, -1);
+	KUNIT_EXPECT_TRUE(test, svcrdma_read_may_start(&reads->service));
 }
 
 static void test_read_wakes_in_order(struct kunit *test)
@@ -86,10 +103,11 @@ static void test_read_wakes_in_order(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, reads_end(reads, MAX_WRS), &reads->request[0]);
 	for (i = 1; i < REQUESTS; i++) {
 		reads_start(reads, 1);
-		KUNIT_EXPECT_PTR_EQ(test, svcrdma_read_wake(&reads->admission),
-				    &reads->request[i]);
+		svcrdma_read_wake(&reads->service);
+		KUNIT_EXPECT_PTR_EQ(test, woken(reads), &reads->request[i]);
 	}
-	KUNIT_EXPECT_NULL(test, svcrdma_read_wake(&reads->admission));
+	svcrdma_read_wake(&reads->service);
+	KUNIT_EXPECT_NULL(test, woken(reads));
 }
 
 static void test_read_wakes_only_below_limit(struct kunit *test)
@@ -106,13 +124,12 @@ static void test_read_wakes_only_below_limit(struct kunit *test)
 static void test_read_wait_misses_no_wake(struct kunit *test)
 {
 	struct reads *reads = test->priv;
-	int seq = atomic_read(&reads->seq);
+	int seq = atomic_read(&reads->service.resource_seq);
 
 	reads_start(reads, MAX_WRS);
 	KUNIT_EXPECT_NULL(test, reads_end(reads, MAX_WRS));
-	KUNIT_EXPECT_PTR_EQ(test, svcrdma_read_wait(&reads->admission, &reads->request[0], seq),
-			    &reads->request[0]);
-	KUNIT_EXPECT_TRUE(test, list_empty(&reads->admission.waiters));
+	KUNIT_EXPECT_PTR_EQ(test, reads_wait_since(reads, 0, seq), &reads->request[0]);
+	KUNIT_EXPECT_TRUE(test, list_empty(&reads->service.read_waiters));
 }
 
 /*
@@ -122,45 +139,41 @@ static void test_read_wait_misses_no_wake(struct kunit *test)
 static void test_read_wait_keeps_order(struct kunit *test)
 {
 	struct reads *reads = test->priv;
-	int seq = atomic_read(&reads->seq);
+	int seq = atomic_read(&reads->service.resource_seq);
 
 	reads_start(reads, MAX_WRS);
 	KUNIT_EXPECT_NULL(test, reads_wait(reads, 0));
-	svcrdma_read_ended(&reads->admission, MAX_WRS);
-	atomic_inc(&reads->seq);
-	KUNIT_EXPECT_PTR_EQ(test, svcrdma_read_wait(&reads->admission, &reads->request[1], seq),
-			    &reads->request[0]);
-	KUNIT_EXPECT_PTR_EQ(test, svcrdma_read_wake(&reads->admission), &reads->request[1]);
+	reads_start(reads, -MAX_WRS);
+	atomic_inc(&reads->service.resource_seq);
+	KUNIT_EXPECT_PTR_EQ(test, reads_wait_since(reads, 1, seq), &reads->request[0]);
+	svcrdma_read_wake(&reads->service);
+	KUNIT_EXPECT_PTR_EQ(test, woken(reads), &reads->request[1]);
 }
 
 /* Some Reads end, but too few: the Reads in flight wake the request. */
 static void test_read_wait_for_the_rest(struct kunit *test)
 {
 	struct reads *reads = test->priv;
-	int seq = atomic_read(&reads->seq);
+	int seq = atomic_read(&reads->service.resource_seq);
 
 	reads_start(reads, 2 * MAX_WRS);
 	KUNIT_EXPECT_NULL(test, reads_end(reads, 1));
-	KUNIT_EXPECT_NULL(test,
-			  svcrdma_read_wait(&reads->admission, &reads->request[0], seq));
+	KUNIT_EXPECT_NULL(test, reads_wait_since(reads, 0, seq));
 	KUNIT_EXPECT_PTR_EQ(test, reads_end(reads, 2 * MAX_WRS - 1), &reads->request[0]);
 }
 
-static void test_read_close_returns_waiters(struct kunit *test)
+/* A request that comes after ->xpo_detach does not wait, and is put. */
+static void test_read_wait_detached(struct kunit *test)
 {
 	struct reads *reads = test->priv;
-	LIST_HEAD(left);
+	struct svcrdma_service *service = &reads->service;
 
+	service->detached = true;
+	service->max_idle = 1;
 	reads_start(reads, MAX_WRS);
 	KUNIT_EXPECT_NULL(test, reads_wait(reads, 0));
-	KUNIT_EXPECT_NULL(test, reads_wait(reads, 1));
-	svcrdma_read_admission_close(&reads->admission, &left);
-	KUNIT_EXPECT_PTR_EQ(test, left.next, &reads->request[0].list);
-	KUNIT_EXPECT_PTR_EQ(test, left.prev, &reads->request[1].list);
-	KUNIT_EXPECT_NULL(test, reads_end(reads, MAX_WRS));
-	/* A request that comes too late remains with its caller. */
-	KUNIT_EXPECT_PTR_EQ(test, reads_wait(reads, 2), &reads->request[2]);
-	KUNIT_EXPECT_TRUE(test, list_empty(&reads->admission.waiters));
+	KUNIT_EXPECT_TRUE(test, list_empty(&service->read_waiters));
+	KUNIT_EXPECT_PTR_EQ(test, service->idle, &reads->request[0]);
 }
 
 /* A thread that waits for a Send, and what comes back a moment later */
@@ -187,8 +200,7 @@ static bool thread_is_woken(struct kunit *test)
 	waiter->conn.state = RPCRDMA_STATE_ESTABLISHED;
 	waiter->service.conn = &waiter->conn;
 	init_waitqueue_head(&waiter->service.send_wait);
-	svcrdma_read_admission_init(&waiter->service.read_admission,
-				    &waiter->service.resource_seq);
+	INIT_LIST_HEAD(&waiter->service.read_waiters);
 	INIT_DELAYED_WORK(&waiter->returns, waiter_returns);
 	since = jiffies;
 	schedule_delayed_work(&waiter->returns, HZ / 20);
@@ -211,13 +223,12 @@ static void test_thread_is_woken(struct kunit *test)
 
 static struct kunit_case read_admission_cases[] = {
 	KUNIT_CASE(test_read_starts_below_limit),
-	KUNIT_CASE(test_read_starts_not_before_established),
 	KUNIT_CASE(test_read_wakes_in_order),
 	KUNIT_CASE(test_read_wakes_only_below_limit),
 	KUNIT_CASE(test_read_wait_misses_no_wake),
 	KUNIT_CASE(test_read_wait_keeps_order),
 	KUNIT_CASE(test_read_wait_for_the_rest),
-	KUNIT_CASE(test_read_close_returns_waiters),
+	KUNIT_CASE(test_read_wait_detached),
 	KUNIT_CASE(test_thread_is_woken),
 	{}
 };

@@ -140,17 +140,17 @@ static int rw_test_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 static void rw_test_returned(struct svcrdma_service *service)
 {
 	rw->returned++;
-	rw->returned_early += rw->live || atomic_read(&service->read_admission.wrs);
+	rw->returned_early += rw->live || atomic_read(&service->read_wrs);
 }
 
-static void *rw_test_alloc(size_t n, size_t size, gfp_t gfp)
+static void *rw_test_alloc(size_t size, gfp_t gfp)
 {
 	void *memory;
 
 	if (!rw->allocations_left)
 		return NULL;
 	rw->allocations_left--;
-	memory = kcalloc(n, size, gfp);
+	memory = kzalloc(size, gfp);
 	rw->allocated += !!memory;
 	return memory;
 }
@@ -164,8 +164,8 @@ static void rw_test_free(const void *memory)
 #define rdma_rw_ctx_init		rw_test_ctx_init
 #define rdma_rw_ctx_destroy		rw_test_ctx_destroy
 #define rdma_rw_ctx_wrs			rw_test_ctx_wrs
-#undef kvmalloc_array
-#define kvmalloc_array			rw_test_alloc
+#undef kvmalloc
+#define kvmalloc			rw_test_alloc
 #define kvfree				rw_test_free
 #define rpcrdma_chain_post		rw_test_post
 #define svcrdma_service_returned	rw_test_returned
@@ -218,7 +218,7 @@ static int rw_init(struct kunit *test)
 	rw->service.conn = &rw->conn;
 	rw->service.max_write_sg = ANY_SG;
 	rw->service.max_read_sg = ANY_SG;
-	svcrdma_read_admission_init(&rw->service.read_admission, &rw->service.resource_seq);
+	mutex_init(&rw->service.read_start);
 	rw->request.service = &rw->service;
 	/* What follows the few elements of a chain */
 	rw->request.carried = POISON;
@@ -240,7 +240,7 @@ static void rw_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rw->live, 0);
 	KUNIT_EXPECT_EQ(test, rw->allocated, 0);
 	KUNIT_EXPECT_EQ(test, rw->returned_early, 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&rw->service.read_admission.wrs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&rw->service.read_wrs), 0);
 	KUNIT_EXPECT_PTR_EQ(test, rw->request.carried, POISON);
 	for (i = 0; i < PAGES; i++)
 		if (rw->pages[i])
@@ -261,9 +261,9 @@ static int add(u32 at, u32 octets, u32 skip)
 {
 	int ret;
 
-	mutex_lock(&rw->service.read_admission.start);
+	mutex_lock(&rw->service.read_start);
 	ret = svcrdma_rw_chain_add(&rw->request, &rw->message, at, octets, &rw->segment, skip);
-	mutex_unlock(&rw->service.read_admission.start);
+	mutex_unlock(&rw->service.read_start);
 	return ret;
 }
 
@@ -485,7 +485,7 @@ static void test_full_by_elements(struct kunit *test)
 /* Reads count for read admission while they are in flight, Writes do not. */
 static void test_admission(struct kunit *test)
 {
-	atomic_t *wrs = &rw->service.read_admission.wrs;
+	atomic_t *wrs = &rw->service.read_wrs;
 
 	rw->message.page_base = 0;
 	rw->service.max_read_sg = 3;
@@ -518,7 +518,7 @@ static void test_no_registration(struct kunit *test)
 	rw->message.page_base = 0;
 	begin(test, DMA_FROM_DEVICE, 8, ANY_SG);
 	KUNIT_EXPECT_EQ(test, add(HEAD, 5 * PAGE_SIZE, 0), 2 * PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, atomic_read(&rw->service.read_admission.wrs), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&rw->service.read_wrs), 2);
 	KUNIT_EXPECT_EQ(test, transfer(test), 2 * PAGE_SIZE);
 	end();
 	begin(test, DMA_FROM_DEVICE, 8, ANY_SG);
@@ -556,22 +556,20 @@ static void test_memory(struct kunit *test)
 	end();
 	KUNIT_EXPECT_EQ(test, rw->allocated, 0);
 	begin(test, DMA_FROM_DEVICE, ANY_SG, ANY_SG);
-	KUNIT_EXPECT_EQ(test, rw->allocated, 2);
+	KUNIT_EXPECT_EQ(test, rw->allocated, 1);
+	KUNIT_EXPECT_EQ(test, chain->max_rws, ANY_SG);
+	KUNIT_EXPECT_EQ(test, chain->max_sg, ANY_SG);
+	memset(chain->sgl, 0x5a, ANY_SG * sizeof(*chain->sgl));
+	memset(chain->rw, 0x5a, ANY_SG * sizeof(*chain->rw));
 	end();
 }
 
 static void test_no_memory(struct kunit *test)
 {
 	struct svcrdma_rw_chain *chain = &rw->request.rw_chain;
-	int left;
 
-	for (left = 0; left < 2; left++) {
-		rw->allocations_left = left;
-		KUNIT_EXPECT_EQ(test, svcrdma_rw_chain_init(chain, DMA_TO_DEVICE, ANY_SG, ANY_SG),
-				-ENOMEM);
-		KUNIT_EXPECT_EQ(test, rw->allocated, 0);
-	}
 	rw->allocations_left = 0;
+	KUNIT_EXPECT_EQ(test, svcrdma_rw_chain_init(chain, DMA_TO_DEVICE, ANY_SG, 1), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, svcrdma_rw_chain_init(chain, DMA_TO_DEVICE, 1, ANY_SG), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, rw->allocated, 0);
 }

@@ -54,8 +54,6 @@ static struct service_test *begin(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	fake_conn_make(test, &t->fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
-	svcrdma_wq = alloc_workqueue("service_test", WQ_UNBOUND, 0);
-	KUNIT_ASSERT_NOT_NULL(test, svcrdma_wq);
 	t->listener.xpt_net = &init_net;
 	t->listener.xpt_server = &t->serv;
 	rpcrdma_conn_get(t->fake.conn);
@@ -69,13 +67,29 @@ static struct service_test *begin(struct kunit *test)
 	return t;
 }
 
+/* A thread takes a message. Return: false if there is none. */
+static bool message_taken(struct service_test *t)
+{
+	struct rpcrdma_recv *recv = list_first_entry_or_null(&t->service->received,
+							     struct rpcrdma_recv, list);
+
+	if (!recv)
+		return false;
+	list_del(&recv->list);
+	rpcrdma_recv_put(recv);
+	return true;
+}
+
 /* The connection ends, and then the RPC server's part. */
 static void end(struct kunit *test, struct service_test *t)
 {
+	cancel_delayed_work_sync(&t->service->drop_work);
+	list_splice_init(&t->service->dropped, &t->service->received);
+	while (message_taken(t))
+		;
 	fake_conn_close(test, &t->fake);
 	KUNIT_EXPECT_EQ(test, closed, !t->service->detached);
 	svc_xprt_put(&t->service->xprt);
-	destroy_workqueue(svcrdma_wq);
 	KUNIT_EXPECT_EQ(test, atomic_read(&svcrdma_num_services), 0);
 	fake_conn_end(test, &t->fake);
 	kfree(t);
@@ -153,45 +167,101 @@ static void test_space_comes_back(struct kunit *test)
 static void test_read_goes_on(struct kunit *test)
 {
 	struct service_test *t = begin(test);
-	struct svcrdma_read_admission *admission = &t->service->read_admission;
 
 	t->request.service = t->service;
-	admission->max_wrs = 1;
-	KUNIT_EXPECT_NULL(test, svcrdma_read_wait(admission, &t->request, 0));
+	svcrdma_read_wait(&t->request, 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->service->read_waiters.next, &t->request.list);
 	t->fake.conn->ops->writable(t->fake.conn);
-	KUNIT_EXPECT_TRUE(test, list_empty(&admission->waiters));
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->service->read_waiters));
 	KUNIT_EXPECT_PTR_EQ(test, t->service->resume.next, &t->request.list);
 	list_del_init(&t->service->resume);
 	end(test, t);
 }
 
-/* The RPC server gets a Call that it has dropped again. */
+/* nfsd drops the Call. The message stays, if nfsd may get it again. */
+static void drop(struct kunit *test, struct service_test *t, bool again)
+{
+	struct svcrdma_request *request = svcrdma_request_get(t->service);
+
+	KUNIT_ASSERT_NOT_NULL(test, request);
+	request->recv = fake_take_recv(&t->fake, "call", 4);
+	request->again = again;
+	t->service->xprt.xpt_ops->xpo_release_ctxt(&t->service->xprt, request);
+}
+
+/* What is due. Return: after how many seconds the next look is due; zero: none is. */
+static unsigned int look(struct service_test *t)
+{
+	unsigned long now = jiffies;
+
+	cancel_delayed_work_sync(&t->service->drop_work);
+	svcrdma_service_drop_work(&t->service->drop_work.work);
+	return delayed_work_pending(&t->service->drop_work) ?
+	       DIV_ROUND_CLOSEST(t->service->drop_work.timer.expires - now, HZ) : 0;
+}
+
+/* nfsd gets a Call that it drops again and again after more and more time. */
 static void test_dropped(struct kunit *test)
 {
+	static const unsigned int seconds[] = { 2, 4, 8, 8 };
 	struct service_test *t = begin(test);
-	struct rpcrdma_recv recv;
+	unsigned int i;
 
 	t->fake.conn->ops->established(t->fake.conn);
-	t->service->replied = true;
-	list_add(&recv.list, &t->service->dropped);
-	svcrdma_service_drop_work(&t->service->drop_work.work);
-	KUNIT_EXPECT_EQ(test, enqueued, 1);
-	KUNIT_EXPECT_PTR_EQ(test, t->service->received.next, &recv.list);
-	list_del(&recv.list);
+	for (i = 0; i < ARRAY_SIZE(seconds); i++) {
+		drop(test, t, true);
+		drop(test, t, true);	/* All of them wait for the same look. */
+		KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->service->drop_work));
+		KUNIT_EXPECT_EQ(test, look(t), seconds[i]);
+		KUNIT_EXPECT_EQ(test, enqueued, i + 1);
+		KUNIT_EXPECT_TRUE(test, message_taken(t));
+		KUNIT_EXPECT_TRUE(test, message_taken(t));
+	}
+	KUNIT_EXPECT_EQ(test, look(t), 0);
+	/* A Call that is dropped later starts from the beginning. */
+	drop(test, t, true);
+	KUNIT_EXPECT_EQ(test, t->service->drop_delay, HZ);
 	end(test, t);
 }
 
-/* A Call is lost: the connection is looked at again, until it is closed. */
+/* Without Replies the connection ends: the next one may begin with another Call. */
+static void test_no_replies(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+
+	drop(test, t, true);
+	t->service->drop_since -= SVCRDMA_DROPS_LIMIT;
+	t->service->replied = true;
+	KUNIT_EXPECT_NE(test, look(t), 0);
+	KUNIT_EXPECT_EQ(test, closed, 0);
+	KUNIT_EXPECT_FALSE(test, t->service->replied);
+	KUNIT_EXPECT_TRUE(test, message_taken(t));
+	drop(test, t, true);
+	t->service->drop_since -= SVCRDMA_DROPS_LIMIT - HZ;
+	KUNIT_EXPECT_NE(test, look(t), 0);
+	KUNIT_EXPECT_TRUE(test, message_taken(t));
+	drop(test, t, true);
+	t->service->drop_since -= HZ;
+	KUNIT_EXPECT_EQ(test, look(t), 0);
+	KUNIT_EXPECT_EQ(test, closed, 1);
+	closed = 0;
+	end(test, t);
+}
+
+/* Replies to other Calls do not keep the connection: the lost Call has to be repeated. */
 static void test_lost(struct kunit *test)
 {
 	struct service_test *t = begin(test);
 
+	drop(test, t, false);
+	KUNIT_EXPECT_TRUE(test, t->service->lost);
+	KUNIT_EXPECT_NE(test, look(t), 0);
+	t->service->drop_since -= SVCRDMA_DROPS_LIMIT;
 	t->service->replied = true;
-	t->service->drops.lost = true;
-	t->service->drops.lost_since = jiffies;
-	t->service->drops.delay = SVCRDMA_DROPS_MAX;	/* so that the next look is still to come */
-	svcrdma_service_drop_work(&t->service->drop_work.work);
-	KUNIT_EXPECT_TRUE(test, cancel_delayed_work_sync(&t->service->drop_work));
+	drop(test, t, false);
+	KUNIT_EXPECT_EQ(test, look(t), 0);
+	KUNIT_EXPECT_EQ(test, closed, 1);
+	closed = 0;
 	end(test, t);
 }
 
@@ -261,7 +331,7 @@ static void test_discard(struct kunit *test)
 
 		KUNIT_ASSERT_NOT_NULL(test, request);
 		if (i)
-			svcrdma_read_wait(&service->read_admission, request, 0);
+			svcrdma_read_wait(request, 0);
 		else
 			list_add(&request->list, &service->resume);
 		recv[i] = fake_take_recv(&t->fake, "call", 4);
@@ -310,6 +380,7 @@ static struct kunit_case service_cases[] = {
 	KUNIT_CASE(test_space_comes_back),
 	KUNIT_CASE(test_read_goes_on),
 	KUNIT_CASE(test_dropped),
+	KUNIT_CASE(test_no_replies),
 	KUNIT_CASE(test_lost),
 	KUNIT_CASE(test_grant),
 	KUNIT_CASE(test_grant_fails),

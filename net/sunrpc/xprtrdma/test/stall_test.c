@@ -37,6 +37,7 @@ static struct stall *stall_begin(struct kunit *test)
 	service->version = RPCRDMA_VERSION_ONE;
 	INIT_LIST_HEAD(&service->received);
 	init_waitqueue_head(&service->send_wait);
+	INIT_LIST_HEAD(&service->read_waiters);
 	spin_lock_init(&service->xprt.xpt_lock);
 	refcount_set(&service->users, 1);
 	return stall;
@@ -71,7 +72,7 @@ static struct svcrdma_callback *callback_begin(struct kunit *test, struct stall 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(stall->xprt));
 	stall->rqst.rq_xprt = stall->xprt;
 	callback = container_of(stall->xprt, struct svcrdma_callback, xprt);
-	callback->granted = CREDITS;
+	stall->xprt->cwnd = CREDITS * RPC_CWNDSCALE;
 	return callback;
 }
 
@@ -105,7 +106,7 @@ static void test_stuck(struct kunit *test)
 	struct stall *stall = stall_begin(test);
 	struct svcrdma_callback *callback = callback_begin(test, stall);
 
-	callback->in_flight = row->in_flight;
+	stall->xprt->cong = row->in_flight * RPC_CWNDSCALE;
 	callback->last_call = jiffies - row->seconds * HZ;
 	if (row->waits)
 		list_add(&stall->recv.list, &stall->service.received);
@@ -120,11 +121,11 @@ static void test_no_credit(struct kunit *test)
 	struct stall *stall = stall_begin(test);
 	struct svcrdma_callback *callback = callback_begin(test, stall);
 
-	callback->in_flight = CREDITS;
+	stall->xprt->cong = CREDITS * RPC_CWNDSCALE;
 	callback->last_call = jiffies;
 	KUNIT_EXPECT_EQ(test, stall->xprt->ops->send_request(&stall->rqst), -EAGAIN);
 	KUNIT_EXPECT_TRUE(test, test_bit(XPRT_WRITE_SPACE, &stall->xprt->state));
-	KUNIT_EXPECT_EQ(test, callback->in_flight, CREDITS);
+	KUNIT_EXPECT_EQ(test, stall->xprt->cong, CREDITS * RPC_CWNDSCALE);
 	callback_end(stall);
 	KUNIT_EXPECT_EQ(test, stall_end(stall), 0);
 }
