@@ -29,8 +29,6 @@ static const struct sign {
 	{ "not usable: no memory management extensions", "use another device, or TCP",
 	  DOCTOR_WRONG, true },
 	{ "not usable: no memory;", "modprobe -r rpcrdma, modprobe rpcrdma", DOCTOR_WRONG, true },
-	{ "no memory for the shrinker", "modprobe -r rpcrdma, modprobe rpcrdma",
-	  DOCTOR_WRONG, true },
 	{ "disagrees about version of symbol", NULL, DOCTOR_WRONG, true },
 	{ "Unknown symbol", NULL, DOCTOR_WRONG, true },
 	{ "work request failed", "look at the network and at the other end; " GUIDE,

@@ -385,23 +385,19 @@ rpcrdma_mr_event(rpcrdma_mr_invalidate);
 rpcrdma_mr_event(rpcrdma_mr_unmap);
 
 TRACE_EVENT(rpcrdma_mr_pool,
-	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int added,
-		 unsigned int removed, unsigned int idle),
-	TP_ARGS(conn, added, removed, idle),
+	TP_PROTO(const struct rpcrdma_conn *conn, unsigned int added, unsigned int idle),
+	TP_ARGS(conn, added, idle),
 	TP_STRUCT__entry(
 		__field(u32, id)
 		__field(unsigned int, added)
-		__field(unsigned int, removed)
 		__field(unsigned int, idle)
 	),
 	TP_fast_assign(
 		__entry->id = conn->id;
 		__entry->added = added;
-		__entry->removed = removed;
 		__entry->idle = idle;
 	),
-	TP_printk("conn=%u added=%u removed=%u idle=%u",
-		  __entry->id, __entry->added, __entry->removed, __entry->idle)
+	TP_printk("conn=%u added=%u idle=%u", __entry->id, __entry->added, __entry->idle)
 );
 
 /*

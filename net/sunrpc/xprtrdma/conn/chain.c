@@ -55,7 +55,7 @@ bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 static int chain_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 			     bool signalled, bool *posted)
 {
-	unsigned int max_unsignalled = min(conn->depths.batch, READ_ONCE(conn->num_sends) / 2);
+	unsigned int max_unsignalled = min(conn->depths.batch, READ_ONCE(conn->sends.num) / 2);
 	const struct ib_send_wr *bad;
 	int err;
 
@@ -162,7 +162,7 @@ static void chain_wc(struct ib_cq *cq, struct ib_wc *wc)
 	struct rpcrdma_chain *chain = container_of(wc->wr_cqe, struct rpcrdma_chain, cqe);
 	struct rpcrdma_conn *conn = wc->qp->qp_context;
 
-	if (unlikely(!rpcrdma_conn_enter_wc(conn)))
+	if (unlikely(!rpcrdma_conn_enter(conn)))
 		return;
 	if (likely(wc->status == IB_WC_SUCCESS)) {
 		chain_completed(conn, chain);
@@ -179,8 +179,7 @@ static void chain_wc(struct ib_cq *cq, struct ib_wc *wc)
 static void chain_error_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
 	if (wc->status != IB_WC_SUCCESS)
-		rpcrdma_conn_wc_error(container_of(wc->wr_cqe, struct rpcrdma_conn, error_cqe),
-				      wc);
+		rpcrdma_conn_wc_error(container_of(wc->wr_cqe, struct rpcrdma_conn, error_cqe), wc);
 }
 
 static void chain_writable_work(struct work_struct *work)

@@ -7,7 +7,6 @@
 
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
@@ -26,42 +25,6 @@ struct workqueue_struct *rpcrdma_wq;
  */
 struct workqueue_struct *rpcrdma_teardown_wq;
 
-/*
- * Limits for connections of servers, over all listeners: how many may wait, begin and
- * end at a time, in all and for one host. The role limits those that are established.
- *
- * A waiting request costs little memory, and after an outage requests come all at
- * once. Requests above the limit are refused. Beginning and ending connections have
- * queue pairs, and a peer could begin or drop connections faster than they are made
- * and destroyed. While one of their limits is reached, requests wait.
- *
- * One host may have at most as many as there are free places, divided by .left; if that
- * is zero, hosts have no limit. So the first host gets at most a half or a quarter of
- * all, and there is always a place for one more host.
- */
-static const struct {
-	unsigned int all;
-	unsigned int left;
-} admission_max[] = {
-	[RPCRDMA_ADMISSION_WAITING] = { .all = 2048, .left = 1 },
-	[RPCRDMA_ADMISSION_BEGINNING] = { .all = 256, .left = 3 },
-	[RPCRDMA_ADMISSION_ENDING] = { .all = 4096 },
-};
-
-/*
- * A host is the hash of an IPv4 address, or of the 64-bit prefix of an IPv6 address,
- * because anybody in such a prefix may have any number of addresses. Hosts with the
- * same hash share one limit. The hash has a key, so that nobody can choose addresses that
- * share the limit of another host.
- */
-#define HOSTS	512
-
-siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
-
-static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
-static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
-static unsigned int admission_host[HOSTS][RPCRDMA_ADMISSION_COUNT];
-
 /* By id, from rpcrdma_conn_alloc() until the memory is freed by RCU. No entry is a reference. */
 static DEFINE_XARRAY_FLAGS(conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 static u32 conn_next_id;
@@ -77,109 +40,6 @@ static const u8 conn_next[] = {
 	[RPCRDMA_STATE_CLOSED] = 0,
 };
 
-static unsigned int *conn_host_counts(const struct sockaddr_storage *peer)
-{
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
-	u64 host = peer->ss_family == AF_INET6 ?
-		   siphash(&v6->sin6_addr, sizeof(u64), &rpcrdma_host_key) :
-		   siphash_1u32((__force u32)v4->sin_addr.s_addr, &rpcrdma_host_key);
-
-	return admission_host[host % ARRAY_SIZE(admission_host)];
-}
-
-/* The counts of RPCRDMA_ADMISSION_NONE may wrap; nothing reads them. */
-static void conn_set_admission(struct rpcrdma_conn *conn, enum rpcrdma_admission admission)
-{
-	unsigned int *host = conn_host_counts(&conn->peer_addr);
-
-	spin_lock_bh(&admission_lock);
-	admission_all[conn->admission]--;
-	host[conn->admission]--;
-	conn->admission = admission;
-	admission_all[admission]++;
-	host[admission]++;
-	spin_unlock_bh(&admission_lock);
-}
-
-static bool conn_over_limit_locked(const unsigned int *host, enum rpcrdma_admission admission)
-{
-	unsigned int all = admission_max[admission].all;
-
-	lockdep_assert_held(&admission_lock);
-	return admission_all[admission] >= all ||
-	       host[admission] * admission_max[admission].left >=
-			all - admission_all[admission];
-}
-
-/**
- * rpcrdma_conn_may_wait - may one more connection request wait for its role?
- * @peer: address of the host that asks; the port does not matter
- *
- * Context: any but hard interrupts.
- * Return: false if too many requests wait, over all listeners or for this host.
- */
-bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer)
-{
-	const unsigned int *host = conn_host_counts(peer);
-	bool may;
-
-	spin_lock_bh(&admission_lock);
-	may = !conn_over_limit_locked(host, RPCRDMA_ADMISSION_WAITING);
-	spin_unlock_bh(&admission_lock);
-	return may;
-}
-
-/**
- * rpcrdma_conn_may_begin - may a role take a connection request?
- * @peer: address of the host that asks; the port does not matter
- *
- * Context: any but hard interrupts.
- * Return: false if the request has to wait until other connections are established
- * or gone.
- */
-bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer)
-{
-	const unsigned int *host = conn_host_counts(peer);
-	bool may;
-
-	spin_lock_bh(&admission_lock);
-	may = !conn_over_limit_locked(host, RPCRDMA_ADMISSION_BEGINNING) &&
-	      !conn_over_limit_locked(host, RPCRDMA_ADMISSION_ENDING);
-	spin_unlock_bh(&admission_lock);
-	return may;
-}
-
-/**
- * rpcrdma_conn_wait - count a connection as a waiting request
- * @conn: the connection of a server; its peer_addr is set and does not change
- *
- * Context: any but hard interrupts.
- */
-void rpcrdma_conn_wait(struct rpcrdma_conn *conn)
-{
-	conn_set_admission(conn, RPCRDMA_ADMISSION_WAITING);
-}
-
-/**
- * rpcrdma_conn_begin - count a waiting request as one that a role has taken
- * @conn: the connection, counted as waiting
- *
- * Context: any but hard interrupts.
- * Return: false if the connection is closed already.
- */
-bool rpcrdma_conn_begin(struct rpcrdma_conn *conn)
-{
-	bool pending;
-
-	spin_lock_bh(&conn->post_lock);
-	pending = conn->state == RPCRDMA_STATE_PENDING;
-	if (pending)
-		conn_set_admission(conn, RPCRDMA_ADMISSION_BEGINNING);
-	spin_unlock_bh(&conn->post_lock);
-	return pending;
-}
-
 /* Return: whether this call made the transition. */
 static bool conn_set_state_locked(struct rpcrdma_conn *conn,
 				  enum rpcrdma_state state, int status)
@@ -188,9 +48,9 @@ static bool conn_set_state_locked(struct rpcrdma_conn *conn,
 	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
 	if (conn->server && state == RPCRDMA_STATE_ESTABLISHED)
-		conn_set_admission(conn, RPCRDMA_ADMISSION_NONE);
+		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
 	else if (conn->server && state == RPCRDMA_STATE_CLOSING)
-		conn_set_admission(conn, RPCRDMA_ADMISSION_ENDING);
+		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_ENDING);
 	conn->status = status;
 	conn->state_since = ktime_get();
 	/* Pairs with rpcrdma_conn_established(), which takes no lock. */
@@ -199,20 +59,12 @@ static bool conn_set_state_locked(struct rpcrdma_conn *conn,
 	return true;
 }
 
-/**
- * rpcrdma_conn_set_state - make a transition
- * @conn: the connection
- * @state: the new state; for CLOSING there is rpcrdma_conn_close()
- * @work: queued on rpcrdma_wq if the transition is made; may be NULL
- *
- * @work is queued under post_lock, so before a teardown that cancels it.
- *
- * Context: any but hard interrupts; takes post_lock.
- * Return: true if this call made the transition; false if the current state does not
- * allow it.
+/*
+ * Make a transition, if the current state allows it; to CLOSING by rpcrdma_conn_close().
+ * @work, if any, is queued under post_lock, so before a teardown that cancels it.
+ * Return: whether this call made the transition.
  */
-bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
-			    enum rpcrdma_state state,
+bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn, enum rpcrdma_state state,
 			    struct work_struct *work)
 {
 	bool changed;
@@ -225,13 +77,6 @@ bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
 	return changed;
 }
 
-/**
- * rpcrdma_conn_close_locked - rpcrdma_conn_close() with post_lock held
- * @conn: the connection
- * @status: why, a negative errno, for ->closed
- *
- * Context: the caller holds post_lock.
- */
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
 {
 	lockdep_assert_held(&conn->post_lock);
@@ -256,32 +101,7 @@ void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
 	spin_unlock_bh(&conn->post_lock);
 }
 
-/**
- * rpcrdma_conn_confirm - a message has arrived before the connection is established
- * @conn: the connection
- *
- * A client sends only after it has received the server's answer. So on a server the
- * first message establishes the connection if it arrives before rdma_cm's
- * confirmation. A client receives nothing before it has sent a Call.
- *
- * Context: a completion handler.
- * Return: false if the message has to be dropped.
- */
-bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn)
-{
-	return conn->server &&
-	       (rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED,
-				       &conn->established_work) ||
-		rpcrdma_conn_established(conn));
-}
-
-/**
- * rpcrdma_conn_wc_error - close a connection because a work request failed
- * @conn: the connection
- * @wc: the completion, with an error
- *
- * Context: a completion handler.
- */
+/* A work request failed. */
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 {
 	trace_rpcrdma_wc_error(conn, wc);
@@ -293,8 +113,7 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 	}
 	if (READ_ONCE(conn->state) < RPCRDMA_STATE_CLOSING)
 		pr_warn_ratelimited("%s: work request failed: %s (vendor error 0x%x)\n",
-				    conn->peer, ib_wc_status_msg(wc->status),
-				    wc->vendor_err);
+				    conn->peer, ib_wc_status_msg(wc->status), wc->vendor_err);
 	rpcrdma_conn_close(conn, -EIO);
 }
 
@@ -309,26 +128,12 @@ static void conn_free(struct kref *ref)
 	kfree_rcu(conn, rcu);
 }
 
-/**
- * rpcrdma_conn_get - take another reference
- * @conn: the connection
- *
- * Context: any.
- */
 void rpcrdma_conn_get(struct rpcrdma_conn *conn)
 {
 	kref_get(&conn->ref);
 }
 
-/**
- * rpcrdma_conn_put - drop a reference
- * @conn: the connection
- *
- * The last reference frees the memory. No reference closes the connection: that
- * takes rpcrdma_conn_close().
- *
- * Context: any but hard interrupts.
- */
+/* The last one frees the memory. None closes the connection: that takes rpcrdma_conn_close(). */
 void rpcrdma_conn_put(struct rpcrdma_conn *conn)
 {
 	kref_put(&conn->ref, conn_free);
@@ -339,16 +144,6 @@ static void conn_broken_work(struct work_struct *work)
 	rpcrdma_conn_close(container_of(work, struct rpcrdma_conn, broken_work), -EIO);
 }
 
-static void conn_log_closed(const struct rpcrdma_conn *conn)
-{
-	if (conn->was_established)
-		pr_info_ratelimited("%s: closed: %pe\n", conn->peer, ERR_PTR(conn->status));
-	else
-		pr_info_ratelimited("%s: not connected: %pe\n", conn->peer,
-				    ERR_PTR(conn->status));
-}
-
-/* All threads that had entered have left. */
 static void conn_unused(struct percpu_ref *ref)
 {
 	complete(&container_of(ref, struct rpcrdma_conn, users)->unused);
@@ -359,6 +154,8 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 {
 	percpu_ref_kill(&conn->users);
 	wait_for_completion(&conn->unused);
+	/* Nobody can queue this any more. */
+	cancel_delayed_work_sync(&conn->rest_work);
 }
 
 /*
@@ -376,11 +173,7 @@ static void conn_keep(struct rpcrdma_conn *conn, int err)
 	__module_get(THIS_MODULE);
 	WRITE_ONCE(conn->stuck, true);
 	conn_lock_out(conn);
-	rpcrdma_rest_stop(conn);
 	rpcrdma_mr_keep(conn);
-	/* Threads may enter again to undo what they have begun. */
-	reinit_completion(&conn->unused);
-	percpu_ref_reinit(&conn->users);
 }
 
 /* Nothing is posted in CLOSING. When this returns, all posted chains are done. */
@@ -390,34 +183,13 @@ static void conn_drain(struct rpcrdma_conn *conn)
 
 	if (!conn->qp)
 		return;
-	rpcrdma_recv_stop(conn);
+	spin_lock_bh(&conn->recv_lock);
+	conn->recv_open = false;
+	spin_unlock_bh(&conn->recv_lock);
 	err = rpcrdma_qp_drain(conn);
 	if (err)
 		conn_keep(conn, err);
 	rpcrdma_chain_flush(conn);
-}
-
-/* Unmap and deregister all memory. What a role still owns becomes plain memory. */
-static void conn_release_memory(struct rpcrdma_conn *conn)
-{
-	conn_lock_out(conn);
-	rpcrdma_rest_stop(conn);
-	rpcrdma_mr_destroy(conn);
-	rpcrdma_send_destroy(conn);
-	rpcrdma_recv_destroy(conn);
-	/* Giving back a Send and making registrations may have queued this. */
-	cancel_work_sync(&conn->writable_work);
-}
-
-static void conn_destroy(struct rpcrdma_conn *conn)
-{
-	rpcrdma_qp_destroy(conn);
-	/* Only events of the queue pair queue this. */
-	cancel_work_sync(&conn->broken_work);
-	if (conn->cm_id)
-		rdma_destroy_id(conn->cm_id);
-	conn->cm_id = NULL;
-	rpcrdma_device_detach(conn);
 }
 
 /*
@@ -433,53 +205,44 @@ static void conn_teardown_work(struct work_struct *work)
 	rpcrdma_establish_stop(conn);
 	flags = rpcrdma_memalloc_save(conn);
 	conn_drain(conn);
-	conn_release_memory(conn);
-	conn_log_closed(conn);
+	if (!conn->stuck) {
+		conn_lock_out(conn);
+		/* What a role still owns becomes plain memory. */
+		rpcrdma_mr_destroy(conn);
+		rpcrdma_send_destroy(conn);
+		rpcrdma_recv_destroy(conn);
+	}
+	/* Giving back a Send and making registrations may have queued this. */
+	cancel_work_sync(&conn->writable_work);
+	pr_info_ratelimited("%s: %s: %pe\n", conn->peer,
+			    conn->was_established ? "closed" : "not connected",
+			    ERR_PTR(conn->status));
 	spin_lock_bh(&conn->post_lock);
 	conn_set_state_locked(conn, RPCRDMA_STATE_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);
 	if (conn->was_established)
 		rpcrdma_status_event(conn, RPCRDMA_CMD_CLOSED);
-	conn->ops->closed(conn, conn->status);
-	conn_destroy(conn);
+	if (conn->ops)
+		conn->ops->closed(conn, conn->status);
+	if (!conn->stuck)
+		rpcrdma_qp_destroy(conn);
+	/* Only events of the queue pair queue this. */
+	cancel_work_sync(&conn->broken_work);
+	if (conn->cm_id)
+		rdma_destroy_id(conn->cm_id);
+	conn->cm_id = NULL;
+	rpcrdma_device_detach(conn);
 	if (conn->net)
 		put_net(conn->net);
 	if (conn->server)
-		conn_set_admission(conn, RPCRDMA_ADMISSION_NONE);
+		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
 	rpcrdma_conn_put(conn);
 	rpcrdma_memalloc_restore(flags);
 }
 
-/* The callbacks of a connection until it has a role */
-static void conn_no_event(struct rpcrdma_conn *conn)
-{
-}
-
-static void conn_no_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
-{
-	rpcrdma_recv_put(recv);
-}
-
-static void conn_no_closed(struct rpcrdma_conn *conn, int status)
-{
-}
-
-static const struct rpcrdma_conn_ops conn_no_role = {
-	.established = conn_no_event,
-	.received = conn_no_received,
-	.writable = conn_no_event,
-	.closed = conn_no_closed,
-};
-
-/**
- * rpcrdma_conn_alloc - allocate a connection without verbs resources
- * @server: it is a server's
- *
- * Its callbacks do nothing until conn->ops is set.
- *
- * Context: may sleep.
- * Return: the connection with two references: one for the caller, one that the
- * teardown drops; or NULL.
+/*
+ * Allocate a connection without verbs resources, and without a role until conn->ops is set. It
+ * has two references: one for the caller, one that the teardown drops.
  */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 {
@@ -488,11 +251,9 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 	if (!conn)
 		return NULL;
-	if (percpu_ref_init(&conn->users, conn_unused, PERCPU_REF_ALLOW_REINIT,
-			    GFP_KERNEL))
+	if (percpu_ref_init(&conn->users, conn_unused, 0, GFP_KERNEL))
 		goto err_free;
 	init_completion(&conn->unused);
-	conn->ops = &conn_no_role;
 	conn->server = server;
 	conn->state_since = ktime_get();
 	conn->state = server ? RPCRDMA_STATE_PENDING : RPCRDMA_STATE_RESOLVING;
@@ -505,7 +266,7 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	rpcrdma_chain_init(conn);
 	rpcrdma_send_init(conn);
 	rpcrdma_recv_init(conn);
-	rpcrdma_mr_pool_init(conn);
+	rpcrdma_mr_init(conn);
 	if (xa_alloc_cyclic_bh(&conns, &conn->id, conn, xa_limit_31b, &conn_next_id,
 			       GFP_KERNEL) < 0)
 		goto err_users;
@@ -519,15 +280,7 @@ err_free:
 	return NULL;
 }
 
-/**
- * rpcrdma_conn_set_net - note the network namespace of a connection
- * @conn: the new connection
- * @net: the namespace, to which the caller has a reference
- *
- * The teardown puts the reference that this takes: roles may be gone before it.
- *
- * Context: any.
- */
+/* The teardown puts the reference to @net: roles may be gone before it. */
 void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net)
 {
 	conn->net_cookie = net->net_cookie;
@@ -564,15 +317,9 @@ struct rpcrdma_conn *rpcrdma_conn_find(const struct net *net, unsigned long id)
 	return conn;
 }
 
-/**
- * rpcrdma_conn_init - start the layer, before any role starts
- *
- * Context: module init.
- * Return: 0 or a negative errno.
- */
 int rpcrdma_conn_init(void)
 {
-	int err;
+	int err = -ENOMEM;
 
 	get_random_bytes(&rpcrdma_host_key, sizeof(rpcrdma_host_key));
 	/*
@@ -586,40 +333,23 @@ int rpcrdma_conn_init(void)
 	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_wq)
 		return -ENOMEM;
-	err = -ENOMEM;
-	rpcrdma_teardown_wq = alloc_workqueue("rpcrdma-teardown",
-					      WQ_UNBOUND | WQ_MEM_RECLAIM,
+	rpcrdma_teardown_wq = alloc_workqueue("rpcrdma-teardown", WQ_UNBOUND | WQ_MEM_RECLAIM,
 					      WQ_UNBOUND_MAX_ACTIVE);
 	if (!rpcrdma_teardown_wq)
 		goto err_wq;
-	err = rpcrdma_mr_init();
-	if (err)
-		goto err_teardown_wq;
 	err = rpcrdma_device_init();
-	if (err)
-		goto err_mr;
-	return 0;
-
-err_mr:
-	rpcrdma_mr_exit();
-err_teardown_wq:
+	if (!err)
+		return 0;
 	destroy_workqueue(rpcrdma_teardown_wq);
 err_wq:
 	destroy_workqueue(rpcrdma_wq);
 	return err;
 }
 
-/**
- * rpcrdma_conn_exit - stop the layer, after all roles have stopped
- *
- * Waits for the teardown of all connections.
- *
- * Context: module exit; may sleep.
- */
+/* Waits for the teardown of all connections. */
 void rpcrdma_conn_exit(void)
 {
 	rpcrdma_device_exit();
-	rpcrdma_mr_exit();
 	destroy_workqueue(rpcrdma_teardown_wq);
 	destroy_workqueue(rpcrdma_wq);
 	/* percpu_ref may still be in conn_unused(), in an RCU callback. */

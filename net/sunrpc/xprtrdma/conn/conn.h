@@ -10,27 +10,23 @@
  *	PENDING -----> ACCEPTING ---'
  *
  * rpcrdma_conn_connect() makes a client's connection. A listener makes a server's
- * connection for each connection request. Every state before CLOSING may go to
- * CLOSING, by rpcrdma_conn_close() or for a cause that design.rst lists. The transition
- * queues the teardown, so the teardown runs once.
+ * for each connection request. Every state before CLOSING may go to CLOSING, by
+ * rpcrdma_conn_close() or for a cause that design.rst lists.
  *
- * The teardown disconnects and drains the queue pair, completes all posted chains,
+ * Then the teardown runs, once. It drains the queue pair, completes all posted chains,
  * waits until no thread is between rpcrdma_conn_enter() and rpcrdma_conn_leave(),
- * and undoes all mappings and registrations. Then it calls ->closed. No other
- * callback runs then or later, and neither the peer nor the device can reach any
- * memory. When ->closed has returned, the teardown destroys the queue pair and the
- * connection identifier.
+ * undoes all mappings and registrations, and calls ->closed. No other callback runs
+ * then or later, and neither the peer nor the device can reach any memory.
  *
- * Contexts: a function whose kernel-doc has no Context may sleep. Callbacks run in
- * a workqueue and should not sleep for long; but ->received and ->done run where the
- * role has chosen by @poll_ctx, and in softirqs they must not sleep. These two of one
- * connection never run at the same time: neither one of each nor two of one.
+ * Contexts: callbacks run in a workqueue and should not sleep for long; but ->received
+ * and ->done run where the role has chosen by @poll_ctx, and in softirqs they must not
+ * sleep. On one connection only one of these two runs at a time.
  *
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
  * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and
- * given back there. A role may give back a message or a registration at any time,
- * even after ->closed and after the last rpcrdma_conn_put(): then this frees its
- * memory and touches nothing else.
+ * given back there. A role may give back a message or a registration at any time, even
+ * after ->closed and after its last rpcrdma_conn_put(). Functions whose kernel-doc has no
+ * Context may sleep if they make or wait for something, and none is for hard interrupts.
  */
 #ifndef RPCRDMA_CONN_CONN_H
 #define RPCRDMA_CONN_CONN_H
@@ -72,19 +68,20 @@ struct rpcrdma_recv;
 struct rpcrdma_role_status;
 struct xdr_buf;
 
-/**
- * struct rpcrdma_resource - what a role may still own when its connection ends
- * @all: entry in the connection's list of all resources of this kind
- * @held: a role owns it
- * @orphan: the connection has ended, and the owner's put frees the memory; written
- *	under resource_lock
- *
- * Private to the layer, see resource.c. Part of a Receive or a registration.
+/*
+ * What a role may still own when its connection ends: a Receive or a registration. Private to
+ * the layer, see resource.c. @held and @orphan: resource_lock, once no thread can enter.
  */
 struct rpcrdma_resource {
-	struct list_head all;
-	bool held;
-	bool orphan;
+	struct list_head all;	/* entry in the connection's list of all of this kind */
+	bool held;		/* a role owns it */
+	bool orphan;		/* the connection has ended, and the owner's put frees it */
+};
+
+/* A Send or a registration in its pool. Private to the layer, see pool.c. */
+struct rpcrdma_pooled {
+	struct list_head list;	/* entry in pool->idle */
+	bool rested;		/* idle since rpcrdma_pool_rest() ran last */
 };
 
 /**
@@ -96,24 +93,21 @@ struct rpcrdma_resource {
  * @writable: something that was short is there again: space in the send queue,
  *	after a post returned -EAGAIN or rpcrdma_chain_waits() returned true;
  *	registrations or Sends, after rpcrdma_mr_get() or rpcrdma_send_get() returned
- *	NULL or rpcrdma_send_left() returned false. May run at the same time as the
- *	other callbacks, except ->closed.
+ *	NULL or rpcrdma_send_left() returned false.
  * @keepalive: a client's only. Called after each keepalive period, on iWARP not
  *	before the early ones are over, see keepalive.c. First called after
- *	->established has returned. May run at the same time as ->received, ->writable
- *	and ->done; the connection may begin to close meanwhile.
+ *	->established has returned; the connection may begin to close meanwhile.
  * @closed: the connection has ended, as described above. @status is the first
  *	cause, a negative errno. Called exactly once, and never at the same time as
  *	another callback. The role keeps its reference until rpcrdma_conn_put().
  * @describe: fill in what only the role knows; may be NULL. Called while the connection
- *	is established, in process context, between rpcrdma_conn_enter() and
- *	rpcrdma_conn_leave(). Must not sleep for long.
+ *	is established, in process context, entered.
  * @rest: free what the role keeps and has not used since this was called last; may be
- *	NULL. Called in process context, between rpcrdma_conn_enter() and
- *	rpcrdma_conn_leave(), some time after rpcrdma_rest_later(), and again as long as it
- *	returns true.
+ *	NULL. Called in process context, entered, some time after rpcrdma_rest_later(), and
+ *	again as long as it returns true.
  *
- * Constant and part of the module.
+ * Constant and part of the module. ->writable, ->keepalive, ->describe and ->rest may run at the
+ * same time as others.
  */
 struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
@@ -132,12 +126,11 @@ struct rpcrdma_conn_ops {
  * @ops: the role's callbacks
  * @role: the role's own object, kept in conn->role
  * @params: what this end tells the other in its private data (RFC 8797)
- * @omit_private_data: send no private data; then the defaults hold for both ends,
- *	whatever @params says
+ * @omit_private_data: send none; then the defaults hold for both ends
  * @credits: forward messages in flight, at most
  * @backward_credits: backward messages in flight, at most
- * @send_pages: pages of payload that one Send should be able to gather after the
- *	header. The device may allow fewer: see conn->send_sges.
+ * @send_pages: pages of payload that one Send should be able to gather; the device may
+ *	allow fewer, see conn->send_sges
  * @rw_contexts: rdma_rw contexts in flight, at most; zero on a requester
  * @read_depth: RDMA Reads in flight, at most, of a responder; zero: as many as
  *	both ends can, up to %RPCRDMA_READS_MAX
@@ -199,8 +192,7 @@ struct rpcrdma_recv {
 };
 
 void rpcrdma_recv_put(struct rpcrdma_recv *recv);
-int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
-			unsigned int backward);
+int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigned int backward);
 
 /**
  * struct rpcrdma_chain - work requests that are posted together
@@ -262,8 +254,7 @@ struct rpcrdma_send {
 	u32 len;
 	void *private;
 	/* private: to send.c; the elements after the first are DMA-mapped pages */
-	bool rested;			/* idle since rpcrdma_send_trim() ran last */
-	struct rpcrdma_send *next;	/* in the list of idle ones */
+	struct rpcrdma_pooled pooled;
 	unsigned int num_sge;
 	struct ib_sge sge[];
 };
@@ -298,12 +289,11 @@ struct rpcrdma_mr {
 	struct ib_reg_wr reg_wr;
 	bool mapped;
 	/* private: to mr.c */
-	bool rested;			/* idle since rpcrdma_mr_trim() ran last */
+	struct rpcrdma_pooled pooled;
 	struct rpcrdma_resource resource;
 	struct rpcrdma_conn *conn;
 	struct ib_mr *mr;
 	struct ib_send_wr inv_wr;
-	enum ib_mr_type mr_type;
 	struct scatterlist *sgl;
 	unsigned int max_sg;
 	unsigned int num_sg;
@@ -327,35 +317,24 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn);
 unsigned int rpcrdma_mr_add(struct rpcrdma_mr *mr, struct page **pages,
 			    unsigned int offset, unsigned int len);
 int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction);
-int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn,
-			  struct rpcrdma_invalidation *invalidation);
+int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn, struct rpcrdma_invalidation *invalidation);
 bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr);
 void rpcrdma_mr_put(struct rpcrdma_mr *mr);
 
-/**
- * struct rpcrdma_device - what a device can do, and its connections
- * @ib: the device
- * @usable: it registers memory by work request; if not, no connection is made on it
- * @max_send_sge: elements that one Send can gather
- * @max_mr_pages: pages that one registration can cover
- * @max_sg_len: octets that one element of a scatterlist can have, a page or more
- * @mr_type: IB_MR_TYPE_SG_GAPS if the device supports it
- * @max_qp_wr: work requests in one queue
- * @max_read_responder: RDMA Reads that one queue pair serves at a time
- * @max_read_initiator: RDMA Reads that one queue pair issues at a time
- *
- * One for each ib_device, made and freed with it by device.c. Each
- * connection holds a reference until its teardown is over. The removal of the
- * device waits for the last reference.
+/*
+ * What a device can do, and its connections. One for each ib_device, made and freed with it by
+ * device.c. Each connection holds a reference until its teardown is over, and the removal of
+ * the device waits for the last one.
  */
 struct rpcrdma_device {
 	struct ib_device *ib;
-	bool usable;
-	unsigned int max_send_sge;
-	unsigned int max_mr_pages;
-	unsigned int max_sg_len;
-	enum ib_mr_type mr_type;
-	unsigned int max_qp_wr;
+	bool usable;			/* it registers memory by work request */
+	unsigned int max_send_sge;	/* elements that one Send can gather */
+	unsigned int max_mr_pages;	/* pages that one registration can cover */
+	unsigned int max_sg_len;	/* octets of one element of a scatterlist; a page or more */
+	enum ib_mr_type mr_type;	/* IB_MR_TYPE_SG_GAPS if the device supports it */
+	unsigned int max_qp_wr;		/* work requests in one queue */
+	/* RDMA Reads that one queue pair serves at a time, and issues at a time */
 	unsigned int max_read_responder;
 	unsigned int max_read_initiator;
 	/* private: to device.c */
@@ -367,165 +346,140 @@ struct rpcrdma_device {
 	struct completion unused;
 };
 
-/* Private to the layer, down to struct rpcrdma_conn, which has these as members */
+void rpcrdma_rest_later(struct rpcrdma_conn *conn);
 
-/**
- * struct rpcrdma_sq - the account of a send queue
- * @size: work requests that fit
- * @free: work requests that fit now
- * @unsignalled_wrs: work requests posted after the last signalled one
- * @unsignalled_chains: chains that these belong to
- *
- * Part of a connection. Only signalled completions give space back. At most a third of
+/* Of a client */
+struct rpcrdma_conn *
+rpcrdma_conn_connect(struct net *net, const struct sockaddr *src, const struct sockaddr *dst,
+		     const struct rpcrdma_conn_config *config);
+
+/* Of a server */
+struct rpcrdma_listener *
+rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
+			void (*incoming)(struct rpcrdma_listener *listener), void *role);
+const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener);
+void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
+struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
+void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
+void rpcrdma_listener_accepted(struct rpcrdma_listener *listener);
+void rpcrdma_listener_refused(struct rpcrdma_listener *listener, enum rpcrdma_refusal why, int err,
+			      const struct sockaddr_storage *local,
+			      const struct sockaddr_storage *peer);
+int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config);
+
+/* Of both */
+void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status);
+void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version);
+void rpcrdma_conn_get(struct rpcrdma_conn *conn);
+void rpcrdma_conn_put(struct rpcrdma_conn *conn);
+
+int rpcrdma_conn_init(void);
+void rpcrdma_conn_exit(void);
+
+/* Private to the layer, down to struct rpcrdma_conn, of which these are parts */
+
+/*
+ * The account of a send queue. Only signalled completions give space back. At most a third of
  * the queue may follow the last signalled work request. So a chain of up to half the
  * queue finds space in the end.
  */
 struct rpcrdma_sq {
-	unsigned int size;
-	unsigned int free;
-	unsigned int unsignalled_wrs;
-	unsigned int unsignalled_chains;
+	unsigned int size;		/* work requests that fit */
+	unsigned int free;		/* that fit now */
+	unsigned int unsignalled_wrs;	/* posted after the last signalled one */
+	unsigned int unsignalled_chains; /* that these belong to */
 };
 
-/**
- * struct rpcrdma_chains - a queue of chains, linked by next
- * @first: the first one; NULL if there is none
- * @end: where the next one is linked in
- *
- * Part of a connection. The chains are their owners'.
- */
+/* A queue of chains, linked by next. They are their owners'. */
 struct rpcrdma_chains {
 	struct rpcrdma_chain *first;
-	struct rpcrdma_chain **end;
+	struct rpcrdma_chain **end;	/* where the next one is linked in */
 };
 
-/**
- * struct rpcrdma_depths - the size of each queue and pool of a connection
- * @credits: forward messages in flight
- * @batch: Receives that are reposted at a time; also the most chains in a row that
- *	are not signalled
- * @recvs: Receives, at most
- * @sends: Sends, at most
- * @sq: entries of the send queue, without those that rdma_rw adds
- * @rq: entries of the receive queue
- * @rw_contexts: rdma_rw contexts
- * @cqes: entries of the completion queue
- *
- * Part of a connection.
- */
+/* Sends or registrations. The teardown frees what is in it. */
+struct rpcrdma_pool {
+	spinlock_t lock;		/* protects what follows */
+	bool wanted;			/* a role waits for one */
+	unsigned int num;
+	unsigned int num_idle;
+	struct list_head idle;		/* the next one to be taken first */
+	unsigned int kept;		/* so many stay when the connection rests; constant */
+	/* frees an idle one that was taken out; constant */
+	void (*free)(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry);
+};
+
+/* The size of each queue and pool */
 struct rpcrdma_depths {
-	unsigned int credits;
-	unsigned int batch;
-	unsigned int recvs;
-	unsigned int sends;
-	unsigned int sq;
+	unsigned int credits;		/* forward messages in flight */
+	unsigned int batch;		/* Receives reposted, or chains unsignalled, in a row */
+	unsigned int sends;		/* and Receives */
+	unsigned int sq;		/* without what rdma_rw adds */
 	unsigned int rq;
 	unsigned int rw_contexts;
 	unsigned int cqes;
 };
 
-/**
- * struct rpcrdma_keepalive - keepalive of a client's connection, see keepalive.c
- * @heard: a message has arrived since @timer ran last
- * @posted: @chain is posted and not yet done
- * @count: how many of the early periods have begun; KEEPALIVE_EARLY_MAX if no more
- *	will
- * @timer: pending or running while the connection is established
- * @chain: the RDMA Write
- * @wr: the RDMA Write
- *
- * Part of a connection. No lock: @timer and its start write @count; ->done of @chain
- * clears @posted; each Receive sets @heard.
- */
+/* A client's, without a lock */
 struct rpcrdma_keepalive {
-	bool heard;
-	bool posted;
-	unsigned int count;
-	struct delayed_work timer;
+	bool heard;			/* each Receive sets it, @timer clears it */
+	bool posted;			/* @timer sets it, ->done of @chain clears it */
+	unsigned int count;		/* early periods that have begun; written by @timer */
+	struct delayed_work timer;	/* while the connection is established */
 	struct rpcrdma_chain chain;
 	struct ib_rdma_wr wr;
 };
 
-/**
- * enum rpcrdma_admission - what a connection counts as for the limits of servers
- * @RPCRDMA_ADMISSION_NONE: nothing: established or gone, or a client's
- * @RPCRDMA_ADMISSION_WAITING: a request that no role has taken
- * @RPCRDMA_ADMISSION_BEGINNING: taken, and not yet established
- * @RPCRDMA_ADMISSION_ENDING: closing
- * @RPCRDMA_ADMISSION_COUNT: how many there are
- *
- * Each has its own limit, see conn.c, because connections that end must not keep
- * their hosts from coming back.
- */
+/* What a connection counts as for the limits of servers, see admission.c */
 enum rpcrdma_admission {
-	RPCRDMA_ADMISSION_NONE,
-	RPCRDMA_ADMISSION_WAITING,
-	RPCRDMA_ADMISSION_BEGINNING,
-	RPCRDMA_ADMISSION_ENDING,
+	RPCRDMA_ADMISSION_NONE,		/* established or gone, or a client's */
+	RPCRDMA_ADMISSION_WAITING,	/* a request that no role has taken */
+	RPCRDMA_ADMISSION_BEGINNING,	/* taken, and not yet established */
+	RPCRDMA_ADMISSION_ENDING,	/* closing */
 	RPCRDMA_ADMISSION_COUNT
 };
 
-/**
- * struct rpcrdma_conn - a connection
- * @ops: the role's callbacks
- * @role: the role's own object
- * @device: the device. Valid from CONNECTING or ACCEPTING on.
- * @qp: the queue pair. Valid as @cm_id.
- * @agreement: thresholds of version 1, and remote invalidation. Valid from
- *	->established on; on a server from rpcrdma_conn_accept() on. See
- *	rpcrdma_conn_call_threshold().
- * @credits: forward messages in flight, at most: what the role asked for, or less
- *	on a small device. Valid from CONNECTING or ACCEPTING on.
- * @backward_credits: backward messages in flight, at most. Valid as @credits.
- * @max_chain: work requests in one chain, at most
- * @config: what the role asked for
- * @cm_id: the connection identifier. Valid until ->closed has returned; see
- *	rpcrdma_conn_enter().
- * @port: the port of @device
- * @send_sges: elements of one Send, without the header's
- * @read_depth: RDMA Reads that this end may have outstanding; zero: none
- * @bounced: memory was bounced for the device, so only whole pages can be
- *	neighbours in a registration. The thread that maps registrations writes and
- *	reads it; there is one at a time.
- * @local_addr: this end. Valid from ->established on; on a server always.
- * @peer_addr: the other end; always valid
- * @peer: the other end as "address:port", for logs and traces
- * @id: its number, for traces and for those who watch
- * @server: it is a server's
- * @stuck: the device does not stop, so it may reach for good what the role has posted and
- *	registered; see conn_keep(). Valid in ->done and ->closed.
- * @net: network namespace of its addresses; valid until ->closed has returned
- * @counters: what the role counts
+/*
+ * A connection. What is above "private:" is for its role, too.
  *
  * The role has a reference, which rpcrdma_conn_connect() or rpcrdma_listener_next()
- * returns. The connection itself has one, which the teardown drops at its end. The
- * memory is freed with the last of them. The teardown destroys the verbs resources
- * even if the role still has its reference.
+ * returns. The connection itself has one, which the teardown drops at its end. Each orphan
+ * has one. The memory is freed with the last of them, the verbs resources by the teardown.
  */
 struct rpcrdma_conn {
-	/* One line, down to config.version_max: what each RPC reads and nobody changes */
+	/*
+	 * One cache line, down to config.version_max: what each RPC reads and nobody changes.
+	 * Valid from CONNECTING or ACCEPTING on.
+	 */
 	const struct rpcrdma_conn_ops *ops;
-	void *role;
+	void *role;			/* the role's own object */
 	struct rpcrdma_device *device;
 	struct ib_qp *qp;
-	struct rpcrdma_agreement agreement;
-	unsigned int credits;
+	struct rpcrdma_agreement agreement; /* valid from ->established or accepting on */
+	unsigned int credits;		/* as @config has, or less on a small device */
 	unsigned int backward_credits;
-	unsigned int max_chain;
+	unsigned int max_chain;		/* work requests in one chain, at most */
 	struct rpcrdma_conn_config config;
 
-	struct rdma_cm_id *cm_id;
-	u32 port;
-	unsigned int send_sges;
-	unsigned int read_depth;
+	struct rdma_cm_id *cm_id;	/* valid until ->closed has returned */
+	u32 port;			/* of @device */
+	unsigned int send_sges;		/* elements of one Send, without the header's */
+	unsigned int read_depth;	/* RDMA Reads that this end may have outstanding */
+	/*
+	 * Memory was bounced for the device, so only whole pages can be neighbours in a
+	 * registration. Only one thread at a time maps registrations, and writes and reads this.
+	 */
 	bool bounced;
-	struct sockaddr_storage local_addr;
+	struct sockaddr_storage local_addr; /* valid from ->established on; on a server always */
 	struct sockaddr_storage peer_addr;
-	char peer[RPCRDMA_PEER_LEN];
-	u32 id;
+	char peer[RPCRDMA_PEER_LEN];	/* "address:port", for logs and traces */
+	u32 id;				/* for traces and for those who watch */
 	bool server;
+	/*
+	 * The device does not stop, so it may reach for good what the role has posted and
+	 * registered, see conn_keep(). Valid in ->done and ->closed.
+	 */
 	bool stuck;
-	struct net *net;
+	struct net *net;		/* of its addresses; valid until ->closed has returned */
 	struct rpcrdma_counters counters ____cacheline_aligned;
 
 	/* private: to the layer. conn.c: life; establish.c: its beginning */
@@ -550,15 +504,15 @@ struct rpcrdma_conn {
 	struct list_head pending_list;	/* entry in listener->pending; listener->lock */
 	enum rpcrdma_admission admission;	/* admission_lock */
 
-	struct delayed_work rest_work;		/* rest.c */
+	struct delayed_work rest_work;		/* pool.c */
 
 	/* qp.c: made with @setup held, destroyed by the teardown */
 	struct ib_cq *cq;
 	struct ib_cqe error_cqe;	/* of registrations and invalidations */
 
 	/*
-	 * From here on in cache lines: members that the same threads write share one, and
-	 * nothing is in between that others write. First what each RPC only reads.
+	 * From here on in cache lines: members that the same threads write share one. First
+	 * what each RPC only reads.
 	 */
 	struct percpu_ref users ____cacheline_aligned; /* threads that have entered */
 	struct ib_pd *pd;		/* qp.c, as @cq */
@@ -579,13 +533,9 @@ struct rpcrdma_conn {
 	struct work_struct writable_work;
 	struct delayed_work sq_watchdog; /* of the oldest signalled chain in @fifo */
 
-	/* send.c: @send_lock protects these */
-	spinlock_t send_lock ____cacheline_aligned;
-	struct rpcrdma_send *sends_free; /* the first idle one, by next */
-	unsigned int num_sends_free;
-	unsigned int num_sends;		/* all */
+	/* send.c */
+	struct rpcrdma_pool sends ____cacheline_aligned;
 	u32 send_size;			/* octets; constant while there are any */
-	bool send_wanted;		/* a role waits for a Send */
 
 	/* recv.c: @recv_lock protects these */
 	spinlock_t recv_lock ____cacheline_aligned;
@@ -599,58 +549,33 @@ struct rpcrdma_conn {
 	unsigned int recv_credits;	/* forward messages they are for; setup */
 	unsigned int recv_backward;	/* backward messages they are for; setup */
 
-	/* mr.c: @mr_lock protects these */
-	spinlock_t mr_lock ____cacheline_aligned;
-	unsigned int num_mrs;		/* all but those in @mrs_isolated */
-	unsigned int num_mrs_free;
-	bool mr_wanted;			/* a role waits for a registration */
-	bool mrs_rest;			/* few are idle because nobody needs them */
-	struct list_head mrs_free;	/* idle, by list */
-	struct list_head mrs;		/* all, by resource.all */
-	struct list_head mrs_isolated;	/* to be freed, by list */
+	/* mr.c */
+	struct rpcrdma_pool mrs ____cacheline_aligned;
+	struct list_head all_mrs;	/* by resource.all; mrs.lock */
 	struct delayed_work mr_work;
-	struct list_head mr_conns;	/* entry in the shrinker's list; mr_conns_lock */
 
 	/* resource.c: protects what a role still owns when the teardown takes it away */
 	spinlock_t resource_lock;
 };
 
-/**
- * rpcrdma_conn_call_threshold - octets that the client may send inline
- * @conn: a connection whose agreement is valid
- * @version: of the message
- *
- * Context: any.
- * Return: octets, never more than the buffers of both ends have if @version is not
- * above the connection's version_max.
+/*
+ * Octets that the client may send inline in a message of @version; not more than the buffers of
+ * both ends have, up to version_max. Its agreement is valid.
  */
 static inline u32 rpcrdma_conn_call_threshold(const struct rpcrdma_conn *conn, u32 version)
 {
 	return rpcrdma_wire_threshold(version, conn->agreement.call_threshold);
 }
 
-/**
- * rpcrdma_conn_reply_threshold - octets that the server may send inline
- * @conn: a connection whose agreement is valid
- * @version: of the message
- *
- * Context: any.
- * Return: as rpcrdma_conn_call_threshold().
- */
+/* Octets that the server may send inline */
 static inline u32 rpcrdma_conn_reply_threshold(const struct rpcrdma_conn *conn, u32 version)
 {
 	return rpcrdma_wire_threshold(version, conn->agreement.reply_threshold);
 }
 
-/**
- * rpcrdma_conn_established - is the connection established?
- * @conn: the connection
- *
- * A caller that gets true also sees everything that was set up before. Unless it holds
- * post_lock, the connection may start to close right after the call.
- *
- * Context: any.
- * Return: true if it is established at the moment.
+/*
+ * Is it established? A caller that gets true also sees everything that was set up before.
+ * Unless it holds post_lock, the connection may start to close right after the call.
  */
 static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
 {
@@ -664,15 +589,14 @@ static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
  *
  * Until rpcrdma_conn_leave(), the device, the protection domain and the queue pair
  * stay, if they exist at all. So the caller can build work requests, post them, and
- * undo them if posting fails. Entering does not delay closing and draining. It delays
- * the rest of the teardown, ->closed included. Calls may be nested; the inner call may
+ * undo them if posting fails. Entering delays neither closing nor draining, but the rest
+ * of the teardown, ->closed included. Calls may be nested; the inner call may
  * fail. ->received and ->done need not enter.
  *
  * The caller may sleep before it leaves, but only on something that ends when the
- * connection closes. It must not wait for a ->done, because the teardown may have to
- * wait for the caller first.
+ * connection closes; not on a ->done, because that may have to wait for the caller.
  *
- * Context: any; the caller holds a reference to @conn.
+ * Context: any; the caller holds a reference to @conn or owns a resource of it.
  * Return: false if the teardown has got too far; then the caller does not leave.
  */
 static inline bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
@@ -680,47 +604,9 @@ static inline bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)
 	return percpu_ref_tryget_live(&conn->users);
 }
 
-/**
- * rpcrdma_conn_leave - end what rpcrdma_conn_enter() began
- * @conn: the connection
- *
- * Context: any.
- */
 static inline void rpcrdma_conn_leave(struct rpcrdma_conn *conn)
 {
 	percpu_ref_put(&conn->users);
 }
-
-void rpcrdma_rest_later(struct rpcrdma_conn *conn);
-
-/* Of a client */
-struct rpcrdma_conn *
-rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
-		     const struct sockaddr *dst,
-		     const struct rpcrdma_conn_config *config);
-
-/* Of a server */
-struct rpcrdma_listener *
-rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
-			void (*incoming)(struct rpcrdma_listener *listener),
-			void *role);
-const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener);
-void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
-struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
-void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
-void rpcrdma_listener_accepted(struct rpcrdma_listener *listener);
-void rpcrdma_listener_refused(struct rpcrdma_listener *listener, enum rpcrdma_refusal why, int err,
-			      const struct sockaddr_storage *local,
-			      const struct sockaddr_storage *peer);
-int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config);
-
-/* Of both */
-void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status);
-void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version);
-void rpcrdma_conn_get(struct rpcrdma_conn *conn);
-void rpcrdma_conn_put(struct rpcrdma_conn *conn);
-
-int rpcrdma_conn_init(void);
-void rpcrdma_conn_exit(void);
 
 #endif /* RPCRDMA_CONN_CONN_H */

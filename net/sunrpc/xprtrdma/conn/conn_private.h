@@ -11,11 +11,8 @@
  *	device->lock
  *	  conn->post_lock
  *	listener->lock (listener.c)
- *	    admission_lock (conn.c)	inside of either
- *	mr_conns_lock (mr.c)
- *	  conn->mr_lock
- *	    conn->resource_lock
- *	conn->recv_lock, conn->send_lock
+ *	    admission_lock (admission.c)	inside of either
+ *	conn->recv_lock, the locks of conn->sends and conn->mrs, conn->resource_lock
  *	the lock of the connections' numbers (conn.c)
  *
  * rpcrdma_listeners_lock (listener.c), a mutex, is taken outside of listener->lock.
@@ -37,7 +34,6 @@
 
 extern struct workqueue_struct *rpcrdma_wq;
 extern struct workqueue_struct *rpcrdma_teardown_wq;
-extern siphash_key_t rpcrdma_host_key;
 
 /*
  * Memory may be short because dirty pages have to be written over this connection.
@@ -62,30 +58,16 @@ static inline void rpcrdma_memalloc_restore(unsigned int flags)
 /* conn.c */
 struct rpcrdma_conn *rpcrdma_conn_alloc(bool server);
 void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net);
-void rpcrdma_conn_wait(struct rpcrdma_conn *conn);
-bool rpcrdma_conn_begin(struct rpcrdma_conn *conn);
-bool rpcrdma_conn_may_wait(const struct sockaddr_storage *peer);
-bool rpcrdma_conn_may_begin(const struct sockaddr_storage *peer);
-bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn,
-			    enum rpcrdma_state state,
+bool rpcrdma_conn_set_state(struct rpcrdma_conn *conn, enum rpcrdma_state state,
 			    struct work_struct *work);
 void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status);
 void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
-bool rpcrdma_conn_confirm(struct rpcrdma_conn *conn);
 
-/*
- * Completion handlers of chains and Receives begin with this and end with
- * rpcrdma_conn_leave(), so that conn_keep() can wait for them.
- */
-static inline bool rpcrdma_conn_enter_wc(struct rpcrdma_conn *conn)
-{
-	if (unlikely(!rpcrdma_conn_enter(conn)))
-		return false;
-	if (likely(!READ_ONCE(conn->stuck)))
-		return true;
-	rpcrdma_conn_leave(conn);
-	return false;
-}
+/* admission.c */
+extern siphash_key_t rpcrdma_host_key;
+void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission admission);
+bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission);
+bool rpcrdma_admission_begin(struct rpcrdma_conn *conn);
 
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);
@@ -96,21 +78,24 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id
 /* keepalive.c */
 void rpcrdma_keepalive_init(struct rpcrdma_conn *conn);
 void rpcrdma_keepalive_start(struct rpcrdma_conn *conn);
-void rpcrdma_keepalive_stop(struct rpcrdma_conn *conn);
 
 /* resource.c */
-bool rpcrdma_resource_enter(struct rpcrdma_conn *conn, struct rpcrdma_resource *resource);
-bool rpcrdma_resource_drop(struct rpcrdma_conn *conn,
-			   struct rpcrdma_resource *resource,
-			   void (*undo)(struct rpcrdma_resource *resource));
-void
-rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
-			 void (*release)(struct rpcrdma_resource *resource));
+void rpcrdma_resource_drop(struct rpcrdma_conn *conn, struct rpcrdma_resource *resource,
+			   void (*release)(struct rpcrdma_resource *resource));
+void rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
+			      void (*release)(struct rpcrdma_resource *resource));
+
+/* pool.c */
+struct rpcrdma_pooled *rpcrdma_pool_take(struct rpcrdma_pool *pool);
+void rpcrdma_pool_put(struct rpcrdma_pool *pool, struct rpcrdma_pooled *entry, bool last);
+bool rpcrdma_pool_rest(struct rpcrdma_conn *conn, struct rpcrdma_pool *pool);
+void rpcrdma_pool_init(struct rpcrdma_pool *pool, unsigned int kept,
+		       void (*free)(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry));
+void rpcrdma_rest_init(struct rpcrdma_conn *conn);
 
 /* qp.c */
 unsigned int rpcrdma_recv_batch(unsigned int messages);
-void rpcrdma_depths_init(struct rpcrdma_depths *depths,
-			 const struct rpcrdma_conn_config *config,
+void rpcrdma_depths_init(struct rpcrdma_depths *depths, const struct rpcrdma_conn_config *config,
 			 unsigned int max_qp_wr, unsigned int max_cqe);
 int rpcrdma_qp_create(struct rpcrdma_conn *conn);
 int rpcrdma_qp_drain(struct rpcrdma_conn *conn);
@@ -127,7 +112,6 @@ void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u
 /* recv.c */
 void rpcrdma_recv_init(struct rpcrdma_conn *conn);
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size);
-void rpcrdma_recv_stop(struct rpcrdma_conn *conn);
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn);
 
 /* chain.c */
@@ -155,21 +139,11 @@ void rpcrdma_chain_flush(struct rpcrdma_conn *conn);
 /* send.c */
 void rpcrdma_send_init(struct rpcrdma_conn *conn);
 int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size);
-bool rpcrdma_send_trim(struct rpcrdma_conn *conn);
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn);
 
 /* mr.c */
-extern struct shrinker *rpcrdma_mr_shrinker;
-int rpcrdma_mr_init(void);
-void rpcrdma_mr_exit(void);
-void rpcrdma_mr_pool_init(struct rpcrdma_conn *conn);
-void rpcrdma_mr_create(struct rpcrdma_conn *conn);
-bool rpcrdma_mr_trim(struct rpcrdma_conn *conn);
+void rpcrdma_mr_init(struct rpcrdma_conn *conn);
 void rpcrdma_mr_keep(struct rpcrdma_conn *conn);
 void rpcrdma_mr_destroy(struct rpcrdma_conn *conn);
-
-/* rest.c */
-void rpcrdma_rest_init(struct rpcrdma_conn *conn);
-void rpcrdma_rest_stop(struct rpcrdma_conn *conn);
 
 #endif /* RPCRDMA_CONN_PRIVATE_H */

@@ -23,12 +23,6 @@ static u32 device_last_id;
 
 static struct ib_client device_ib_client;
 
-static bool device_is_usable(struct ib_device *ib)
-{
-	return ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
-	       ib->attrs.max_fast_reg_page_list_len;
-}
-
 /* Bounced memory has a limit of its own; in a confidential guest all is bounced. */
 static unsigned int device_max_sg_len(struct ib_device *ib)
 {
@@ -54,15 +48,15 @@ static void device_limits(struct rpcrdma_device *device)
 	const struct ib_device_attr *attrs = &device->ib->attrs;
 	bool gaps = attrs->kernel_cap_flags & IBK_SG_GAPS_REG;
 
+	device->usable = attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
+			 attrs->max_fast_reg_page_list_len;
 	device->max_send_sge = attrs->max_send_sge;
 	device->max_mr_pages = device_max_mr_pages(attrs);
 	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	device->max_qp_wr = attrs->max_qp_wr;
-	device->max_read_responder =
-		min_t(u32, attrs->max_qp_rd_atom, RPCRDMA_READS_MAX);
-	device->max_read_initiator =
-		min_t(u32, attrs->max_qp_init_rd_atom, RPCRDMA_READS_MAX);
+	device->max_read_responder = min_t(u32, attrs->max_qp_rd_atom, RPCRDMA_READS_MAX);
+	device->max_read_initiator = min_t(u32, attrs->max_qp_init_rd_atom, RPCRDMA_READS_MAX);
 }
 
 static int device_add_one(struct ib_device *ib)
@@ -76,10 +70,9 @@ static int device_add_one(struct ib_device *ib)
 		return -ENOMEM;
 	}
 	device->ib = ib;
-	device->usable = device_is_usable(ib);
+	device_limits(device);
 	if (!device->usable)
 		pr_err("%s: not usable: no memory management extensions\n", ib->name);
-	device_limits(device);
 	kref_init(&device->ref);
 	spin_lock_init(&device->lock);
 	INIT_LIST_HEAD(&device->conns);
@@ -129,14 +122,9 @@ static struct ib_client device_ib_client = {
 	.remove = device_remove_one,
 };
 
-/**
- * rpcrdma_device_attach - give a connection a reference to its device
- * @conn: the connection; rdma_cm has bound @conn->cm_id to a device
- *
- * @conn->cm_id keeps the ib_device in place while this runs.
- *
- * Context: may sleep.
- * Return: 0, or -ENODEV if the device is not usable or is being removed.
+/*
+ * Give a connection a reference to its device. conn->cm_id keeps the ib_device in place
+ * meanwhile. Return: -ENODEV if the device is not usable or is being removed.
  */
 int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 {
@@ -157,12 +145,7 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 	return err;
 }
 
-/**
- * rpcrdma_device_detach - undo rpcrdma_device_attach(), if it has succeeded
- * @conn: the connection, which has no verbs resources any more
- *
- * Context: the teardown.
- */
+/* The connection has no verbs resources any more, and perhaps no device. */
 void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_device *device = conn->device;
@@ -176,17 +159,9 @@ void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 	kref_put(&device->ref, device_unused);
 }
 
-/**
- * rpcrdma_device_map_buffer - allocate a buffer and map it for the device
- * @conn: the connection, which has a protection domain
- * @sge: filled in: the whole buffer, as an element of a work request
- * @size: octets
- * @direction: DMA_TO_DEVICE or DMA_FROM_DEVICE
- * @gfp: how to allocate
- *
- * Context: entered, or while @conn is being made; sleeps if @gfp allows it.
- * Return: the buffer, for kfree() after the end of its mapping, for a Receive see recv_unmap();
- * or NULL.
+/*
+ * Allocate a buffer, map it for the device, and let @sge describe it. Return: NULL, or the
+ * buffer, for kfree() after the end of its mapping; for a Receive see rpcrdma_recv_destroy().
  */
 void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u32 size,
 				enum dma_data_direction direction, gfp_t gfp)
@@ -217,11 +192,7 @@ int rpcrdma_device_init(void)
 	return ib_register_client(&device_ib_client);
 }
 
-/**
- * rpcrdma_device_exit - close all connections, wait for them, and unregister
- *
- * Context: module exit; sleeps.
- */
+/* Closes all connections and waits for them. */
 void rpcrdma_device_exit(void)
 {
 	ib_unregister_client(&device_ib_client);

@@ -49,40 +49,30 @@ static void conn_start_timer(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&conn->post_lock);
 }
 
-static bool conn_has_versions(const struct rpcrdma_conn *conn)
-{
-	return conn->config.version_max > RPCRDMA_VERSION_ONE;
-}
-
 static void conn_log(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_agreement *agreement = &conn->agreement;
 
 	trace_rpcrdma_conn_agreed(conn);
 	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s/%s, reads %u, version %s\n",
-			    conn->peer,
-			    conn->server ? "accepted" : "connected",
-			    conn->device->ib->name, conn->port,
-			    agreement->call_threshold,
+			    conn->peer, conn->server ? "accepted" : "connected",
+			    conn->device->ib->name, conn->port, agreement->call_threshold,
 			    agreement->reply_threshold, conn->credits,
 			    agreement->client_inv ? "on" : "off",
-			    agreement->server_inv ? "on" : "off",
-			    conn->read_depth,
-			    conn_has_versions(conn) ? "1 or 2" : "1");
+			    agreement->server_inv ? "on" : "off", conn->read_depth,
+			    conn->config.version_max > RPCRDMA_VERSION_ONE ? "1 or 2" : "1");
 }
 
 /* Runs when both ends agree. On a client it makes Sends, and then the transition. */
 static void conn_established_work(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn,
-						 established_work);
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, established_work);
 	unsigned int flags;
 	u32 size;
 	int err;
 
 	if (!conn->server) {
-		rpcrdma_wire_agree(&conn->config.params, &conn->peer_params,
-				   &conn->agreement);
+		rpcrdma_wire_agree(&conn->config.params, &conn->peer_params, &conn->agreement);
 		size = rpcrdma_conn_call_threshold(conn, conn->config.version_max);
 		flags = rpcrdma_memalloc_save(conn);
 		err = rpcrdma_send_create(conn, size);
@@ -105,8 +95,7 @@ static void conn_established_work(struct work_struct *work)
 
 static void conn_timeout_work(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(to_delayed_work(work),
-						 struct rpcrdma_conn, timer);
+	struct rpcrdma_conn *conn = container_of(to_delayed_work(work), struct rpcrdma_conn, timer);
 
 	spin_lock_bh(&conn->post_lock);
 	if (conn->state != RPCRDMA_STATE_ESTABLISHED)
@@ -125,21 +114,18 @@ static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
 	err = rpcrdma_qp_create(conn);
 	if (err)
 		return err;
-	rpcrdma_mr_create(conn);
 	return rpcrdma_recv_create(conn, recv_size);
 }
 
 /* The peer assumes the defaults for an end that sends no private data. */
-static void conn_set_config(struct rpcrdma_conn *conn,
-			    const struct rpcrdma_conn_config *config)
+static void conn_set_config(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config)
 {
 	conn->config = *config;
 	if (config->omit_private_data)
 		rpcrdma_wire_decode_private(&conn->config.params, NULL, 0);
 }
 
-static void conn_set_private(const struct rpcrdma_conn *conn,
-			     struct rdma_conn_param *param,
+static void conn_set_private(const struct rpcrdma_conn *conn, struct rdma_conn_param *param,
 			     u8 private[RPCRDMA_PRIVATE_LEN])
 {
 	if (conn->config.omit_private_data)
@@ -162,10 +148,8 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 
 	if (READ_ONCE(conn->state) != RPCRDMA_STATE_RESOLVING)
 		return -ECONNABORTED;
-	recv_size = clamp_t(u32, config->params.recv_size, RPCRDMA_INLINE_MIN,
-			    RPCRDMA_INLINE_MAX);
-	err = conn_make_resources(conn, rpcrdma_wire_threshold(config->version_max,
-							       recv_size));
+	recv_size = clamp_t(u32, config->params.recv_size, RPCRDMA_INLINE_MIN, RPCRDMA_INLINE_MAX);
+	err = conn_make_resources(conn, rpcrdma_wire_threshold(config->version_max, recv_size));
 	if (err)
 		return err;
 	conn_set_private(conn, &param, private);
@@ -209,40 +193,19 @@ static void conn_read_private(struct rpcrdma_conn *conn, const struct rdma_cm_ev
 	const struct rdma_conn_param *param = &event->param.conn;
 
 	rpcrdma_wire_decode_private(&conn->peer_params, param->private_data,
-				    param->private_data ?
-				    param->private_data_len : 0);
+				    param->private_data ? param->private_data_len : 0);
 	conn->peer_reads = param->initiator_depth;
 }
 
 static void conn_on_established(struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
 	if (conn->server) {
-		rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED,
-				       &conn->established_work);
+		rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, &conn->established_work);
 		return;
 	}
 	conn_set_addresses(conn);
 	conn_read_private(conn, event);
 	conn_queue(conn, RPCRDMA_STATE_CONNECTING, &conn->established_work);
-}
-
-static int conn_event_status(const struct rdma_cm_event *event)
-{
-	switch (event->event) {
-	case RDMA_CM_EVENT_REJECTED:
-		return -ECONNREFUSED;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		return -ENODEV;
-	case RDMA_CM_EVENT_UNREACHABLE:
-		return -EHOSTUNREACH;
-	case RDMA_CM_EVENT_DISCONNECTED:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-	case RDMA_CM_EVENT_ADDR_CHANGE:
-		return -ECONNRESET;
-	default:
-		/* Address, route and connect errors; some have an errno. */
-		return event->status < 0 ? event->status : -ECONNABORTED;
-	}
 }
 
 static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
@@ -273,6 +236,7 @@ static void conn_on_address(struct rpcrdma_conn *conn)
 static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rpcrdma_conn *conn = id->context;
+	int status = 0;
 
 	trace_rpcrdma_conn_event(conn, event);
 	switch (event->event) {
@@ -287,20 +251,30 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		conn_on_rejected(conn, event);
-		fallthrough;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
+		status = -ECONNREFUSED;
+		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
+		status = -EHOSTUNREACH;
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		status = -ENODEV;
+		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		rpcrdma_conn_close(conn, conn_event_status(event));
+		status = -ECONNRESET;
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		/* Some have an errno. */
+		status = event->status < 0 ? event->status : -ECONNABORTED;
 		break;
 	default:
 		break;
 	}
+	if (status)
+		rpcrdma_conn_close(conn, status);
 	/* Zero: the teardown destroys the identifier, also when the device is removed. */
 	return 0;
 }
@@ -311,14 +285,12 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
  * @version: the version
  *
  * Each change is traced, and only the first is logged: a requester may change the version
- * with each Call. On a connection that can use version 1 alone neither is done, because
- * the line about its establishment has the version.
- *
- * Context: any.
+ * with each Call. A connection that can use version 1 alone has it in the line about its
+ * establishment.
  */
 void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version)
 {
-	if (!conn_has_versions(conn))
+	if (conn->config.version_max == RPCRDMA_VERSION_ONE)
 		return;
 	trace_rpcrdma_conn_version(conn, version);
 	if (READ_ONCE(conn->version_logged))
@@ -329,12 +301,6 @@ void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version)
 			    rpcrdma_conn_reply_threshold(conn, version));
 }
 
-/**
- * rpcrdma_establish_init - initialise what establishes a connection
- * @conn: the new connection
- *
- * Context: any.
- */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 {
 	mutex_init(&conn->setup);
@@ -345,14 +311,9 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 	rpcrdma_rest_init(conn);
 }
 
-/**
- * rpcrdma_establish_stop - stop what establishes a connection, and its keepalive
- * @conn: the connection, in CLOSING
- *
- * Waits for the timer and the work items. None is queued afterwards, because the state
- * is CLOSING.
- *
- * Context: the teardown; sleeps.
+/*
+ * The teardown waits for the timer, the work items and the keepalive. None is queued
+ * afterwards, because the state is CLOSING.
  */
 void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 {
@@ -362,7 +323,7 @@ void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 	cancel_delayed_work_sync(&conn->timer);
 	cancel_work_sync(&conn->connect_work);
 	cancel_work_sync(&conn->established_work);
-	rpcrdma_keepalive_stop(conn);
+	cancel_delayed_work_sync(&conn->keepalive.timer);
 }
 
 /*
@@ -382,8 +343,7 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 	conn->cm_id = id;
 	trace_rpcrdma_conn_state(conn, conn->state, 0);
 	err = rdma_resolve_addr(id, (struct sockaddr *)src, dst,
-				min(conn->config.timeout_ms,
-				    RESOLVE_TIMEOUT_MS));
+				min(conn->config.timeout_ms, RESOLVE_TIMEOUT_MS));
 	if (err)
 		return err;
 	conn->role = conn->config.role;
@@ -407,8 +367,7 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
  * callback is called.
  */
 struct rpcrdma_conn *
-rpcrdma_conn_connect(struct net *net, const struct sockaddr *src,
-		     const struct sockaddr *dst,
+rpcrdma_conn_connect(struct net *net, const struct sockaddr *src, const struct sockaddr *dst,
 		     const struct rpcrdma_conn_config *config)
 {
 	unsigned int noio = memalloc_noio_save();
@@ -443,15 +402,9 @@ out:
 	return err ? ERR_PTR(err) : conn;
 }
 
-/**
- * rpcrdma_conn_request - make a connection for a connection request
- * @net: network namespace of the listener
- * @id: identifier of the new connection; belongs to the connection on success
- * @event: the request
- *
- * Context: the listener's event handler, so rdma_cm holds @id's handler lock.
- * Return: the connection in PENDING, with a reference for the caller; or NULL if there
- * is no memory.
+/*
+ * Make a connection for a connection request, in PENDING and with a reference for the caller.
+ * On success @id belongs to it. rdma_cm holds @id's handler lock. Return: NULL without memory.
  */
 struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event)
@@ -466,7 +419,7 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id
 	conn_set_addresses(conn);
 	rpcrdma_conn_set_net(conn, net);
 	conn_read_private(conn, event);
-	rpcrdma_conn_wait(conn);
+	rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_WAITING);
 	trace_rpcrdma_conn_state(conn, conn->state, 0);
 	return conn;
 }
@@ -509,8 +462,7 @@ static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_conf
 	if (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING)
 		return -ECONNABORTED;
 	conn_set_config(conn, config);
-	rpcrdma_wire_agree(&conn->peer_params, &conn->config.params,
-			   &conn->agreement);
+	rpcrdma_wire_agree(&conn->peer_params, &conn->config.params, &conn->agreement);
 	err = conn_make_resources(conn, rpcrdma_conn_call_threshold(conn, version));
 	if (err)
 		return err;

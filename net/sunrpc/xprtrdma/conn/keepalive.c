@@ -30,18 +30,6 @@ static void keepalive_done(struct rpcrdma_chain *chain, int status)
 	WRITE_ONCE(chain->conn->keepalive.posted, false);
 }
 
-static void keepalive_post(struct rpcrdma_conn *conn)
-{
-	struct rpcrdma_keepalive *keepalive = &conn->keepalive;
-
-	keepalive->wr = (struct ib_rdma_wr){ .wr.opcode = IB_WR_RDMA_WRITE };
-	keepalive->chain.done = keepalive_done;
-	keepalive->posted = true;
-	if (rpcrdma_chain_post(conn, &keepalive->chain, &keepalive->wr.wr, &keepalive->wr.wr,
-			       RPCRDMA_POST_SIGNALLED, NULL))
-		keepalive->posted = false;
-}
-
 static void keepalive_again(struct rpcrdma_keepalive *keepalive)
 {
 	unsigned long delay = KEEPALIVE_DELAY;
@@ -53,8 +41,7 @@ static void keepalive_again(struct rpcrdma_keepalive *keepalive)
 
 static void keepalive_timer(struct work_struct *work)
 {
-	struct rpcrdma_conn *conn = container_of(to_delayed_work(work),
-						 struct rpcrdma_conn,
+	struct rpcrdma_conn *conn = container_of(to_delayed_work(work), struct rpcrdma_conn,
 						 keepalive.timer);
 	struct rpcrdma_keepalive *keepalive = &conn->keepalive;
 
@@ -64,30 +51,24 @@ static void keepalive_timer(struct work_struct *work)
 		WRITE_ONCE(keepalive->heard, false);
 		keepalive->count = KEEPALIVE_EARLY_MAX;
 	} else if (!READ_ONCE(keepalive->posted)) {
-		keepalive_post(conn);
+		keepalive->wr = (struct ib_rdma_wr){ .wr.opcode = IB_WR_RDMA_WRITE };
+		keepalive->chain.done = keepalive_done;
+		keepalive->posted = true;
+		if (rpcrdma_chain_post(conn, &keepalive->chain, &keepalive->wr.wr,
+				       &keepalive->wr.wr, RPCRDMA_POST_SIGNALLED, NULL))
+			keepalive->posted = false;
 	}
 	if (keepalive->count == KEEPALIVE_EARLY_MAX)
 		conn->ops->keepalive(conn);
 	keepalive_again(keepalive);
 }
 
-/**
- * rpcrdma_keepalive_init - initialise the keepalive of a connection
- * @conn: the new connection
- *
- * Context: any.
- */
 void rpcrdma_keepalive_init(struct rpcrdma_conn *conn)
 {
 	INIT_DELAYED_WORK(&conn->keepalive.timer, keepalive_timer);
 }
 
-/**
- * rpcrdma_keepalive_start - start the keepalive of a client's connection
- * @conn: the connection, established; on a server nothing is done
- *
- * Context: any but hard interrupts.
- */
+/* The connection is established. A server has no keepalive. */
 void rpcrdma_keepalive_start(struct rpcrdma_conn *conn)
 {
 	if (conn->server)
@@ -95,17 +76,4 @@ void rpcrdma_keepalive_start(struct rpcrdma_conn *conn)
 	if (!rdma_protocol_iwarp(conn->device->ib, conn->port))
 		conn->keepalive.count = KEEPALIVE_EARLY_MAX;
 	keepalive_again(&conn->keepalive);
-}
-
-/**
- * rpcrdma_keepalive_stop - stop the keepalive
- * @conn: the connection, in CLOSING
- *
- * When this returns, ->keepalive does not run and will not be called.
- *
- * Context: the teardown; sleeps.
- */
-void rpcrdma_keepalive_stop(struct rpcrdma_conn *conn)
-{
-	cancel_delayed_work_sync(&conn->keepalive.timer);
 }

@@ -13,7 +13,7 @@
 
 /*
  * Requests in the list of one listener, including those that their peers have given
- * up. More are refused. The limits in conn.c are for all listeners together.
+ * up. More are refused. The limits in admission.c are for all listeners together.
  */
 #define PENDING_MAX	2048
 
@@ -30,7 +30,7 @@ DEFINE_MUTEX(rpcrdma_listeners_lock);	/* protects these */
 LIST_HEAD(rpcrdma_listeners);
 static u32 listener_last_id;
 
-/* Remove the requests that are closed, because their peers have given up. */
+/* Remove the requests whose peers have given up. */
 static void listener_purge(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn, *next;
@@ -48,24 +48,17 @@ static void listener_purge(struct rpcrdma_listener *listener)
 		rpcrdma_conn_put(conn);
 }
 
-static bool listener_is_full(const struct rpcrdma_listener *listener,
-			     const struct sockaddr_storage *peer)
-{
-	return READ_ONCE(listener->num_pending) >= PENDING_MAX ||
-	       !rpcrdma_conn_may_wait(peer);
-}
-
-static int listener_on_request(struct rpcrdma_listener *listener,
-			       struct rdma_cm_id *id,
+static int listener_on_request(struct rpcrdma_listener *listener, struct rdma_cm_id *id,
 			       const struct rdma_cm_event *event)
 {
 	const struct sockaddr_storage *local = &id->route.addr.src_addr;
 	const struct sockaddr_storage *peer = &id->route.addr.dst_addr;
 	struct rpcrdma_conn *conn;
 
-	if (listener_is_full(listener, peer))
+	if (READ_ONCE(listener->num_pending) >= PENDING_MAX)
 		listener_purge(listener);
-	if (listener_is_full(listener, peer)) {
+	if (READ_ONCE(listener->num_pending) >= PENDING_MAX ||
+	    !rpcrdma_admission_may(peer, RPCRDMA_ADMISSION_WAITING)) {
 		pr_warn_ratelimited("%pISc: refused: too many connection requests wait\n", peer);
 		rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED, local,
 					 peer);
@@ -107,31 +100,21 @@ static int listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-static int listener_bind(struct rdma_cm_id *id, struct sockaddr *addr)
-{
-	int err;
-
-	/* Otherwise no IPv4 listener could use the same port. */
-	if (addr->sa_family == AF_INET6) {
-		err = rdma_set_afonly(id, 1);
-		if (err)
-			return err;
-	}
-	err = rdma_bind_addr(id, addr);
-	if (err)
-		return err;
-	return rdma_listen(id, BACKLOG);
-}
-
 static int listener_listen(struct rpcrdma_listener *listener)
 {
+	struct sockaddr *addr = (struct sockaddr *)&listener->addr;
 	struct rdma_cm_id *id;
 	int err;
 
 	id = rdma_create_id(listener->net, listener_event, listener, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	err = listener_bind(id, (struct sockaddr *)&listener->addr);
+	/* Otherwise no IPv4 listener could use the same port. */
+	err = addr->sa_family == AF_INET6 ? rdma_set_afonly(id, 1) : 0;
+	if (!err)
+		err = rdma_bind_addr(id, addr);
+	if (!err)
+		err = rdma_listen(id, BACKLOG);
 	if (err) {
 		rdma_destroy_id(id);
 		return err;
@@ -156,9 +139,8 @@ static void listener_close(struct rpcrdma_listener *listener)
 
 static void listener_relisten_work(struct work_struct *work)
 {
-	struct rpcrdma_listener *listener =
-		container_of(to_delayed_work(work), struct rpcrdma_listener,
-			     relisten);
+	struct rpcrdma_listener *listener = container_of(to_delayed_work(work),
+							 struct rpcrdma_listener, relisten);
 
 	mutex_lock(&listener->setup);
 	listener_close(listener);
@@ -178,7 +160,7 @@ static struct rpcrdma_conn *listener_first_locked(struct rpcrdma_listener *liste
 	lockdep_assert_held(&listener->lock);
 	list_for_each_entry(conn, &listener->pending, pending_list)
 		if (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING ||
-		    rpcrdma_conn_may_begin(&conn->peer_addr))
+		    rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING))
 			return conn;
 	if (!list_empty(&listener->pending))
 		queue_delayed_work(rpcrdma_wq, &listener->look, LOOK_DELAY);
@@ -187,9 +169,8 @@ static struct rpcrdma_conn *listener_first_locked(struct rpcrdma_listener *liste
 
 static void listener_look_work(struct work_struct *work)
 {
-	struct rpcrdma_listener *listener =
-		container_of(to_delayed_work(work), struct rpcrdma_listener,
-			     look);
+	struct rpcrdma_listener *listener = container_of(to_delayed_work(work),
+							 struct rpcrdma_listener, look);
 	bool any;
 
 	spin_lock_bh(&listener->lock);
@@ -213,14 +194,12 @@ static void listener_look_work(struct work_struct *work)
  */
 struct rpcrdma_listener *
 rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
-			void (*incoming)(struct rpcrdma_listener *listener),
-			void *role)
+			void (*incoming)(struct rpcrdma_listener *listener), void *role)
 {
 	struct rpcrdma_listener *listener;
 	int err;
 
-	if (addr->sa_family != AF_INET &&
-	    !(IS_ENABLED(CONFIG_IPV6) && addr->sa_family == AF_INET6))
+	if (addr->sa_family != AF_INET && !(IS_ENABLED(CONFIG_IPV6) && addr->sa_family == AF_INET6))
 		return ERR_PTR(-EAFNOSUPPORT);
 	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
 	if (!listener)
@@ -251,25 +230,12 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 	return listener;
 }
 
-/**
- * rpcrdma_listener_address - the address at which a listener listens
- * @listener: the listener
- *
- * Context: any.
- * Return: the address; its port is never zero. Valid until the listener is destroyed.
- */
+/* Its port is never zero. Valid until the listener is destroyed. */
 const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener)
 {
 	return (const struct sockaddr *)&listener->addr;
 }
 
-/**
- * rpcrdma_listener_role - the role's object of a listener
- * @listener: the listener
- *
- * Context: any.
- * Return: what the role passed to rpcrdma_listener_create().
- */
 void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
 {
 	return listener->role;
@@ -282,10 +248,8 @@ void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
  * Requests wait while too many connections begin or end. @incoming is called when one
  * may be taken.
  *
- * Context: any but hard interrupts.
- * Return: the connection, with a reference for the caller, who calls
- * rpcrdma_conn_accept(), or rpcrdma_conn_close() to refuse it; or NULL if no request
- * may be taken now.
+ * Return: the connection, with a reference for the caller, who calls rpcrdma_conn_accept(), or
+ * rpcrdma_conn_close() to refuse it; or NULL if no request may be taken now.
  */
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 {
@@ -299,7 +263,7 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 			listener->num_pending--;
 		}
 		spin_unlock_bh(&listener->lock);
-		if (!conn || rpcrdma_conn_begin(conn))
+		if (!conn || rpcrdma_admission_begin(conn))
 			return conn;
 		rpcrdma_conn_put(conn);
 	}
@@ -340,12 +304,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	kfree(listener);
 }
 
-/**
- * rpcrdma_listener_accepted - count a connection request that was accepted
- * @listener: the listener of the request
- *
- * Context: any but hard interrupts.
- */
+/* Count a connection request that was accepted. */
 void rpcrdma_listener_accepted(struct rpcrdma_listener *listener)
 {
 	spin_lock_bh(&listener->lock);
@@ -353,16 +312,7 @@ void rpcrdma_listener_accepted(struct rpcrdma_listener *listener)
 	spin_unlock_bh(&listener->lock);
 }
 
-/**
- * rpcrdma_listener_refused - count and tell that a connection request was refused
- * @listener: the listener of the request
- * @why: the reason
- * @err: the cause, a negative errno
- * @local: this end
- * @peer: the other end
- *
- * Context: process context.
- */
+/* Count a connection request that was refused, and tell why. */
 void rpcrdma_listener_refused(struct rpcrdma_listener *listener, enum rpcrdma_refusal why, int err,
 			      const struct sockaddr_storage *local,
 			      const struct sockaddr_storage *peer)

@@ -25,24 +25,14 @@
 /* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
 
-/**
- * rpcrdma_recv_batch - how many Receives are reposted at a time
- * @messages: how many messages the peer may send
- *
- * Context: any.
- * Return: the batch. A connection has this many Receives more than @messages.
- */
+/* How many Receives are reposted at a time; a connection has as many more than @messages. */
 unsigned int rpcrdma_recv_batch(unsigned int messages)
 {
 	return clamp(messages / 4, BATCH_MIN, BATCH_MAX);
 }
 
-/**
- * rpcrdma_depths_init - choose the size of each queue and pool of a connection
- * @depths: filled in
- * @config: what the role wants
- * @max_qp_wr: entries that the device allows in one queue
- * @max_cqe: entries that the device allows in a completion queue
+/*
+ * Choose the size of each queue and pool of a connection.
  *
  * The receive queue has to hold all messages for which there are credits, so a small
  * device lowers the credits. The send queue need not hold everything that may be posted,
@@ -50,11 +40,8 @@ unsigned int rpcrdma_recv_batch(unsigned int messages)
  * requester it also has one entry per two Calls, for registrations and invalidations:
  * entries come back long before Replies do. On a responder the RDMA core adds those of
  * rdma_rw. Each queue has one entry for draining.
- *
- * Context: any.
  */
-void rpcrdma_depths_init(struct rpcrdma_depths *depths,
-			 const struct rpcrdma_conn_config *config,
+void rpcrdma_depths_init(struct rpcrdma_depths *depths, const struct rpcrdma_conn_config *config,
 			 unsigned int max_qp_wr, unsigned int max_cqe)
 {
 	unsigned int messages = config->credits + config->backward_credits;
@@ -67,10 +54,8 @@ void rpcrdma_depths_init(struct rpcrdma_depths *depths,
 	if (depths->credits + spare > limit)
 		depths->credits = limit > spare ? limit - spare : 1;
 
-	depths->recvs = depths->credits + config->backward_credits +
-			depths->batch;
-	depths->sends = depths->recvs;
-	depths->rq = depths->recvs + 1;
+	depths->sends = depths->credits + config->backward_credits + depths->batch;
+	depths->rq = depths->sends + 1;
 	depths->rw_contexts = config->rw_contexts;
 	depths->sq = depths->sends + 1;
 	if (!depths->rw_contexts)
@@ -157,15 +142,11 @@ static int qp_create(struct rpcrdma_conn *conn)
 	}
 }
 
-/**
- * rpcrdma_qp_create - make protection domain, completion queue and queue pair
- * @conn: the connection; rdma_cm has bound @conn->cm_id to @conn->device
- *
- * Sets the credits of @conn. Each connection has its own protection domain, so its
- * handles are worthless on any other connection (RFC 8166 section 8.1.1).
- *
- * Context: may sleep; the caller holds @conn->setup.
- * Return: 0, or a negative errno; then rpcrdma_qp_destroy() destroys what was made.
+/*
+ * Make protection domain, completion queue and queue pair, and set the credits. Each
+ * connection has its own protection domain, so its handles are worthless on any other
+ * connection (RFC 8166 section 8.1.1). If this fails, rpcrdma_qp_destroy() destroys what was
+ * made.
  */
 int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 {
@@ -177,8 +158,7 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	lockdep_assert_held(&conn->setup);
 	conn->port = conn->cm_id->port_num;
 	conn->send_sges = min(conn->config.send_pages, device->max_send_sge - 1);
-	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr,
-			    device->ib->attrs.max_cqe);
+	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr, device->ib->attrs.max_cqe);
 	conn->credits = depths->credits;
 	conn->backward_credits = conn->config.backward_credits;
 
@@ -201,15 +181,13 @@ static bool qp_is_stopped(struct ib_qp *qp)
 	return !ib_query_qp(qp, &attr, IB_QP_STATE, &init_attr) && attr.qp_state == IB_QPS_ERR;
 }
 
-/**
- * rpcrdma_qp_drain - disconnect, and wait until the device has finished all work requests
- * @conn: the connection, which has a queue pair; nothing is posted any more
+/*
+ * Disconnect, and wait until the device has finished all work requests.
  *
  * ib_drain_qp() does not report errors, so this changes the state first. To change it, a
  * driver may need memory. Some drivers refuse if the queue pair is in that state already.
  * Some tell the state that was asked for last, so that is believed only after some refusals.
  *
- * Context: the teardown; sleeps.
  * Return: 0, or a negative errno: the driver has refused for two seconds, and the queue
  * pair may still process work requests.
  */
@@ -233,16 +211,8 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 	return err;
 }
 
-/**
- * rpcrdma_qp_destroy - destroy what rpcrdma_qp_create() has made
- * @conn: the connection, which has no registrations and no mappings any more
- *
- * Context: the teardown; sleeps.
- */
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn)
 {
-	if (conn->stuck)
-		return;
 	if (conn->qp)
 		rdma_destroy_qp(conn->cm_id);
 	conn->qp = NULL;

@@ -24,33 +24,18 @@ static void recv_release(struct rpcrdma_resource *resource)
 	kfree(recv);
 }
 
-/* It may be posted, see conn_keep(). */
-static void recv_keep(struct rpcrdma_resource *resource)
-{
-}
-
-/*
- * The peer chooses the operation that completes a Receive. An RDMA Write with immediate
- * data does, too, and its length may exceed the buffer.
- */
-static bool recv_is_message(const struct rpcrdma_conn *conn, const struct ib_wc *wc)
-{
-	return wc->opcode == IB_WC_RECV && wc->byte_len <= conn->recv_size;
-}
-
 static void recv_completed(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
 			   const struct ib_wc *wc)
 {
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* It is not held, so the teardown frees it. */
-		rpcrdma_conn_wc_error(conn, wc);
-		return;
-	}
 	recv->resource.held = true;
 	conn->recvs_taken++;
 	if (unlikely(!conn->keepalive.heard))
 		WRITE_ONCE(conn->keepalive.heard, true);
-	if (unlikely(!recv_is_message(conn, wc))) {
+	/*
+	 * The peer chooses the operation that completes a Receive. An RDMA Write with immediate
+	 * data does, too, and its length may exceed the buffer.
+	 */
+	if (unlikely(wc->opcode != IB_WC_RECV || wc->byte_len > conn->recv_size)) {
 		rpcrdma_conn_close(conn, -EPROTO);
 		rpcrdma_recv_put(recv);
 		return;
@@ -60,12 +45,17 @@ static void recv_completed(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
 	recv->invalidated = wc->wc_flags & IB_WC_WITH_INVALIDATE;
 	recv->inv_handle = recv->invalidated ? wc->ex.invalidate_rkey : 0;
 	trace_rpcrdma_receive(conn, recv);
-	if (unlikely(!rpcrdma_conn_established(conn) && !rpcrdma_conn_confirm(conn))) {
+	/*
+	 * A client sends only after it has received the server's answer, so on a server a message
+	 * establishes the connection. A client receives nothing before it has sent a Call.
+	 */
+	if (unlikely(!rpcrdma_conn_established(conn)) && conn->server)
+		rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, &conn->established_work);
+	if (unlikely(!rpcrdma_conn_established(conn))) {
 		rpcrdma_recv_put(recv);
 		return;
 	}
-	ib_dma_sync_single_for_cpu(conn->device->ib, recv->sge.addr, recv->len,
-				   DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_cpu(conn->device->ib, recv->sge.addr, recv->len, DMA_FROM_DEVICE);
 	recv->len = rpcrdma_wire_complete_word(recv->data, recv->len);
 	conn->ops->received(conn, recv);
 }
@@ -75,9 +65,13 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 	struct rpcrdma_recv *recv = container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
 	struct rpcrdma_conn *conn = recv->conn;
 
-	if (unlikely(!rpcrdma_conn_enter_wc(conn)))
+	if (unlikely(!rpcrdma_conn_enter(conn)))
 		return;
-	recv_completed(conn, recv, wc);
+	/* After an error it is not held, so the teardown frees it. */
+	if (likely(wc->status == IB_WC_SUCCESS))
+		recv_completed(conn, recv, wc);
+	else
+		rpcrdma_conn_wc_error(conn, wc);
 	rpcrdma_conn_leave(conn);
 }
 
@@ -122,9 +116,8 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	struct rpcrdma_conn *conn = recv->conn;
 	int err = 0;
 
-	if (!rpcrdma_resource_enter(conn, &recv->resource)) {
-		if (rpcrdma_resource_drop(conn, &recv->resource, NULL))
-			recv_release(&recv->resource);
+	if (!rpcrdma_conn_enter(conn)) {
+		rpcrdma_resource_drop(conn, &recv->resource, recv_release);
 		return;
 	}
 	spin_lock_bh(&conn->recv_lock);
@@ -161,17 +154,10 @@ static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	return recv;
 }
 
-/**
- * rpcrdma_recv_init - initialise the Receives of a connection
- * @conn: the new connection
- *
- * Context: any.
- */
 void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 {
 	spin_lock_init(&conn->recv_lock);
 	INIT_LIST_HEAD(&conn->recvs);
-	conn->recvs_free = NULL;
 }
 
 /*
@@ -206,14 +192,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp
 	return err;
 }
 
-/**
- * rpcrdma_recv_create - make the first Receives of a connection and post them
- * @conn: the connection, which has a queue pair that is not connected yet
- * @size: octets of each Receive
- *
- * Context: may sleep; the caller holds @conn->setup.
- * Return: 0 or a negative errno.
- */
+/* Make the first Receives, of @size octets each, and post them: the queue pair is not connected. */
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
 	/* A setting need not be a multiple of four, but the last word is completed. */
@@ -229,16 +208,6 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 	return recv_make(conn, conn->recv_credits + conn->recv_backward, GFP_KERNEL);
 }
 
-/*
- * A client makes Receives while it keeps other tasks from sending, and these may have to
- * write dirty pages. So it neither waits for memory nor takes the reserves.
- */
-static gfp_t recv_gfp(const struct rpcrdma_conn *conn)
-{
-	return __GFP_NOWARN | (conn->server ? GFP_KERNEL | __GFP_NORETRY :
-					      GFP_NOWAIT | __GFP_NOMEMALLOC);
-}
-
 /**
  * rpcrdma_recv_expect - have Receives for more messages at a time
  * @conn: the connection
@@ -252,16 +221,20 @@ static gfp_t recv_gfp(const struct rpcrdma_conn *conn)
  * Return: 0; -ENOTCONN; or another negative errno. On an error the role must not let the
  * peer send more than before.
  */
-int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
-			unsigned int backward)
+int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigned int backward)
 {
+	/*
+	 * A client makes Receives while it keeps other tasks from sending, and these may have
+	 * to write dirty pages. So it neither waits for memory nor takes the reserves.
+	 */
+	gfp_t gfp = conn->server ? GFP_KERNEL | __GFP_NORETRY : GFP_NOWAIT | __GFP_NOMEMALLOC;
 	int err = -ENOTCONN;
 
 	mutex_lock(&conn->setup);
 	credits = max(credits, conn->recv_credits);
 	backward = max(backward, conn->recv_backward);
 	if (rpcrdma_conn_enter(conn)) {
-		err = recv_make(conn, credits + backward, recv_gfp(conn));
+		err = recv_make(conn, credits + backward, gfp | __GFP_NOWARN);
 		rpcrdma_conn_leave(conn);
 	}
 	if (!err) {
@@ -272,48 +245,22 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits,
 	return err;
 }
 
-/**
- * rpcrdma_recv_stop - post no more Receives, because the queue pair will be drained
- * @conn: the connection, in CLOSING
- *
- * Context: any but hard interrupts.
- */
-void rpcrdma_recv_stop(struct rpcrdma_conn *conn)
-{
-	spin_lock_bh(&conn->recv_lock);
-	conn->recv_open = false;
-	spin_unlock_bh(&conn->recv_lock);
-}
-
-/*
- * A message was synced when it arrived, and its owner may have changed it in place since. If the
- * memory is bounced, another sync would put back what came over the wire. ib_verbs.h has no
- * function that unmaps without one.
- */
-static void recv_unmap(const struct rpcrdma_recv *recv)
-{
-	struct ib_device *ib = recv->conn->device->ib;
-
-	if (!ib_uses_virt_dma(ib))
-		dma_unmap_single_attrs(ib->dma_device, recv->sge.addr, recv->sge.length,
-				       DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
-}
-
-/**
- * rpcrdma_recv_destroy - unmap all Receives, and free those that no role owns
- * @conn: the connection, which is drained and which no thread can enter
- *
- * Context: the teardown; may sleep.
- */
+/* In the teardown: unmap all, and free those that no role owns. */
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_recv *recv;
+	struct ib_device *ib;
 
-	if (conn->stuck) {
-		rpcrdma_resource_abandon(conn, &conn->recvs, recv_keep);
-		return;
+	/*
+	 * A message was synced when it arrived, and its owner may have changed it in place
+	 * since. If the memory is bounced, another sync would put back what came over the wire.
+	 * ib_verbs.h has no function that unmaps without one.
+	 */
+	list_for_each_entry(recv, &conn->recvs, resource.all) {
+		ib = conn->device->ib;
+		if (!ib_uses_virt_dma(ib))
+			dma_unmap_single_attrs(ib->dma_device, recv->sge.addr, recv->sge.length,
+					       DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
 	}
-	list_for_each_entry(recv, &conn->recvs, resource.all)
-		recv_unmap(recv);
 	rpcrdma_resource_abandon(conn, &conn->recvs, recv_release);
 }

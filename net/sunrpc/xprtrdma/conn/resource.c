@@ -5,82 +5,33 @@
  *
  * The removal of a device cannot wait for a role. So the teardown takes the hardware's
  * part of every resource away (mappings and keys). A resource that no role owns is
- * freed. One that a role owns becomes an orphan: plain memory, which its owner frees
- * by giving it back.
+ * freed. One that a role owns becomes an orphan: plain memory with a reference to the
+ * connection. Its owner frees both by giving it back.
  */
-#include <linux/rcupdate.h>
-
 #include "conn_private.h"
 
-/**
- * rpcrdma_resource_enter - rpcrdma_conn_enter() for the owner of a resource
- * @conn: the connection of @resource; it may be freed already
- * @resource: the resource, owned by the caller
- *
- * The caller needs no reference to @conn. The teardown makes orphans of all owned
- * resources before it drops its reference, and the connection is freed by RCU. So if a
- * resource is not an orphan, its connection exists within this RCU section.
- *
- * Context: any.
- * Return: true if the caller has entered, and has to call rpcrdma_conn_leave().
- */
-bool rpcrdma_resource_enter(struct rpcrdma_conn *conn, struct rpcrdma_resource *resource)
-{
-	bool entered;
-
-	rcu_read_lock();
-	/*
-	 * Pairs with rpcrdma_resource_abandon(). The second half is rpcrdma_conn_enter(),
-	 * inline because this runs for each message.
-	 */
-	entered = !smp_load_acquire(&resource->orphan) &&
-		  percpu_ref_tryget_live(&conn->users);
-	rcu_read_unlock();
-	return entered;
-}
-
-/**
- * rpcrdma_resource_drop - give back a resource during or after the teardown
- * @conn: the connection of @resource; it may be freed already
- * @resource: the resource, owned by the caller; rpcrdma_resource_enter() has failed
- * @undo: called with resource_lock held if @resource is not an orphan yet, for what
- *	cannot wait for the teardown; the device is still there. May be NULL.
- *
- * Context: any but hard interrupts.
- * Return: true if the caller has to free @resource; false if the teardown does.
- */
-bool rpcrdma_resource_drop(struct rpcrdma_conn *conn,
-			   struct rpcrdma_resource *resource,
-			   void (*undo)(struct rpcrdma_resource *resource))
+/* The owner gives a resource back, and rpcrdma_conn_enter() has failed. */
+void rpcrdma_resource_drop(struct rpcrdma_conn *conn, struct rpcrdma_resource *resource,
+			   void (*release)(struct rpcrdma_resource *resource))
 {
 	bool orphan;
 
-	rcu_read_lock();
-	/* Pairs with rpcrdma_resource_abandon(). */
-	orphan = smp_load_acquire(&resource->orphan);
-	if (!orphan) {
-		spin_lock_bh(&conn->resource_lock);
-		orphan = resource->orphan;
-		if (!orphan && undo)
-			undo(resource);
-		resource->held = false;
-		spin_unlock_bh(&conn->resource_lock);
-	}
-	rcu_read_unlock();
-	return orphan;
+	spin_lock_bh(&conn->resource_lock);
+	orphan = resource->orphan;
+	resource->held = false;
+	spin_unlock_bh(&conn->resource_lock);
+	if (!orphan)	/* the teardown frees it */
+		return;
+	release(resource);
+	rpcrdma_conn_put(conn);
 }
 
-/**
- * rpcrdma_resource_abandon - free or orphan all resources of one kind
- * @conn: the connection, which no thread can enter
- * @all: the list of resources, by all; the hardware's part of each is gone
- * @release: frees the memory of a resource
- *
- * Context: the teardown.
+/*
+ * The teardown frees or orphans all resources of one kind. No thread can enter, and the
+ * hardware's part of each is gone.
  */
-void
-rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
-			 void (*release)(struct rpcrdma_resource *resource))
+void rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
+			      void (*release)(struct rpcrdma_resource *resource))
 {
 	struct rpcrdma_resource *resource, *next;
 	LIST_HEAD(idle);
@@ -92,8 +43,8 @@ rpcrdma_resource_abandon(struct rpcrdma_conn *conn, struct list_head *all,
 			continue;
 		}
 		list_del(&resource->all);
-		/* From now on only the owner uses it. */
-		smp_store_release(&resource->orphan, true);
+		rpcrdma_conn_get(conn);
+		resource->orphan = true;
 	}
 	spin_unlock_bh(&conn->resource_lock);
 

@@ -10,27 +10,23 @@
 #include "../objects.h"
 #include "../trace.h"
 
-/* Made with the connection, so that it makes progress when memory is short */
+/*
+ * Made with the connection, and kept when it rests, so that it makes progress when memory is
+ * short
+ */
 #define SENDS_MIN	2
 /*
  * Made before one is used again. Half of the Sends may be posted without a signal. So
  * with two, every other Send would cost a completion, even with one RPC at a time.
  */
 #define SENDS_ENOUGH	8U
-/* Idle ones that a connection keeps when it rests: each Send is signalled then */
-#define SENDS_REST	1
-
-static struct ib_device *send_device(const struct rpcrdma_conn *conn)
-{
-	return conn->device->ib;
-}
 
 static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
+	struct ib_device *ib = conn->device->ib;
 	struct rpcrdma_send *send;
 
-	send = kzalloc_node(struct_size(send, sge, 1 + conn->send_sges), gfp,
-			    ibdev_to_node(send_device(conn)));
+	send = kzalloc_node(struct_size(send, sge, 1 + conn->send_sges), gfp, ibdev_to_node(ib));
 	if (!send)
 		return NULL;
 	send->size = conn->send_size;
@@ -46,127 +42,72 @@ static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	return send;
 }
 
-/**
- * rpcrdma_send_init - initialise the Sends of a connection
- * @conn: the new connection
- *
- * Context: any.
- */
-void rpcrdma_send_init(struct rpcrdma_conn *conn)
+static void send_free(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry)
 {
-	spin_lock_init(&conn->send_lock);
-	conn->sends_free = NULL;
-}
+	struct rpcrdma_send *send = container_of(entry, struct rpcrdma_send, pooled);
 
-static void send_add_free_locked(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
-{
-	lockdep_assert_held(&conn->send_lock);
-	send->next = conn->sends_free;
-	conn->sends_free = send;
-	WRITE_ONCE(conn->num_sends_free, conn->num_sends_free + 1);
-}
-
-/**
- * rpcrdma_send_create - make the first Sends of a connection
- * @conn: the connection, which has a queue pair and no Sends
- * @size: octets of each header buffer: the inline threshold of this direction
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
-int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
-{
-	struct rpcrdma_send *send;
-	unsigned int i;
-
-	conn->send_size = size;
-	for (i = 0; i < SENDS_MIN; i++) {
-		send = send_alloc(conn, GFP_KERNEL);
-		if (!send)
-			return -ENOMEM;
-		spin_lock_bh(&conn->send_lock);
-		send_add_free_locked(conn, send);
-		conn->num_sends++;
-		spin_unlock_bh(&conn->send_lock);
-	}
-	return 0;
-}
-
-static void send_destroy(struct rpcrdma_conn *conn, struct rpcrdma_send *send)
-{
-	ib_dma_unmap_single(send_device(conn), send->sge[0].addr, send->size, DMA_TO_DEVICE);
+	ib_dma_unmap_single(conn->device->ib, send->sge[0].addr, send->size, DMA_TO_DEVICE);
 	rpcrdma_object_freed(RPCRDMA_OBJECT_SEND);
 	kfree(send->data);
 	kfree(send);
 }
 
-/*
- * Count a Send, if the limit allows one more. It is counted only after it was made,
- * because half of those that are counted may be posted without a signal.
- */
-static bool send_count(struct rpcrdma_conn *conn, unsigned int limit)
+void rpcrdma_send_init(struct rpcrdma_conn *conn)
 {
-	bool counted;
-
-	spin_lock_bh(&conn->send_lock);
-	counted = conn->num_sends < limit;
-	if (counted)
-		WRITE_ONCE(conn->num_sends, conn->num_sends + 1);
-	spin_unlock_bh(&conn->send_lock);
-	return counted;
+	rpcrdma_pool_init(&conn->sends, SENDS_MIN, send_free);
 }
 
-/*
- * The caller may be a task that swaps out and may use the memory reserves. Sends are
- * not made from these.
- */
-static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int limit)
+/* Make the first Sends. @size: of each header buffer, the inline threshold of this direction */
+int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 {
 	struct rpcrdma_send *send;
 
+	conn->send_size = size;
+	while (conn->sends.num < SENDS_MIN) {
+		send = send_alloc(conn, GFP_KERNEL);
+		if (!send)
+			return -ENOMEM;
+		conn->sends.num++;
+		rpcrdma_pool_put(&conn->sends, &send->pooled, false);
+	}
+	return 0;
+}
+
+/*
+ * Make one, unless there are as many as may be. The caller may be a task that swaps out and may
+ * use the memory reserves; Sends are not made from these. A Send is counted only after it was
+ * made, because half of those that are counted may be posted without a signal.
+ */
+static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int limit)
+{
+	struct rpcrdma_pool *pool = &conn->sends;
+	struct rpcrdma_send *send;
+	bool counted;
+
+	if (READ_ONCE(pool->num) >= limit)
+		return NULL;
 	send = send_alloc(conn, GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC);
 	if (!send)
 		return NULL;
-	if (send_count(conn, limit)) {
+	spin_lock_bh(&pool->lock);
+	counted = pool->num < limit;
+	if (counted)
+		WRITE_ONCE(pool->num, pool->num + 1);
+	spin_unlock_bh(&pool->lock);
+	if (counted) {
 		rpcrdma_rest_later(conn);
 		return send;
 	}
 	/* Other threads have reached the limit meanwhile. */
-	send_destroy(conn, send);
+	send_free(conn, &send->pooled);
 	return NULL;
 }
 
-/* What send_make() is called with: as many as are enough for now, or all */
-static bool send_may_make(const struct rpcrdma_conn *conn, unsigned int limit)
+static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn)
 {
-	return READ_ONCE(conn->num_sends) < limit;
-}
+	struct rpcrdma_pooled *entry = rpcrdma_pool_take(&conn->sends);
 
-/* With @wanted, note under the lock that none was idle, so that ->writable follows. */
-static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn, bool wanted)
-{
-	struct rpcrdma_send *send;
-
-	spin_lock_bh(&conn->send_lock);
-	send = conn->sends_free;
-	if (send) {
-		conn->sends_free = send->next;
-		send->rested = false;
-		WRITE_ONCE(conn->num_sends_free, conn->num_sends_free - 1);
-	} else if (wanted) {
-		conn->send_wanted = true;
-	}
-	spin_unlock_bh(&conn->send_lock);
-	return send;
-}
-
-static noinline struct rpcrdma_send *send_get_last(struct rpcrdma_conn *conn)
-{
-	struct rpcrdma_send *send = NULL;
-
-	if (send_may_make(conn, conn->depths.sends))
-		send = send_make(conn, conn->depths.sends);
-	return send ?: send_take(conn, true);
+	return entry ? container_of(entry, struct rpcrdma_send, pooled) : NULL;
 }
 
 /* Of most Sends */
@@ -188,17 +129,13 @@ static void send_done(struct rpcrdma_chain *chain, int status)
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 {
-	unsigned int enough = min(SENDS_ENOUGH, conn->depths.sends);
-	struct rpcrdma_send *send = NULL;
+	unsigned int limit = conn->depths.sends;
+	struct rpcrdma_send *send;
 
 	if (!rpcrdma_conn_established(conn))
 		return NULL;
-	if (unlikely(send_may_make(conn, enough)))
-		send = send_make(conn, enough);
-	if (!send)
-		send = send_take(conn, false);
-	if (unlikely(!send))
-		send = send_get_last(conn);
+	send = send_make(conn, min(SENDS_ENOUGH, limit)) ?: send_take(conn) ?:
+	       send_make(conn, limit);
 	if (unlikely(!send))
 		return NULL;
 
@@ -266,6 +203,7 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 			  unsigned int offset, unsigned int len)
 {
 	struct rpcrdma_conn *conn = send->chain.conn;
+	struct ib_device *ib = conn->device->ib;
 	struct ib_sge *sge;
 
 	if (!len)
@@ -273,19 +211,13 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 	if (send->num_sge > conn->send_sges)
 		return -ENOSPC;
 	sge = &send->sge[send->num_sge];
-	sge->addr = ib_dma_map_page(send_device(conn), page, offset, len, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(send_device(conn), sge->addr))
+	sge->addr = ib_dma_map_page(ib, page, offset, len, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ib, sge->addr))
 		return -ENOBUFS;
 	sge->length = len;
 	sge->lkey = conn->pd->local_dma_lkey;
 	send->num_sge++;
 	return 0;
-}
-
-static unsigned int send_num_left(const struct rpcrdma_conn *conn)
-{
-	return conn->depths.sends - READ_ONCE(conn->num_sends) +
-	       READ_ONCE(conn->num_sends_free);
 }
 
 /**
@@ -302,27 +234,15 @@ static unsigned int send_num_left(const struct rpcrdma_conn *conn)
  */
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
 {
+	struct rpcrdma_pool *pool = &conn->sends;
 	bool left;
 
-	if (send_num_left(conn) > count)
-		return true;
-	spin_lock_bh(&conn->send_lock);
-	left = send_num_left(conn) > count;
+	spin_lock_bh(&pool->lock);
+	left = conn->depths.sends - pool->num + pool->num_idle > count;
 	if (!left)
-		conn->send_wanted = true;
-	spin_unlock_bh(&conn->send_lock);
+		pool->wanted = true;
+	spin_unlock_bh(&pool->lock);
 	return left;
-}
-
-static noinline void send_unmap_pages(struct rpcrdma_send *send)
-{
-	struct ib_device *device = send_device(send->chain.conn);
-
-	while (send->num_sge > 1) {
-		struct ib_sge *sge = &send->sge[--send->num_sge];
-
-		ib_dma_unmap_page(device, sge->addr, sge->length, DMA_TO_DEVICE);
-	}
 }
 
 /**
@@ -337,30 +257,18 @@ static noinline void send_unmap_pages(struct rpcrdma_send *send)
 void rpcrdma_send_put(struct rpcrdma_send *send)
 {
 	struct rpcrdma_conn *conn = send->chain.conn;
-	bool wanted;
+	struct rpcrdma_pool *pool = &conn->sends;
 
-	if (send->num_sge > 1 && !conn->stuck)
-		send_unmap_pages(send);
-	spin_lock_bh(&conn->send_lock);
-	send_add_free_locked(conn, send);
-	wanted = conn->send_wanted;
-	conn->send_wanted = false;
-	spin_unlock_bh(&conn->send_lock);
-	if (wanted)
+	while (send->num_sge > 1 && !conn->stuck) {
+		struct ib_sge *sge = &send->sge[--send->num_sge];
+
+		ib_dma_unmap_page(conn->device->ib, sge->addr, sge->length, DMA_TO_DEVICE);
+	}
+	rpcrdma_pool_put(pool, &send->pooled, false);
+	if (unlikely(READ_ONCE(pool->wanted))) {
+		WRITE_ONCE(pool->wanted, false);
 		queue_work(rpcrdma_wq, &conn->writable_work);
-}
-
-/*
- * siw passes an unsignalled Send of a page or more to TCP by reference, and counts it as
- * done while TCP may still need the buffer. The completion of a later Send would then
- * give the buffer back too early. So a Send with so much in its own buffer is signalled.
- * Gathered pages need no check: a role that wants them back asks for a signal itself.
- */
-static bool send_wants_signal(const struct rpcrdma_send *send)
-{
-	const struct rpcrdma_conn *conn = send->chain.conn;
-
-	return send->len >= PAGE_SIZE && rdma_protocol_iwarp(conn->device->ib, conn->port);
+	}
 }
 
 /**
@@ -384,72 +292,25 @@ int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsig
 	send->wr.num_sge = send->num_sge;
 	ib_dma_sync_single_for_device(conn->device->ib, send->sge[0].addr, send->len,
 				      DMA_TO_DEVICE);
-	if (send_wants_signal(send))
+	/*
+	 * siw passes an unsignalled Send of a page or more to TCP by reference, and counts it
+	 * as done while TCP may still need the buffer. The completion of a later Send would
+	 * then give the buffer back too early. Gathered pages need no check: a role that wants
+	 * them back asks for a signal itself.
+	 */
+	if (send->len >= PAGE_SIZE && rdma_protocol_iwarp(conn->device->ib, conn->port))
 		flags |= RPCRDMA_POST_SIGNALLED;
 	return rpcrdma_chain_post(conn, &send->chain, first ?: &send->wr, &send->wr, flags, posted);
 }
 
-/* The Send that was used last is the first, so those that rested are the last ones. */
-static struct rpcrdma_send *send_isolate_locked(struct rpcrdma_conn *conn)
-{
-	struct rpcrdma_send *isolated, **link = &conn->sends_free;
-	unsigned int kept;
-
-	lockdep_assert_held(&conn->send_lock);
-	for (kept = 0; *link && (!(*link)->rested || kept < SENDS_REST); kept++) {
-		(*link)->rested = true;
-		link = &(*link)->next;
-	}
-	isolated = *link;
-	*link = NULL;
-	WRITE_ONCE(conn->num_sends, conn->num_sends - (conn->num_sends_free - kept));
-	WRITE_ONCE(conn->num_sends_free, kept);
-	return isolated;
-}
-
-/**
- * rpcrdma_send_trim - free the Sends that were idle since this ran last
- * @conn: the connection
- *
- * Context: entered; any but hard interrupts.
- * Return: true if there are more than a connection keeps, idle or posted. Those that were
- * posted without a signal come back with the next one that is.
- */
-bool rpcrdma_send_trim(struct rpcrdma_conn *conn)
-{
-	struct rpcrdma_send *send, *next;
-
-	spin_lock_bh(&conn->send_lock);
-	send = send_isolate_locked(conn);
-	spin_unlock_bh(&conn->send_lock);
-
-	for (; send; send = next) {
-		next = send->next;
-		send_destroy(conn, send);
-	}
-	return READ_ONCE(conn->num_sends) > SENDS_REST;
-}
-
-/**
- * rpcrdma_send_destroy - unmap and free all Sends
- * @conn: the connection, which is drained and which no thread can enter
- *
- * All Sends are idle: those that were posted came back in their @done, the others before
- * their owners left.
- *
- * Context: the teardown; may sleep.
- */
+/* In the teardown all Sends are idle: posted ones came back, others before their owners left. */
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_send *send;
 
-	if (conn->stuck)
-		return;
-	while ((send = conn->sends_free)) {
-		conn->sends_free = send->next;
-		send_destroy(conn, send);
-		conn->num_sends--;
-		conn->num_sends_free--;
+	while ((send = send_take(conn))) {
+		send_free(conn, &send->pooled);
+		conn->sends.num--;
 	}
-	WARN_ON_ONCE(conn->num_sends);
+	WARN_ON_ONCE(conn->sends.num);
 }

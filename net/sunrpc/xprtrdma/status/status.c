@@ -98,14 +98,14 @@ static u64 conn_memory(const struct rpcrdma_conn *conn, u32 recvs, u32 mrs)
 	u64 mr = sizeof(struct rpcrdma_mr) +
 		 conn->device->max_mr_pages * sizeof(struct scatterlist);
 
-	return sizeof(*conn) + recvs * recv + READ_ONCE(conn->num_sends) * send + mrs * mr;
+	return sizeof(*conn) + recvs * recv + READ_ONCE(conn->sends.num) * send + mrs * mr;
 }
 
 /* A server's registrations are those of rdma_rw, which does not tell how many it has. */
 static int put_client(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_role_status *role, u32 mrs)
 {
-	u32 idle = min(READ_ONCE(conn->num_mrs_free), mrs);
+	u32 idle = min(READ_ONCE(conn->mrs.num_idle), mrs);
 
 	return nla_put_u32(skb, RPCRDMA_A_CONNECTION_XPRT_ID, role->xprt_id) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_CREDITS_WAITING, role->waiting) ?:
@@ -122,7 +122,7 @@ static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 	s32 held = READ_ONCE(conn->recvs_taken) - READ_ONCE(conn->recvs_returned);
 	u32 idle = READ_ONCE(conn->num_recvs_free) + max(held, 0);
 	u32 recvs = READ_ONCE(conn->num_recvs);
-	u32 mrs = READ_ONCE(conn->num_mrs);
+	u32 mrs = READ_ONCE(conn->mrs.num);
 
 	return put_agreed(skb, conn, role->version ?: RPCRDMA_VERSION_ONE) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_VERSION, role->version) ?:

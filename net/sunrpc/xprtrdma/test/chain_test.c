@@ -234,7 +234,7 @@ static struct queue *queue_make(struct kunit *test)
 static void forget_verbs(struct rpcrdma_conn *conn)
 {
 	conn->qp = NULL;
-	conn->num_sends = 0;
+	conn->sends.num = 0;
 }
 
 static void queue_end(struct queue *queue)
@@ -298,7 +298,7 @@ static void queue_reset(struct queue *queue, const struct chain_row *row)
 	queue->writable = 0;
 	conn->sq_wanted = false;
 	conn->state = RPCRDMA_STATE_ESTABLISHED;
-	conn->num_sends = row->sends ?: 100;
+	conn->sends.num = row->sends ?: 100;
 	rpcrdma_sq_init(&conn->sq, SQ_SIZE);
 }
 
@@ -414,13 +414,13 @@ static void test_sends_left(struct kunit *test)
 	struct rpcrdma_conn *conn = queue->conn;
 
 	conn->depths.sends = 10;
-	conn->num_sends = 4;
-	conn->num_sends_free = 1;
+	conn->sends.num = 4;
+	conn->sends.num_idle = 1;
 	KUNIT_EXPECT_TRUE(test, rpcrdma_send_left(conn, 6));
-	KUNIT_EXPECT_FALSE(test, conn->send_wanted);
+	KUNIT_EXPECT_FALSE(test, conn->sends.wanted);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_send_left(conn, 7));
-	KUNIT_EXPECT_TRUE(test, conn->send_wanted);
-	conn->num_sends_free = 0;
+	KUNIT_EXPECT_TRUE(test, conn->sends.wanted);
+	conn->sends.num_idle = 0;
 	queue_end(queue);
 }
 
@@ -562,13 +562,13 @@ static void test_sends_run_out(struct kunit *test)
 	KUNIT_ASSERT_LE(test, sends, ARRAY_SIZE(send));
 	conn->ops = &queue_ops;
 	conn->role = queue;
-	KUNIT_EXPECT_EQ(test, conn->num_sends, 2);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 2);
 	for (i = 0; i < sends; i++) {
 		send[0] = rpcrdma_send_get(conn);
 		KUNIT_ASSERT_NOT_NULL(test, send[0]);
 		rpcrdma_send_put(send[0]);
 	}
-	KUNIT_EXPECT_EQ(test, conn->num_sends, 8);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 8);
 	for (i = 0; i < sends; i++) {
 		send[i] = rpcrdma_send_get(conn);
 		KUNIT_ASSERT_NOT_NULL(test, send[i]);

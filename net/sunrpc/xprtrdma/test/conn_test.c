@@ -127,9 +127,9 @@ static void test_closes_once(struct kunit *test)
 	struct role role = {};
 	struct rpcrdma_conn *conn = conn_make(test, true, &role);
 
-	rpcrdma_conn_wait(conn);
+	rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_WAITING);
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_WAITING);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_begin(conn));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_admission_begin(conn));
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_BEGINNING);
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ACCEPTING, NULL);
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, NULL);
@@ -145,7 +145,7 @@ static void test_closes_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, role.status, -ECONNRESET);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_enter(conn));
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_begin(conn));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_admission_begin(conn));
 	rpcrdma_conn_close(conn, -EIO);
 	flush_workqueue(rpcrdma_teardown_wq);
 	KUNIT_EXPECT_EQ(test, role.closed, 1);
@@ -253,7 +253,7 @@ static struct ib_qp *stuck_qp(struct kunit *test, struct stuck *stuck, struct rp
 	return qp;
 }
 
-/* Close a connection with a work posted to such a device. Return: the connection. */
+/* Close a connection with a chain posted to such a device. Return: the connection. */
 static struct rpcrdma_conn *close_stuck(struct kunit *test, struct stuck *stuck,
 					struct role *role)
 {
@@ -278,7 +278,7 @@ static struct rpcrdma_conn *close_stuck(struct kunit *test, struct stuck *stuck,
 	KUNIT_EXPECT_TRUE(test, stuck->noio);
 	KUNIT_EXPECT_EQ(test, stuck->done, 1);
 	KUNIT_EXPECT_FALSE(test, stuck->done_early);
-	KUNIT_EXPECT_TRUE(test, stuck->done_entered);
+	KUNIT_EXPECT_EQ(test, stuck->done_entered, !conn->stuck);
 	KUNIT_EXPECT_EQ(test, role->closed, 1);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_enter(conn));
 	return conn;
@@ -313,7 +313,7 @@ static void test_device_has_stopped(struct kunit *test)
 }
 
 /*
- * RPCs get their works and the end of the connection. All that the device may still reach
+ * RPCs get their chains and the end of the connection. All that the device may still reach
  * stays, and what it completes later does no harm.
  */
 static void test_device_does_not_stop(struct kunit *test)
@@ -513,14 +513,14 @@ static bool host_may_begin(u8 host)
 {
 	struct sockaddr_storage address = host_address(host, 1);
 
-	return rpcrdma_conn_may_begin(&address);
+	return rpcrdma_admission_may(&address, RPCRDMA_ADMISSION_BEGINNING);
 }
 
 static bool host_may_wait(u8 host)
 {
 	struct sockaddr_storage address = host_address(host, 1);
 
-	return rpcrdma_conn_may_wait(&address);
+	return rpcrdma_admission_may(&address, RPCRDMA_ADMISSION_WAITING);
 }
 
 static struct rpcrdma_conn *wait_conn_of(struct kunit *test,
@@ -534,7 +534,7 @@ static struct rpcrdma_conn *wait_conn_of(struct kunit *test,
 	conn->state = RPCRDMA_STATE_PENDING;
 	conn->peer_addr = *address;
 	spin_lock_init(&conn->post_lock);
-	rpcrdma_conn_wait(conn);
+	rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_WAITING);
 	return conn;
 }
 
@@ -547,7 +547,7 @@ static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
 
 static void establish_conn(struct rpcrdma_conn *conn)
 {
-	rpcrdma_conn_begin(conn);
+	rpcrdma_admission_begin(conn);
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ACCEPTING, NULL);
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, NULL);
 }
@@ -563,7 +563,7 @@ static void test_each_host_has_a_share(struct kunit *test)
 	for (host = 0; host < HOSTS; host++) {
 		for (share = 0; share < HOST_SHARE && host_may_begin(host); share++) {
 			conns[n] = wait_conn(test, host, 1000 + share);
-			rpcrdma_conn_begin(conns[n++]);
+			rpcrdma_admission_begin(conns[n++]);
 		}
 		KUNIT_EXPECT_FALSE(test, host_may_begin(host));
 		KUNIT_EXPECT_TRUE(test, host_may_wait(host));
@@ -615,9 +615,9 @@ static void test_hash_is_not_known(struct kunit *test)
 		if (hash_32((__force u32)v4->sin_addr.s_addr, UNKEYED_BITS) != hash)
 			continue;
 		conns[n] = wait_conn_of(test, &address);
-		rpcrdma_conn_begin(conns[n++]);
+		rpcrdma_admission_begin(conns[n++]);
 	}
-	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_may_begin(&victim));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_admission_may(&victim, RPCRDMA_ADMISSION_BEGINNING));
 	while (n)
 		establish_conn(conns[--n]);
 }
@@ -655,7 +655,7 @@ static void test_ending_uses_no_other_limit(struct kunit *test)
 	for (i = 0; i < count; i++) {
 		conns[i] = conn_make(test, true, &roles[i]);
 		conns[i]->peer_addr = host_address(1, 1000 + i);
-		rpcrdma_conn_wait(conns[i]);
+		rpcrdma_admission_set(conns[i], RPCRDMA_ADMISSION_WAITING);
 		establish_conn(conns[i]);
 		KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conns[i]));
 		rpcrdma_conn_close(conns[i], -ECONNRESET);
@@ -693,9 +693,9 @@ static void check_depths(struct kunit *test,
 	KUNIT_EXPECT_LE(test, d.cqes, max_cqe);
 	/* Every work request may complete with an error, and so may the two that drain. */
 	KUNIT_EXPECT_GE(test, d.cqes, d.rq + min(sq, max_cqe / 2));
-	KUNIT_EXPECT_GE(test, d.rq, d.recvs + 1);
+	KUNIT_EXPECT_GE(test, d.rq, d.sends + 1);
 	/* With fewer than a batch idle, each credit has a Receive. */
-	KUNIT_EXPECT_GE(test, d.recvs - (d.batch - 1),
+	KUNIT_EXPECT_GE(test, d.sends - (d.batch - 1),
 			d.credits + config->backward_credits);
 	KUNIT_EXPECT_GE(test, d.batch, 1);
 	KUNIT_EXPECT_GE(test, d.credits, 1);
@@ -756,7 +756,7 @@ static void test_receives_grow(struct kunit *test)
 			batch = rpcrdma_recv_batch(messages);
 			KUNIT_EXPECT_GE(test, batch, 1);
 			KUNIT_EXPECT_GE(test, batch, last);
-			KUNIT_EXPECT_LE(test, messages + batch, d.recvs);
+			KUNIT_EXPECT_LE(test, messages + batch, d.sends);
 			last = batch;
 		}
 	}

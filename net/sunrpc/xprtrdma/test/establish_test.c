@@ -141,11 +141,6 @@ static int cm_qp_create(struct rpcrdma_conn *conn)
 	return cm_step('Q');
 }
 
-static void cm_mr_create(struct rpcrdma_conn *conn)
-{
-	cm_step('M');
-}
-
 static int cm_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
 	cm.recv_size = size;
@@ -250,7 +245,6 @@ static struct rdma_cm_id *create_id(struct kunit *test)
 #define rpcrdma_conn_alloc		cm_alloc
 #define rpcrdma_device_attach		cm_attach
 #define rpcrdma_keepalive_start		cm_keepalive_start
-#define rpcrdma_mr_create		cm_mr_create
 #define rpcrdma_qp_create		cm_qp_create
 #define rpcrdma_recv_create		cm_recv_create
 #define rpcrdma_send_create		cm_send_create
@@ -417,7 +411,7 @@ static void test_connects(struct kunit *test)
 	happens(test, RDMA_CM_EVENT_ADDR_RESOLVED);
 	expect_log(test, "Nar");
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	expect_log(test, "NarDQMRC");
+	expect_log(test, "NarDQRC");
 	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CONNECTING);
 	KUNIT_EXPECT_EQ(test, cm.recv_size, CLIENT_SIZE);
 	KUNIT_EXPECT_EQ(test, cm.param.retry_count, 6);
@@ -431,7 +425,7 @@ static void test_connects(struct kunit *test)
 
 	conn->cm_id->route.addr.src_addr = address_of(1000);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NarDQMRCSoEK");
+	expect_log(test, "NarDQRCSoEK");
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
 	KUNIT_EXPECT_EQ(test, cm.send_size, SERVER_SIZE);
 	KUNIT_EXPECT_EQ(test, conn->agreement.call_threshold, SERVER_SIZE);
@@ -441,7 +435,7 @@ static void test_connects(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->timer));
 
 	happens(test, RDMA_CM_EVENT_DISCONNECTED);
-	expect_log(test, "NarDQMRCSoEKZ");
+	expect_log(test, "NarDQRCSoEKZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ECONNRESET);
 	end(test);
 }
@@ -456,9 +450,9 @@ static void test_connect_fails(struct kunit *test)
 		{ 'r', "NarZ" },
 		{ 'D', "NarDZ" },
 		{ 'Q', "NarDQZ" },
-		{ 'R', "NarDQMRZ" },
-		{ 'C', "NarDQMRCZ" },
-		{ 'S', "NarDQMRCSZ" },
+		{ 'R', "NarDQRZ" },
+		{ 'C', "NarDQRCZ" },
+		{ 'S', "NarDQRCSZ" },
 	};
 	unsigned int i;
 
@@ -508,11 +502,11 @@ static void test_breaks_while_connecting(struct kunit *test)
 		const char *log;
 	} rows[] = {
 		{ 'a', "NaZ" },
-		{ 'D', "NarDQMRZ" },
-		{ 'Q', "NarDQMRZ" },
-		{ 'R', "NarDQMRZ" },
-		{ 'C', "NarDQMRCZ" },
-		{ 'S', "NarDQMRCSZ" },
+		{ 'D', "NarDQRZ" },
+		{ 'Q', "NarDQRZ" },
+		{ 'R', "NarDQRZ" },
+		{ 'C', "NarDQRCZ" },
+		{ 'S', "NarDQRCSZ" },
 	};
 	unsigned int i;
 
@@ -555,11 +549,11 @@ static void test_unexpected_events(struct kunit *test)
 	deliver(RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	expect_log(test, "NaDQMRC");
+	expect_log(test, "NaDQRC");
 	deliver(RDMA_CM_EVENT_ESTABLISHED, 0);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NaDQMRCSoEK");
+	expect_log(test, "NaDQRCSoEK");
 	/* The teardown waits for this, so the identifier stays. */
 	mutex_lock(&cm.conn->setup);
 	deliver(RDMA_CM_EVENT_DISCONNECTED, 0);
@@ -568,7 +562,7 @@ static void test_unexpected_events(struct kunit *test)
 	deliver(RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	deliver(RDMA_CM_EVENT_ESTABLISHED, 0);
 	mutex_unlock(&cm.conn->setup);
-	expect_log(test, "NaDQMRCSoEKZ");
+	expect_log(test, "NaDQRCSoEKZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ECONNRESET);
 	end(test);
 }
@@ -601,7 +595,7 @@ static void test_event_ends(struct kunit *test)
 {
 	const struct event_row *row = test->param_value;
 	bool rejected = row->event == RDMA_CM_EVENT_REJECTED;
-	static const char * const logs[] = { "NaZ", "NarDQMRCZ", "NarDQMRCSoEKZ" };
+	static const char * const logs[] = { "NaZ", "NarDQRCZ", "NarDQRCSoEKZ" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(logs); i++) {
@@ -648,7 +642,7 @@ static void test_times_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cm.resolve_timeout, 5000);
 	KUNIT_EXPECT_EQ(test, cm.route_timeout, 60000);
 	run_timer(cm.conn);
-	expect_log(test, "NarDQMRCZ");
+	expect_log(test, "NarDQRCZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ETIMEDOUT);
 	end(test);
 
@@ -661,7 +655,7 @@ static void test_times_out(struct kunit *test)
 	connect(test);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	run_timer(cm.conn);
-	expect_log(test, "NarDQMRCSoEK");
+	expect_log(test, "NarDQRCSoEK");
 	end(test);
 }
 
@@ -675,7 +669,7 @@ static void test_reserves(struct kunit *test)
 	connect_with(&config);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NaDQMRCSoEK");
+	expect_log(test, "NaDQRCSoEK");
 	KUNIT_EXPECT_STREQ(test, cm.reserves, "");
 	end(test);
 
@@ -683,8 +677,8 @@ static void test_reserves(struct kunit *test)
 	connect_with(&config);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NaDQMRCSoEK");
-	KUNIT_EXPECT_STREQ(test, cm.reserves, "DQMRCS");
+	expect_log(test, "NaDQRCSoEK");
+	KUNIT_EXPECT_STREQ(test, cm.reserves, "DQRCS");
 	end(test);
 }
 
@@ -761,7 +755,7 @@ static int accept(void)
 {
 	const struct rpcrdma_conn_config config = config_of();
 
-	rpcrdma_conn_begin(cm.conn);
+	rpcrdma_admission_begin(cm.conn);
 	return rpcrdma_conn_accept(cm.conn, &config);
 }
 
@@ -777,7 +771,7 @@ static void test_accepts(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, conn->peer, "127.0.0.1:1000");
 	KUNIT_EXPECT_EQ(test, ntohs(((struct sockaddr_in *)&conn->local_addr)->sin_port), PORT);
 	KUNIT_EXPECT_EQ(test, accept(), 0);
-	expect_log(test, "DQMRSA");
+	expect_log(test, "DQRSA");
 	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_ACCEPTING);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->timer));
 	KUNIT_EXPECT_EQ(test, cm.recv_size, SERVER_SIZE);
@@ -788,11 +782,11 @@ static void test_accepts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cm.param.private_data_len, RPCRDMA_PRIVATE_LEN);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "DQMRSAoEK");
+	expect_log(test, "DQRSAoEK");
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->timer));
 	happens(test, RDMA_CM_EVENT_DISCONNECTED);
-	expect_log(test, "DQMRSAoEKZ");
+	expect_log(test, "DQRSAoEKZ");
 	end(test);
 }
 
@@ -806,9 +800,9 @@ static void test_accept_fails(struct kunit *test)
 	} rows[] = {
 		{ 'D', -ENODATA, "D" },
 		{ 'Q', -ENODATA, "DQ" },
-		{ 'R', -ENODATA, "DQMR" },
-		{ 'S', -ENODATA, "DQMRS" },
-		{ 'A', 0, "DQMRSAZ" },
+		{ 'R', -ENODATA, "DQR" },
+		{ 'S', -ENODATA, "DQRS" },
+		{ 'A', 0, "DQRSAZ" },
 	};
 	unsigned int i;
 
@@ -830,10 +824,10 @@ static void test_given_up(struct kunit *test)
 		int ret;
 		const char *log;
 	} rows[] = {
-		{ 'D', -ECONNABORTED, "DQMRS" },
-		{ 'R', -ECONNABORTED, "DQMRS" },
-		{ 'S', -ECONNABORTED, "DQMRS" },
-		{ 'A', 0, "DQMRSAZ" },
+		{ 'D', -ECONNABORTED, "DQRS" },
+		{ 'R', -ECONNABORTED, "DQRS" },
+		{ 'S', -ECONNABORTED, "DQRS" },
+		{ 'A', 0, "DQRSAZ" },
 	};
 	unsigned int i;
 
@@ -864,7 +858,7 @@ static void test_confirmed_at_once(struct kunit *test)
 	cm.event = RDMA_CM_EVENT_ESTABLISHED;
 	request(test);
 	KUNIT_EXPECT_EQ(test, accept(), 0);
-	expect_log(test, "DQMRSAoEK");
+	expect_log(test, "DQRSAoEK");
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&cm.conn->timer));
 	end(test);
 }
@@ -875,7 +869,7 @@ static void test_not_confirmed(struct kunit *test)
 	request(test);
 	KUNIT_EXPECT_EQ(test, accept(), 0);
 	run_timer(cm.conn);
-	expect_log(test, "DQMRSAZ");
+	expect_log(test, "DQRSAZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ETIMEDOUT);
 	end(test);
 }

@@ -296,6 +296,26 @@ static void fake_queues_make(struct kunit *test, struct fake_conn *fake, u32 thr
 	KUNIT_ASSERT_EQ(test, rpcrdma_send_create(conn, size), 0);
 }
 
+static void fake_no_event(struct rpcrdma_conn *conn)
+{
+}
+
+static void fake_not_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	rpcrdma_recv_put(recv);
+}
+
+static void fake_not_closed(struct rpcrdma_conn *conn, int status)
+{
+}
+
+/* Of a connection until the test has a role for it */
+static const struct rpcrdma_conn_ops fake_no_role = {
+	.received = fake_not_received,
+	.writable = fake_no_event,
+	.closed = fake_not_closed,
+};
+
 /**
  * fake_conn_make - make a connection of a client
  * @test: the test
@@ -314,6 +334,7 @@ void fake_conn_make(struct kunit *test, struct fake_conn *fake, u32 threshold, u
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	strscpy(conn->peer, "KUnit", sizeof(conn->peer));
 	fake->conn = conn;
+	conn->ops = &fake_no_role;
 	fake_attach(fake);
 	fake_verbs_make(test, fake);
 	fake_queues_make(test, fake, threshold, version);
@@ -437,7 +458,7 @@ void fake_make_mrs(struct kunit *test, struct fake_conn *fake, unsigned int coun
 
 	fake->mrs_left = count;
 	for (round = 0; fake->mrs_left && round < 2 * count; round++) {
-		conn->mr_wanted = true;
+		conn->mrs.wanted = true;
 		mod_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
 		flush_delayed_work(&conn->mr_work);
 	}
@@ -566,7 +587,7 @@ unsigned int fake_idle_mrs(const struct fake_conn *fake)
 	const struct rpcrdma_mr *mr;
 	unsigned int count = 0;
 
-	list_for_each_entry(mr, &fake->conn->mrs_free, list)
+	list_for_each_entry(mr, &fake->conn->mrs.idle, pooled.list)
 		count += !mr->mapped;
 	return count;
 }
@@ -574,5 +595,5 @@ unsigned int fake_idle_mrs(const struct fake_conn *fake)
 /* Sends that somebody has, or that are posted */
 unsigned int fake_busy_sends(const struct fake_conn *fake)
 {
-	return fake->conn->num_sends - fake->conn->num_sends_free;
+	return fake->conn->sends.num - fake->conn->sends.num_idle;
 }

@@ -83,7 +83,7 @@ static struct peer *peer_make(struct kunit *test, bool server, bool iwarp)
 	conn->max_chain = 1;
 	/* One that nobody asks to be signalled is not. */
 	conn->depths.batch = SQ_SIZE;
-	conn->num_sends = 2 * SQ_SIZE;
+	conn->sends.num = 2 * SQ_SIZE;
 	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	rpcrdma_sq_init(&conn->sq, SQ_SIZE);
 	return peer;
@@ -94,7 +94,7 @@ static void forget_verbs(struct rpcrdma_conn *conn)
 {
 	conn->qp = NULL;
 	conn->device = NULL;
-	conn->num_sends = 0;
+	conn->sends.num = 0;
 }
 
 static void peer_close(struct peer *peer)

@@ -63,12 +63,10 @@ static void pool_add(struct pool *pool, unsigned int i)
 	pool->ib_mr[i].device = &pool->ib;
 	pool->ib_mr[i].rkey = i << 8;
 	mr->mr = &pool->ib_mr[i];
-	mr->mr_type = IB_MR_TYPE_MEM_REG;
 	mr->sgl = pool->sgl[i];
 	mr->max_sg = MR_PAGES;
 	mr->conn = conn;
-	list_add_tail(&mr->list, &conn->mrs_free);
-	conn->num_mrs_free++;
+	rpcrdma_pool_put(&conn->mrs, &mr->pooled, true);
 }
 
 static struct pool *pool_make(struct kunit *test)
@@ -105,8 +103,8 @@ static void pool_end(struct pool *pool)
 {
 	struct rpcrdma_conn *conn = pool->conn;
 
-	INIT_LIST_HEAD(&conn->mrs_free);
-	conn->num_mrs_free = 0;
+	INIT_LIST_HEAD(&conn->mrs.idle);
+	conn->mrs.num_idle = 0;
 	conn->device = NULL;
 	rpcrdma_conn_close(conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
@@ -294,7 +292,7 @@ static void test_mr_add(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mr);
 	pool->conn->bounced = row->bounced;
-	mr->mr_type = row->gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
+	pool->device.mr_type = row->gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
 	KUNIT_EXPECT_EQ(test, rpcrdma_mr_add(mr, pool->page, row->first.offset, row->first.len),
 			row->first.len);
 	KUNIT_EXPECT_EQ(test, rpcrdma_mr_add(mr, pool->page, row->second.offset, row->second.len),

@@ -17,10 +17,7 @@
 struct thing {
 	struct rpcrdma_resource resource;
 	unsigned int released;
-	unsigned int undone;
 	bool release_locked;
-	bool undo_unlocked;
-	bool undo_too_late;	/* when its owner did not have it any more */
 };
 
 struct things {
@@ -46,9 +43,8 @@ static struct things *things_make(struct kunit *test)
 
 static void things_end(struct kunit *test, struct things *things)
 {
-	/* No lock and no RCU section was left behind. */
+	/* No lock was left behind. */
 	KUNIT_EXPECT_EQ(test, softirq_count(), 0);
-	KUNIT_EXPECT_EQ(test, rcu_preempt_depth(), 0);
 	rpcrdma_conn_close(things->conn, -ECANCELED);
 	flush_workqueue(rpcrdma_teardown_wq);
 	rpcrdma_conn_put(things->conn);
@@ -57,16 +53,6 @@ static void things_end(struct kunit *test, struct things *things)
 static struct thing *thing_of(struct rpcrdma_resource *resource)
 {
 	return container_of(resource, struct thing, resource);
-}
-
-/* As the owner of a registration undoes its mapping */
-static void undo(struct rpcrdma_resource *resource)
-{
-	struct thing *thing = thing_of(resource);
-
-	thing->undone++;
-	thing->undo_unlocked |= !softirq_count();
-	thing->undo_too_late |= !resource->held || resource->orphan;
 }
 
 static void release(struct rpcrdma_resource *resource)
@@ -82,45 +68,6 @@ static void own(struct thing *thing)
 	thing->resource.held = true;
 }
 
-/* While the connection lives its owner enters, as often as it likes. */
-static void test_enter(struct kunit *test)
-{
-	struct things *things = things_make(test);
-	struct thing *thing = &things->thing[0];
-	struct rpcrdma_conn *conn = things->conn;
-	unsigned int i;
-
-	own(thing);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_resource_enter(conn, &thing->resource));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_resource_enter(conn, &thing->resource));
-	rpcrdma_conn_leave(conn);
-	/* The teardown waits for the one who is still in. */
-	rpcrdma_conn_close(conn, -ECANCELED);
-	for (i = 0; i < 1000 && !percpu_ref_is_dying(&conn->users); i++)
-		usleep_range(1000, 2000);
-	KUNIT_EXPECT_NE(test, conn->state, RPCRDMA_STATE_CLOSED);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(conn, &thing->resource));
-	rpcrdma_conn_leave(conn);
-	flush_workqueue(rpcrdma_teardown_wq);
-	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CLOSED);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(conn, &thing->resource));
-	things_end(test, things);
-}
-
-/* The owner of an orphan does not touch the connection, even if that is still there. */
-static void test_orphan_does_not_enter(struct kunit *test)
-{
-	struct things *things = things_make(test);
-	struct thing *thing = &things->thing[0];
-
-	own(thing);
-	rpcrdma_resource_abandon(things->conn, &things->all, release);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_enter(things->conn, &thing->resource));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_resource_drop(NULL, &thing->resource, undo));
-	KUNIT_EXPECT_EQ(test, thing->undone, 0);
-	things_end(test, things);
-}
-
 /* It is given back before the teardown has got to it: the teardown frees it. */
 static void test_drop_before(struct kunit *test)
 {
@@ -128,45 +75,41 @@ static void test_drop_before(struct kunit *test)
 	struct thing *thing = &things->thing[0];
 
 	own(thing);
-	own(&things->thing[1]);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_drop(things->conn, &thing->resource, undo));
-	KUNIT_EXPECT_EQ(test, thing->undone, 1);
-	KUNIT_EXPECT_FALSE(test, thing->undo_unlocked);
-	KUNIT_EXPECT_FALSE(test, thing->undo_too_late);
+	rpcrdma_resource_drop(things->conn, &thing->resource, release);
+	KUNIT_EXPECT_EQ(test, thing->released, 0);
 	KUNIT_EXPECT_EQ(test, softirq_count(), 0);
-	/* Receives have nothing to undo. */
-	thing = &things->thing[1];
-	KUNIT_EXPECT_FALSE(test, rpcrdma_resource_drop(things->conn, &thing->resource, NULL));
 	rpcrdma_resource_abandon(things->conn, &things->all, release);
-	KUNIT_EXPECT_EQ(test, things->thing[0].released, 1);
-	KUNIT_EXPECT_EQ(test, things->thing[1].released, 1);
+	KUNIT_EXPECT_EQ(test, thing->released, 1);
 	things_end(test, things);
 }
 
-/* Those that a role owns become orphans, the others are freed, each once. */
+/*
+ * Those that a role owns become orphans, the others are freed, each once. The connection stays
+ * until the last orphan is given back.
+ */
 static void test_abandon(struct kunit *test)
 {
 	struct things *things = things_make(test);
-	unsigned int i;
+	unsigned int i, refs = kref_read(&things->conn->ref);
 
 	own(&things->thing[1]);
 	own(&things->thing[3]);
 	rpcrdma_resource_abandon(things->conn, &things->all, release);
 	KUNIT_EXPECT_TRUE(test, list_empty(&things->all));
+	KUNIT_EXPECT_EQ(test, kref_read(&things->conn->ref), refs + 2);
 	for (i = 0; i < THINGS; i++) {
 		struct thing *thing = &things->thing[i];
 		bool owned = i % 2;
 
 		KUNIT_EXPECT_EQ(test, thing->released, !owned);
-		KUNIT_EXPECT_FALSE(test, thing->release_locked);
 		KUNIT_EXPECT_EQ(test, thing->resource.orphan, owned);
-		if (!owned)
-			continue;
-		/* Whoever owned it frees it, and undoes nothing. */
-		KUNIT_EXPECT_TRUE(test, rpcrdma_resource_drop(things->conn, &thing->resource,
-							      undo));
-		KUNIT_EXPECT_EQ(test, thing->undone, 0);
+		/* Whoever owned it frees it. */
+		if (owned)
+			rpcrdma_resource_drop(things->conn, &thing->resource, release);
+		KUNIT_EXPECT_EQ(test, thing->released, 1);
+		KUNIT_EXPECT_FALSE(test, thing->release_locked);
 	}
+	KUNIT_EXPECT_EQ(test, kref_read(&things->conn->ref), refs);
 	things_end(test, things);
 }
 
@@ -217,16 +160,15 @@ static void test_received_stays(struct kunit *test)
 	bouncing->parent.dma_mask = &bouncing->parent.coherent_dma_mask;
 	set_dma_ops(&bouncing->parent, &bouncing_ops);
 	fake->ib.dma_device = &bouncing->parent;
-	fake_conn_end(test, fake);
+	fake_conn_close(test, fake);
 	KUNIT_EXPECT_EQ(test, bouncing->unmapped, num_recvs);
 	KUNIT_EXPECT_NULL(test, memchr_inv(recv->data, PLAIN, recv->sge.length));
 	rpcrdma_recv_put(recv);
+	fake_conn_end(test, fake);
 	kfree(bouncing);
 }
 
 static struct kunit_case resource_cases[] = {
-	KUNIT_CASE(test_enter),
-	KUNIT_CASE(test_orphan_does_not_enter),
 	KUNIT_CASE(test_drop_before),
 	KUNIT_CASE(test_abandon),
 	KUNIT_CASE(test_received_stays),

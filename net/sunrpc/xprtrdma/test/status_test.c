@@ -267,14 +267,14 @@ static void test_pools(struct kunit *test)
 
 	/* Numbers of different moments: more are idle, or taken, than there are. */
 	conn->recvs_taken = 3 + conn->num_recvs;
-	conn->num_mrs -= 4;
+	conn->mrs.num -= 4;
 	skb = message(test, conn);
 	parse(test, skb, attrs);
 	KUNIT_EXPECT_EQ(test, uint_of(test, attrs[RPCRDMA_A_CONNECTION_REGISTRATIONS_IN_USE]), 0);
 	KUNIT_EXPECT_EQ(test, uint_of(test, attrs[RPCRDMA_A_CONNECTION_REGISTRATIONS_IDLE]), 4);
 	KUNIT_EXPECT_EQ(test, uint_of(test, attrs[RPCRDMA_A_CONNECTION_RECEIVES_POSTED]), 0);
 	kfree_skb(skb);
-	conn->num_mrs += 4;
+	conn->mrs.num += 4;
 	conn->recvs_taken = conn->recvs_returned;
 	rpcrdma_mr_put(mr);
 	fake_conn_delete(test, fake);

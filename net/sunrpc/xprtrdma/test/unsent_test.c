@@ -348,7 +348,8 @@ static void test_cannot_be_registered(struct kunit *test)
 static void test_registration_takes_nothing(struct kunit *test)
 {
 	struct fake_client *t = begin_two_chunks(test);
-	struct rpcrdma_mr *mr = list_first_entry(&t->fake.conn->mrs_free, struct rpcrdma_mr, list);
+	struct rpcrdma_mr *mr = list_first_entry(&t->fake.conn->mrs.idle, struct rpcrdma_mr,
+						 pooled.list);
 
 	mr->max_sg = 0;
 	expect_fails(test, t);

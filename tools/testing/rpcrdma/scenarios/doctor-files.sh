@@ -198,7 +198,6 @@ mount_tables() {
 lines_of_log() {
 	logged "wrong" "rxe0: not usable: no memory management extensions"
 	logged "wrong" "rxe0: not usable: no memory; load the module again"
-	logged "wrong" "no memory for the shrinker; load the module again"
 	logged "wrong" "disagrees about version of symbol rdma_create_id"
 	logged "wrong" "Unknown symbol rdma_create_id (err -2)"
 	logged "wrong" "192.0.2.1:20049: work request failed: local protection error (vendor error 0x0)"

@@ -136,8 +136,7 @@ use_it() {
 		same_sum /tmp/some /mnt/some
 }
 
-# fail_for_3s KIND EVERY: meanwhile the shrinker takes the module's spare memory, so that
-# it must allocate again.
+# fail_for_3s KIND EVERY: meanwhile what file systems keep is dropped, so that more is allocated.
 fail_for_3s() {
 	local n
 	fail_allocations "$1" 0 "$2" 100000

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: what a connection frees when it rests, or when memory is short, with
- * a device that counts.
+ * KUnit suite of conn/: what a connection frees when it rests, with a device that counts.
  */
 #include <kunit/test.h>
-#include <linux/shrinker.h>
 #include <linux/slab.h>
 
 #include "../conn/conn_private.h"
@@ -51,10 +49,9 @@ static void rest_add_mr(struct kunit *test, struct rest *rest, unsigned int i)
 	mr->mr = &rest->ib_mr[i];
 	mr->max_sg = 1;
 	mr->conn = conn;
-	list_add(&mr->resource.all, &conn->mrs);
-	conn->num_mrs++;
-	mr->resource.held = true;
-	rpcrdma_mr_put(mr);
+	list_add(&mr->resource.all, &conn->all_mrs);
+	conn->mrs.num++;
+	rpcrdma_pool_put(&conn->mrs, &mr->pooled, true);
 }
 
 static void rest_add_send(struct kunit *test, struct rest *rest)
@@ -67,11 +64,22 @@ static void rest_add_send(struct kunit *test, struct rest *rest)
 	rpcrdma_object_made(RPCRDMA_OBJECT_SEND);
 	send->num_sge = 1;
 	send->chain.conn = conn;
-	send->next = conn->sends_free;
-	conn->sends_free = send;
-	conn->num_sends_free++;
-	conn->num_sends++;
+	conn->sends.num++;
+	rpcrdma_pool_put(&conn->sends, &send->pooled, false);
 }
+
+static void rest_writable(struct rpcrdma_conn *conn)
+{
+}
+
+static void rest_closed(struct rpcrdma_conn *conn, int status)
+{
+}
+
+static const struct rpcrdma_conn_ops rest_ops = {
+	.writable = rest_writable,
+	.closed = rest_closed,
+};
 
 static struct rest *rest_make(struct kunit *test)
 {
@@ -92,6 +100,7 @@ static struct rest *rest_make(struct kunit *test)
 	rest->conn = conn;
 	conn->device = &rest->device;
 	conn->pd = &rest->pd;
+	conn->ops = &rest_ops;
 	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	for (i = 0; i < MADE; i++) {
 		rest_add_mr(test, rest, i);
@@ -128,66 +137,25 @@ static void use_mrs(struct kunit *test, struct rpcrdma_conn *conn, unsigned int 
 	}
 }
 
-/* Registrations that nobody took since the last time go, and none is made in their place. */
+/* Registrations that nobody took since the last time go, but for two. */
 static void test_rest_mrs(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
 	struct rpcrdma_conn *conn = rest->conn;
 
 	use_mrs(test, conn, MADE);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_mr_trim(conn));
-	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->mrs));
 	KUNIT_EXPECT_EQ(test, deregistered, 0);
 
 	use_mrs(test, conn, 3);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_mr_trim(conn));
-	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->mrs));
 	KUNIT_EXPECT_EQ(test, deregistered, MADE - 3);
-	KUNIT_EXPECT_EQ(test, conn->num_mrs_free, 3);
+	KUNIT_EXPECT_EQ(test, conn->mrs.num_idle, 3);
 
-	KUNIT_EXPECT_FALSE(test, rpcrdma_mr_trim(conn));
-	flush_delayed_work(&conn->mr_work);
-	KUNIT_EXPECT_EQ(test, deregistered, MADE);
-	KUNIT_EXPECT_EQ(test, conn->num_mrs, 0);
-	rest_end(rest);
-}
-
-/* A connection that carries swap keeps two. */
-static void test_rest_mrs_swap(struct kunit *test)
-{
-	struct rest *rest = rest_make(test);
-	struct rpcrdma_conn *conn = rest->conn;
-	atomic_t swapper = ATOMIC_INIT(1);
-
-	conn->config.swapper = &swapper;
-	rpcrdma_mr_trim(conn);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_mr_trim(conn));
-	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_pool_rest(conn, &conn->mrs));
 	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
-	KUNIT_EXPECT_EQ(test, conn->num_mrs, 2);
-	conn->config.swapper = NULL;
-	rest_end(rest);
-}
-
-/* Memory is short: all but two go that are idle, the shrinker frees no more than it is told to. */
-static void test_shrinker(struct kunit *test)
-{
-	struct shrink_control few = { .nr_to_scan = 3 }, many = { .nr_to_scan = 100 };
-	struct shrinker *shrinker = rpcrdma_mr_shrinker;
-	struct rest *rest = rest_make(test);
-	struct rpcrdma_conn *conn = rest->conn;
-	unsigned long count = shrinker->count_objects(shrinker, &few);
-
-	rpcrdma_mr_create(conn);
-	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &few), 3);
-	KUNIT_EXPECT_EQ(test, shrinker->count_objects(shrinker, &few), count - 3);
-	flush_delayed_work(&conn->mr_work);
-	KUNIT_EXPECT_EQ(test, deregistered, 3);
-	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &many), MADE - 3 - 2);
-	flush_delayed_work(&conn->mr_work);
-	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
-	KUNIT_EXPECT_EQ(test, shrinker->scan_objects(shrinker, &many), SHRINK_STOP);
-	KUNIT_EXPECT_EQ(test, asked, 0);
+	KUNIT_EXPECT_EQ(test, conn->mrs.num, 2);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->mr_work));
 	rest_end(rest);
 }
 
@@ -205,26 +173,26 @@ static void use_sends(struct kunit *test, struct rpcrdma_conn *conn, unsigned in
 		rpcrdma_send_put(send[i]);
 }
 
-/* Sends that were not needed since the last time go, but for one. */
+/* Sends that were not needed since the last time go, but for two. */
 static void test_rest_sends(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
 	struct rpcrdma_conn *conn = rest->conn;
 
-	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
-	KUNIT_EXPECT_EQ(test, conn->num_sends, MADE);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
+	KUNIT_EXPECT_EQ(test, conn->sends.num, MADE);
 
 	use_sends(test, conn, 3);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
-	KUNIT_EXPECT_EQ(test, conn->num_sends, 3);
-	KUNIT_EXPECT_EQ(test, conn->num_sends_free, 3);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 3);
+	KUNIT_EXPECT_EQ(test, conn->sends.num_idle, 3);
 
-	KUNIT_EXPECT_FALSE(test, rpcrdma_send_trim(conn));
-	KUNIT_EXPECT_EQ(test, conn->num_sends, 1);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_pool_rest(conn, &conn->sends));
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 2);
 	rest_end(rest);
 }
 
-/* A Send in use stays, and an idle one with it. */
+/* A Send in use stays, and two idle ones with it. */
 static void test_rest_sends_in_use(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
@@ -232,10 +200,10 @@ static void test_rest_sends_in_use(struct kunit *test)
 	struct rpcrdma_send *send = rpcrdma_send_get(conn);
 
 	KUNIT_ASSERT_NOT_NULL(test, send);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
-	KUNIT_EXPECT_TRUE(test, rpcrdma_send_trim(conn));
-	KUNIT_EXPECT_EQ(test, conn->num_sends, 2);
-	KUNIT_EXPECT_EQ(test, conn->num_sends_free, 1);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 3);
+	KUNIT_EXPECT_EQ(test, conn->sends.num_idle, 2);
 	rpcrdma_send_put(send);
 	rest_end(rest);
 }
@@ -245,6 +213,7 @@ static void test_rest_again(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
 	struct rpcrdma_conn *conn = rest->conn;
+	struct rpcrdma_mr *mr;
 	unsigned int i;
 
 	rpcrdma_rest_later(conn);
@@ -253,27 +222,28 @@ static void test_rest_again(struct kunit *test)
 		flush_delayed_work(&conn->rest_work);
 	}
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->rest_work));
-	flush_delayed_work(&conn->mr_work);
-	KUNIT_EXPECT_EQ(test, deregistered, MADE);
-	KUNIT_EXPECT_EQ(test, conn->num_sends, 1);
-	KUNIT_EXPECT_NULL(test, rpcrdma_mr_get(conn));
+	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 2);
+	mr = rpcrdma_mr_get(conn);
+	KUNIT_ASSERT_NOT_NULL(test, mr);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->rest_work));
+	flush_delayed_work(&conn->mr_work);
+	KUNIT_EXPECT_EQ(test, asked, 1);
+	rpcrdma_mr_put(mr);
 	rest_end(rest);
 }
 
-static struct kunit_case rest_cases[] = {
+static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(test_rest_mrs),
-	KUNIT_CASE(test_rest_mrs_swap),
-	KUNIT_CASE(test_shrinker),
 	KUNIT_CASE(test_rest_sends),
 	KUNIT_CASE(test_rest_sends_in_use),
 	KUNIT_CASE(test_rest_again),
 	{}
 };
 
-static struct kunit_suite rest_suite = {
-	.name = "rpcrdma_rest",
-	.test_cases = rest_cases,
+static struct kunit_suite pool_suite = {
+	.name = "rpcrdma_pool",
+	.test_cases = pool_cases,
 };
 
-kunit_test_suites(&rest_suite);
+kunit_test_suites(&pool_suite);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Limits for connections of servers, over all listeners: how many may wait, begin and
+ * end at a time, in all and for one host. The role limits those that are established.
+ */
+#include <linux/random.h>
+#include <linux/siphash.h>
+
+#include "conn_private.h"
+
+/*
+ * A waiting request costs little memory, and after an outage requests come all at
+ * once. Requests above the limit are refused. Beginning and ending connections have
+ * queue pairs, and a peer could begin or drop connections faster than they are made
+ * and destroyed. While one of their limits is reached, requests wait. Those that end have
+ * a limit of their own, because they must not keep their hosts from coming back.
+ *
+ * One host may have at most as many as there are free places, divided by .left; if that
+ * is zero, hosts have no limit. So the first host gets at most a half or a quarter of
+ * all, and there is always a place for one more host.
+ */
+static const struct {
+	unsigned int all;
+	unsigned int left;
+} admission_max[] = {
+	[RPCRDMA_ADMISSION_WAITING] = { .all = 2048, .left = 1 },
+	[RPCRDMA_ADMISSION_BEGINNING] = { .all = 256, .left = 3 },
+	[RPCRDMA_ADMISSION_ENDING] = { .all = 4096 },
+};
+
+/*
+ * A host is the hash of an IPv4 address, or of the 64-bit prefix of an IPv6 address,
+ * because anybody in such a prefix may have any number of addresses. Hosts with the
+ * same hash share one limit. The hash has a key, so that nobody can choose addresses that
+ * share the limit of another host.
+ */
+#define HOSTS	512
+
+siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
+
+static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
+static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
+static unsigned int admission_host[HOSTS][RPCRDMA_ADMISSION_COUNT];
+
+static unsigned int *admission_of_host(const struct sockaddr_storage *peer)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
+	u64 host = peer->ss_family == AF_INET6 ?
+		   siphash(&v6->sin6_addr, sizeof(u64), &rpcrdma_host_key) :
+		   siphash_1u32((__force u32)v4->sin_addr.s_addr, &rpcrdma_host_key);
+
+	return admission_host[host % HOSTS];
+}
+
+/* The counts of RPCRDMA_ADMISSION_NONE may wrap; nothing reads them. */
+void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission admission)
+{
+	unsigned int *host = admission_of_host(&conn->peer_addr);
+
+	spin_lock_bh(&admission_lock);
+	admission_all[conn->admission]--;
+	host[conn->admission]--;
+	conn->admission = admission;
+	admission_all[admission]++;
+	host[admission]++;
+	spin_unlock_bh(&admission_lock);
+}
+
+static bool admission_is_full_locked(const unsigned int *host, enum rpcrdma_admission admission)
+{
+	unsigned int all = admission_max[admission].all;
+
+	lockdep_assert_held(&admission_lock);
+	return admission_all[admission] >= all ||
+	       host[admission] * admission_max[admission].left >= all - admission_all[admission];
+}
+
+/* May one more request of this host wait, or may a role take one, which then begins? */
+bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission)
+{
+	const unsigned int *host = admission_of_host(peer);
+	bool full;
+
+	spin_lock_bh(&admission_lock);
+	full = admission_is_full_locked(host, admission);
+	if (admission == RPCRDMA_ADMISSION_BEGINNING)
+		full |= admission_is_full_locked(host, RPCRDMA_ADMISSION_ENDING);
+	spin_unlock_bh(&admission_lock);
+	return !full;
+}
+
+/* A role takes a waiting request. Return: false if the connection is closed already. */
+bool rpcrdma_admission_begin(struct rpcrdma_conn *conn)
+{
+	bool pending;
+
+	spin_lock_bh(&conn->post_lock);
+	pending = conn->state == RPCRDMA_STATE_PENDING;
+	if (pending)
+		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_BEGINNING);
+	spin_unlock_bh(&conn->post_lock);
+	return pending;
+}
