@@ -322,7 +322,7 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	}
 	backward = xprt_rdma_backward_take(ep->client);
 	if (!backward) {
-		trace_rpcrdma_dropped_message(conn, msg->xid, recv->len);
+		trace_rpcrdma_bad_message(conn, msg, recv->len);
 		rpcrdma_recv_put(recv);
 		return;
 	}

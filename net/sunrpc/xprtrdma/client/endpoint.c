@@ -20,7 +20,6 @@
 
 #include "../conn/status.h"
 #include "client_private.h"
-#include "../trace.h"
 
 /*
  * The workers of this queue wait for servers. Those of xprtiod must not: all transports of
@@ -313,7 +312,6 @@ static void xprt_rdma_ep_note_version_lost(struct xprt_rdma_endpoint *ep,
 					   struct rpcrdma_conn *conn, int status)
 {
 	ep->client->version_one_until = jiffies + XPRT_RDMA_VERSION_ONE_PERIOD ?: 1;
-	trace_rpcrdma_version_lost(conn, status);
 	pr_notice_ratelimited("%s: no answer in version %u: version 1 for an hour\n",
 			      conn->peer, ep->version.offered);
 }

@@ -135,7 +135,7 @@ static void xprt_rdma_receive_answer(struct xprt_rdma_endpoint *ep, struct rpcrd
 		xprt_rdma_reply_matched(request, recv);
 		return;
 	}
-	trace_rpcrdma_dropped_message(recv->conn, msg->xid, recv->len);
+	trace_rpcrdma_bad_message(recv->conn, msg, recv->len);
 	recv->conn->counters.errors[RPCRDMA_A_ERRORS_UNMATCHED]++;
 	xprt_rdma_retire_unmatched(ep, recv, msg->xid);
 	xprt_rdma_credits_conclude(&ep->credits);
@@ -171,7 +171,7 @@ static void xprt_rdma_receive_dropped(struct xprt_rdma_endpoint *ep, bool backwa
 /* Give back a message that breaks a rule; its header remains in ep->reply. */
 static void xprt_rdma_receive_bad(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
-	trace_rpcrdma_bad_message(recv->conn, ep->reply.xid, recv->len, ep->reply.reason);
+	trace_rpcrdma_bad_message(recv->conn, &ep->reply, recv->len);
 	ep->client->stats.bad_replies++;
 	recv->conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 	rpcrdma_recv_put(recv);

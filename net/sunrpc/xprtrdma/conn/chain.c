@@ -7,7 +7,6 @@
  * are done, too.
  */
 #include "conn_private.h"
-#include "../trace.h"
 
 /*
  * How long a signalled chain may go without a completion. Most queue pairs report an error
@@ -73,7 +72,6 @@ static int chain_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_chain *ch
 		chain->last->send_flags &= ~IB_SEND_SIGNALED;
 	}
 	rpcrdma_chains_add(&conn->fifo, chain);
-	trace_rpcrdma_post(conn, chain->wrs, signalled, chain->last->opcode);
 	if (posted)
 		WRITE_ONCE(*posted, true);
 
@@ -288,7 +286,6 @@ int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 	else
 		err = chain_post_locked(conn, chain, flags & RPCRDMA_POST_SIGNALLED, posted);
 	if (unlikely(err == -EAGAIN)) {
-		trace_rpcrdma_post_full(conn, chain->wrs);
 		if (conn->config.sq_full)
 			atomic_long_inc(conn->config.sq_full);
 		if (flags & RPCRDMA_POST_LATER) {

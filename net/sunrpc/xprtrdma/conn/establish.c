@@ -53,7 +53,7 @@ static void conn_log(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_agreement *agreement = &conn->agreement;
 
-	trace_rpcrdma_conn_agreed(conn);
+	trace_rpcrdma_conn_agreed(conn, conn->config.version_max > RPCRDMA_VERSION_ONE ? 0 : 1);
 	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s/%s, reads %u, version %s\n",
 			    conn->peer, conn->server ? "accepted" : "connected",
 			    conn->device->ib->name, conn->port, agreement->call_threshold,
@@ -292,7 +292,7 @@ void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version)
 {
 	if (conn->config.version_max == RPCRDMA_VERSION_ONE)
 		return;
-	trace_rpcrdma_conn_version(conn, version);
+	trace_rpcrdma_conn_agreed(conn, version);
 	if (READ_ONCE(conn->version_logged))
 		return;
 	WRITE_ONCE(conn->version_logged, true);

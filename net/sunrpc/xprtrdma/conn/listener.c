@@ -9,7 +9,6 @@
 
 #include "conn_private.h"
 #include "../status/status.h"
-#include "../trace.h"
 
 /*
  * Requests in the list of one listener, including those that their peers have given

@@ -125,7 +125,6 @@ static void mr_pool_work(struct work_struct *work)
 		pool->wanted = false;
 		queue_work(rpcrdma_wq, &conn->writable_work);
 	}
-	trace_rpcrdma_mr_pool(conn, added, pool->num_idle);
 	spin_unlock_bh(&pool->lock);
 }
 

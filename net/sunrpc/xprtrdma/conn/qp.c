@@ -5,7 +5,6 @@
 #include <linux/delay.h>
 
 #include "conn_private.h"
-#include "../trace.h"
 
 /* Limits of a batch: Receives reposted at a time, and works in a row without a signal */
 #define BATCH_MIN	4U

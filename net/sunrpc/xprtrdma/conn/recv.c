@@ -88,7 +88,6 @@ static int recv_post_free_locked(struct rpcrdma_conn *conn)
 					      wr->sg_list->length, DMA_FROM_DEVICE);
 	conn->recvs_free = NULL;
 	err = ib_post_recv(conn->qp, first, &bad);
-	trace_rpcrdma_post_recvs(conn, conn->num_recvs_free, err);
 	conn->num_recvs_free = 0;
 	return err;
 }

@@ -8,7 +8,6 @@
 
 #include "conn_private.h"
 #include "../objects.h"
-#include "../trace.h"
 
 /*
  * Made with the connection, and kept when it rests, so that it makes progress when memory is

@@ -117,7 +117,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 				   svcrdma_callback_copy_reply_locked(rqst, request));
 	spin_unlock(&xprt->queue_lock);
 	if (!rqst)
-		trace_rpcrdma_dropped_message(service->conn, msg->xid, request->recv->len);
+		trace_rpcrdma_bad_message(service->conn, msg, request->recv->len);
 	svcrdma_request_put_recv(request);
 	if (rpcrdma_wire_grants(msg)) {
 		spin_lock(&xprt->transport_lock);

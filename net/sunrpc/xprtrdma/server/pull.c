@@ -87,7 +87,6 @@ static void svcrdma_pull_done(struct rpcrdma_chain *chain, int status)
 		container_of(chain, struct svcrdma_request, rw_chain.chain);
 	struct rpcrdma_conn *conn = request->service->conn;
 
-	trace_rpcrdma_pulled(conn, request->msg.xid, status);
 	request->pull_time += jiffies - request->pull_since;
 	if (request->pull_time > SVCRDMA_PULL_TIMEOUT && !svcrdma_pull_all_read(request))
 		rpcrdma_conn_close(conn, -ETIMEDOUT);

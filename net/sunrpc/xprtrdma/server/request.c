@@ -395,7 +395,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	}
 
 	request->tally.error = RPCRDMA_A_ERRORS_BAD_HEADER;
-	trace_rpcrdma_bad_message(service->conn, request->msg.xid, recv->len, request->msg.reason);
+	trace_rpcrdma_bad_message(service->conn, &request->msg, recv->len);
 	if (verdict == RPCRDMA_ANSWER) {
 		svcrdma_reply_error(request);
 	} else {

@@ -76,7 +76,7 @@ no_error_seen() {
 	is 1 "$(connections_made)" &&
 		awk '{ match($0, /conn=[0-9]+ /); conn = substr($0, RSTART, RLENGTH) }
 		     /rpcrdma_conn_agreed:/ { these[conn] = 1 }
-		     /rpcrdma_(wc_error|bad_message|dropped_message):|state=CLOS/ && conn in these { print; bad = 1 }
+		     /rpcrdma_(wc_error|bad_message):|state=CLOS/ && conn in these { print; bad = 1 }
 		     END { exit bad }' /tmp/trace
 }
 

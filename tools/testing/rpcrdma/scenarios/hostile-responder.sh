@@ -47,7 +47,7 @@ mounts_that_fail() {
 	local wrong="0xdeadbeef" chunk
 	chunk=$(reply_chunk "$UNREGISTERED")
 
-	ignored "a Reply to an unknown XID" dropped_message \
+	ignored "a Reply to an unknown XID" reason=UNEXPECTED \
 		"$wrong 1 32 $RDMA_MSG $NO_CHUNKS $(accepted $wrong)"
 	ignored "another XID in the RPC message" reason=XID \
 		"<0 1 32 $RDMA_MSG $NO_CHUNKS $(accepted $wrong)"

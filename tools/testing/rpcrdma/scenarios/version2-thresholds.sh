@@ -42,7 +42,7 @@ pair() {
 	[ "$octets" -ge 4096 ] || octets=4096
 	check "$who: verified I/O" traced use_it
 	check "$who: both ends use $octets octets in version 2" is "2 version=2 inline=$octets/$octets" \
-		"$(sed -n 's/.*rpcrdma_conn_version: .*\(version=.*\)/\1/p' /tmp/trace | sort | uniq -c | xargs)"
+		"$(sed -n 's/.*rpcrdma_conn_agreed: .*\(version=[12].*\) remote.*/\1/p' /tmp/trace | sort | uniq -c | xargs)"
 	check "$who: the longest Send is near to that and not longer" sends_up_to $octets
 	check "$who: the first Call has 1024 octets or less" first_calls_are_short
 	check "$who: one connection and no error" no_error_seen
