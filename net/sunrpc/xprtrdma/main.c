@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Module init and exit. The order of init: a layer starts after those that it
- * uses. But status/ starts first: it has to see the first and the last connection. Exit
- * has the reverse order.
+ * Module init and exit. A layer starts after those that it uses. But status/ starts first: it
+ * has to see the first and the last connection.
  */
-
 #include <linux/module.h>
 
-#include "client/client.h"
-#include "conn/conn.h"
+#include "main.h"
 #include "objects.h"
-#include "server/server.h"
-#include "status/status.h"
 
 static int __init rpcrdma_init(void)
 {

@@ -46,7 +46,6 @@
 
 #include "../address.h"
 #include "../conn/conn.h"
-#include "client.h"
 #include "credits.h"
 #include "form.h"
 #include "outage.h"
@@ -500,7 +499,7 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 extern const struct rpc_xprt_ops xprt_rdma_client_ops;
 
 /* sysctl.c */
-int xprt_rdma_sysctl_init(void);
+void xprt_rdma_sysctl_init(void);
 void xprt_rdma_sysctl_exit(void);
 
 #endif /* XPRT_RDMA_CLIENT_PRIVATE_H */

@@ -9,6 +9,7 @@
 #include <linux/sunrpc/addr.h>
 
 #include "client_private.h"
+#include "../main.h"
 
 #define XPRT_RDMA_CONNECT_TIMEOUT	(30 * HZ)
 #define XPRT_RDMA_MAX_RECONNECT_DELAY	(30 * HZ)
@@ -351,47 +352,28 @@ static struct xprt_class xprt_rdma_client_class = {
 	.netid	= { "rdma", "rdma6", "" },
 };
 
-/**
- * xprt_rdma_init - register the client's transport class and its sysctls
- *
- * Context: module initialisation.
- * Return: 0 or a negative errno.
- */
 int xprt_rdma_init(void)
 {
 	int ret;
 
 	/* Memory reclaim writes out dirty pages, and that may need a new connection. */
-	xprt_rdma_connect_wq = alloc_workqueue("rpcrdma_connect",
-					       WQ_UNBOUND | WQ_MEM_RECLAIM,
+	xprt_rdma_connect_wq = alloc_workqueue("rpcrdma_connect", WQ_UNBOUND | WQ_MEM_RECLAIM,
 					       WQ_UNBOUND_MAX_ACTIVE);
 	if (!xprt_rdma_connect_wq)
 		return -ENOMEM;
-	ret = xprt_rdma_sysctl_init();
-	if (ret)
-		goto err_wq;
 	ret = xprt_register_transport(&xprt_rdma_client_class);
-	if (ret)
-		goto err_sysctl;
+	if (ret) {
+		destroy_workqueue(xprt_rdma_connect_wq);
+		return ret;
+	}
+	xprt_rdma_sysctl_init();
 	return 0;
-
-err_sysctl:
-	xprt_rdma_sysctl_exit();
-err_wq:
-	destroy_workqueue(xprt_rdma_connect_wq);
-	return ret;
 }
 
-/**
- * xprt_rdma_exit - undo xprt_rdma_init()
- *
- * No transport is left: each holds a reference to the module.
- *
- * Context: module exit.
- */
+/* No transport is left: each holds a reference to the module. */
 void xprt_rdma_exit(void)
 {
-	xprt_unregister_transport(&xprt_rdma_client_class);
 	xprt_rdma_sysctl_exit();
+	xprt_unregister_transport(&xprt_rdma_client_class);
 	destroy_workqueue(xprt_rdma_connect_wq);
 }

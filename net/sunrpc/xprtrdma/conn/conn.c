@@ -12,6 +12,7 @@
 #include <net/net_namespace.h>
 
 #include "conn_private.h"
+#include "../main.h"
 #include "../objects.h"
 #include "../status/status.h"
 #include "../trace.h"

@@ -373,9 +373,6 @@ void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version);
 void rpcrdma_conn_get(struct rpcrdma_conn *conn);
 void rpcrdma_conn_put(struct rpcrdma_conn *conn);
 
-int rpcrdma_conn_init(void);
-void rpcrdma_conn_exit(void);
-
 /* Private to the layer, down to struct rpcrdma_conn, of which these are parts */
 
 /*

@@ -38,7 +38,6 @@
 #include "../conn/conn.h"
 #include "form.h"
 #include "grant.h"
-#include "server.h"
 
 /* What each request has for its chain without an allocation: enough for 64 KiB */
 #define SVCRDMA_FEW_RWS	4
@@ -425,7 +424,7 @@ static inline void svcrdma_count(enum svcrdma_counter which)
 	atomic_long_inc(&svcrdma_counters[which]);
 }
 
-int svcrdma_sysctl_init(void);
+void svcrdma_sysctl_init(void);
 void svcrdma_sysctl_exit(void);
 
 #endif /* SVCRDMA_SERVER_PRIVATE_H */

@@ -55,10 +55,9 @@ static struct ctl_table svcrdma_table[] = {
 
 static struct ctl_table_header *svcrdma_table_header;
 
-int svcrdma_sysctl_init(void)
+void svcrdma_sysctl_init(void)
 {
 	svcrdma_table_header = register_sysctl("sunrpc/svc_rdma", svcrdma_table);
-	return rpcrdma_sysctl_status(svcrdma_table_header);
 }
 
 void svcrdma_sysctl_exit(void)

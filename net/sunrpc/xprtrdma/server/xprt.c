@@ -15,6 +15,7 @@
 
 #include "../conn/status.h"
 #include "server_private.h"
+#include "../main.h"
 
 /* How long a connection may take from the server's answer to established */
 #define SVCRDMA_ESTABLISH_TIMEOUT_MS	10000
@@ -524,12 +525,6 @@ static struct svc_xprt_class svcrdma_xprt_class = {
 	.xcl_ident		= XPRT_TRANSPORT_RDMA,
 };
 
-/**
- * svcrdma_init - make the server available to the RPC server
- *
- * Context: module init, after rpcrdma_conn_init().
- * Return: 0 or a negative errno.
- */
 int svcrdma_init(void)
 {
 	int ret;
@@ -537,37 +532,31 @@ int svcrdma_init(void)
 	ret = svcrdma_request_init();
 	if (ret)
 		return ret;
-	ret = svcrdma_sysctl_init();
-	if (ret)
-		goto out_request;
 	ret = xprt_register_transport(&svcrdma_callback_class);
 	if (ret)
-		goto out_sysctl;
+		goto err_request;
 	ret = svc_reg_xprt_class(&svcrdma_xprt_class);
-	if (!ret)
-		return 0;
+	if (ret)
+		goto err_callback;
+	svcrdma_sysctl_init();
+	return 0;
 
+err_callback:
 	xprt_unregister_transport(&svcrdma_callback_class);
-out_sysctl:
-	svcrdma_sysctl_exit();
-out_request:
+err_request:
 	svcrdma_request_exit();
 	return ret;
 }
 
-/**
- * svcrdma_exit - undo svcrdma_init(), and wait for the last service
- *
- * References to the module guarantee that no svc_xprt is left, but connections may
- * still be closing.
- *
- * Context: module exit, before rpcrdma_conn_exit().
+/*
+ * References to the module guarantee that no svc_xprt is left, but connections may still be
+ * closing.
  */
 void svcrdma_exit(void)
 {
+	svcrdma_sysctl_exit();
 	svc_unreg_xprt_class(&svcrdma_xprt_class);
 	xprt_unregister_transport(&svcrdma_callback_class);
 	wait_var_event(&svcrdma_num_services, !atomic_read(&svcrdma_num_services));
-	svcrdma_sysctl_exit();
 	svcrdma_request_exit();
 }

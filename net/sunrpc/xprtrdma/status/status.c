@@ -23,6 +23,7 @@
 
 #include "../conn/conn.h"
 #include "../conn/status.h"
+#include "../main.h"
 #include "status.h"
 
 static struct genl_family status_family;

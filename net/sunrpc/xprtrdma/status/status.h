@@ -18,7 +18,4 @@ void rpcrdma_status_refused(struct net *net, enum rpcrdma_refusal why, int err,
 			    const struct sockaddr_storage *local,
 			    const struct sockaddr_storage *peer);
 
-int rpcrdma_status_init(void);
-void rpcrdma_status_exit(void);
-
 #endif /* RPCRDMA_STATUS_STATUS_H */
