@@ -42,8 +42,7 @@ static const u8 conn_next[] = {
 };
 
 /* Return: whether this call made the transition. */
-static bool conn_set_state_locked(struct rpcrdma_conn *conn,
-				  enum rpcrdma_state state, int status)
+static bool conn_set_state_locked(struct rpcrdma_conn *conn, enum rpcrdma_state state, int status)
 {
 	lockdep_assert_held(&conn->post_lock);
 	if (!(conn_next[conn->state] & BIT(state)))

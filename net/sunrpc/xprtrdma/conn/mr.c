@@ -254,8 +254,7 @@ int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
 		 * at page boundaries any more. From now on those that are not whole pages are
 		 * registered apart. If they were already, the memory cannot be registered.
 		 */
-		if (conn->bounced || mr->num_sg == 1 ||
-		    conn->device->mr_type == IB_MR_TYPE_SG_GAPS)
+		if (conn->bounced || mr->num_sg == 1 || conn->device->mr_type == IB_MR_TYPE_SG_GAPS)
 			return -EIO;
 		conn->bounced = true;
 		return -ENOBUFS;

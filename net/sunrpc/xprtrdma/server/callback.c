@@ -155,9 +155,8 @@ bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
  *
  * Return: 0, or -EMSGSIZE if the Call is longer than the threshold.
  */
-int svcrdma_callback_fill_call(const struct svcrdma_service *service,
-			       const struct rpc_rqst *rqst, struct rpcrdma_message *msg,
-			       struct rpcrdma_send *send)
+int svcrdma_callback_fill_call(const struct svcrdma_service *service, const struct rpc_rqst *rqst,
+			       struct rpcrdma_message *msg, struct rpcrdma_send *send)
 {
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	u32 version = READ_ONCE(service->version);

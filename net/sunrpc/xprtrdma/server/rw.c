@@ -204,9 +204,8 @@ static u32 svcrdma_rw_fill_some(struct svcrdma_rw *rw, unsigned int max_sg, unsi
  * to be mapped. For Reads each page has its own element: the core may need registrations, and
  * takes the number of elements for the number of pages. Return: how many octets.
  */
-static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request,
-			       struct svcrdma_rw *rw, unsigned int max_sg,
-			       const struct xdr_buf *local, u32 at, u32 octets)
+static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request, struct svcrdma_rw *rw,
+			       unsigned int max_sg, const struct xdr_buf *local, u32 at, u32 octets)
 {
 	const struct svcrdma_rw_chain *chain = &request->rw_chain;
 	unsigned int max_pages = 1;

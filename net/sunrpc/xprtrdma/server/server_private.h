@@ -392,9 +392,8 @@ static inline void svcrdma_tally_denied(struct svcrdma_request *request, int sta
 extern struct xprt_class svcrdma_callback_class;
 struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args);
 void svcrdma_callback_reply(struct svcrdma_request *request);
-int svcrdma_callback_fill_call(const struct svcrdma_service *service,
-			       const struct rpc_rqst *rqst, struct rpcrdma_message *msg,
-			       struct rpcrdma_send *send);
+int svcrdma_callback_fill_call(const struct svcrdma_service *service, const struct rpc_rqst *rqst,
+			       struct rpcrdma_message *msg, struct rpcrdma_send *send);
 bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid);
 
 /* sysctl.c */

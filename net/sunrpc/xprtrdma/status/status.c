@@ -43,8 +43,7 @@ static int put_if(struct sk_buff *skb, int type, u32 value)
 }
 
 /* AF_UNSPEC: it is not known */
-static int put_address(struct sk_buff *skb, const struct sockaddr_storage *addr,
-		       int text, int port)
+static int put_address(struct sk_buff *skb, const struct sockaddr_storage *addr, int text, int port)
 {
 	char buffer[RPCRDMA_PEER_LEN];
 
@@ -346,8 +345,7 @@ static void *dump_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd
  * the last object that it has told: what comes or goes meanwhile makes it neither skip nor
  * repeat others.
  */
-static int dump_end(struct sk_buff *skb, struct netlink_callback *cb, void *header, u32 id,
-		    int err)
+static int dump_end(struct sk_buff *skb, struct netlink_callback *cb, void *header, u32 id, int err)
 {
 	if (err) {
 		genlmsg_cancel(skb, header);
@@ -423,8 +421,7 @@ static int dump_conns(struct sk_buff *skb, struct netlink_callback *cb)
 		if (!conn)
 			break;
 		header = dump_begin(skb, cb, RPCRDMA_CMD_CONNECTION_GET);
-		err = dump_end(skb, cb, header, conn->id,
-			       header ? put_conn(skb, conn) : -EMSGSIZE);
+		err = dump_end(skb, cb, header, conn->id, header ? put_conn(skb, conn) : -EMSGSIZE);
 		rpcrdma_conn_put(conn);
 		cond_resched();
 	}
