@@ -47,7 +47,6 @@ struct doctor_port {
 	bool active;
 	bool iwarp;
 	bool infiniband;
-	bool software;		/* rxe, siw: its packets pass the firewall */
 };
 
 /* An IP address as 16 octets; IPv4 is mapped. */

@@ -98,8 +98,6 @@ static void read_port(struct doctor *d, const char *device, const char *number)
 	doctor_read_line(d, line, sizeof(line), CLASS "/%s/ports/%s/link_layer", device,
 			 number);
 	port->infiniband = !strcmp(line, "InfiniBand");
-	port->software = doctor_exists(d, CLASS "/%s/parent", device) ||
-			 !doctor_exists(d, CLASS "/%s/device", device);
 	find_netdev(d, port);
 	d->port_count++;
 }

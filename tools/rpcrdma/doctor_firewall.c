@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Does a packet filter of this host drop what RDMA needs? */
+/*
+ * Does this host have a packet filter whose rules do not know of RDMA? What the rules do with
+ * a packet is not modelled here: rpcrdma ping sends one.
+ */
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,101 +10,70 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "doctor_rules.h"
 
-#define CHECK	"firewall"
-
+#define CHECK		"firewall"
 #define ROCE_PORT	4791
 #define NFS_RDMA_PORT	20049
 
-/* Programs that list rules, by what prints them */
-static const struct filter {
-	char *argv[5];
-	bool json;
-} filters[] = {
-	{ { "nft", "-j", "list", "ruleset" }, true },
-	{ { "iptables-save" }, false },
-	{ { "ip6tables-save" }, false },
-	{ { "iptables-legacy-save" }, false },
-	{ { "ip6tables-legacy-save" }, false },
+/* iptables-save mostly lists rules of nftables, and nft has them anyway. */
+static char *const programs[][5] = {
+	{ "nft", "-s", "list", "ruleset" },
+	{ "iptables-legacy-save" },
+	{ "ip6tables-legacy-save" },
 };
 
-/* What is said about all of them */
-struct opinion {
-	bool software;		/* the packets of a device pass the filter */
-	enum fate told[2];	/* about UDP and TCP; iptables may show nftables' rules */
-	size_t asked;		/* programs that could tell */
-	size_t failed;		/* programs that are there and could not */
+/* What all of them print */
+struct listing {
+	char tables[200];	/* their names */
+	bool udp, tcp;		/* the port of RoCE, or of iWARP, is in a rule */
+	bool asked, failed;	/* a program could tell; another could not */
 };
 
-static void report(struct doctor *d, struct opinion *opinion, const struct packet *packet,
-		   const char *program, const char *where, enum fate fate)
+static bool has_number(const char *line, unsigned int number)
 {
-	bool sure = fate == FATE_DROPPED && opinion->software;
-	enum fate *told = &opinion->told[!strcmp(packet->protocol, "tcp")];
-	char advice[DOCTOR_TEXT_MAX];
+	for (line += strcspn(line, "0123456789"); *line; line += strcspn(line, "0123456789")) {
+		char *end;
 
-	if (fate <= *told)
-		return;
-	*told = fate;
-	if (sure)
-		doctor_advise(advice, "have it accept %s port %u", packet->protocol,
-			      packet->port);
-	else if (fate == FATE_DROPPED)
-		doctor_advise(advice,
-			      "hardware mostly bypasses it; otherwise have it accept %s port %u",
-			      packet->protocol, packet->port);
-	else
-		doctor_advise(advice, "look whether they let pass what the other ends send");
-	doctor_add(d, CHECK, sure ? DOCTOR_WRONG : DOCTOR_NOTE, advice,
-		   "%s: the rules of %s drop %s%s port %u", program, where,
-		   fate == FATE_MAYBE ? "some packets to " : "", packet->protocol, packet->port);
+		if (strtoul(line, &end, 10) == number)
+			return true;
+		line = end;
+	}
+	return false;
 }
 
-static void check_packet(struct doctor *d, struct opinion *opinion,
-			 const struct filter *filter, const char *output,
-			 const struct packet *packet)
+static void read_line(struct listing *l, const char *line, unsigned int tcp_port)
 {
-	char where[200] = "", *copy = strdup(output);
-	struct rules rules = {};
-	int ret = -ENOMEM;
+	size_t len = strlen(l->tables);
+	const char *kind = len ? ", " : "", *name = NULL;
 
-	if (copy)
-		ret = filter->json ? rules_nft(&rules, copy, packet) :
-		      rules_iptables(&rules, copy, packet);
-	if (ret)
-		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "look at the rules yourself",
-			   "what %s prints cannot be read", filter->argv[0]);
-	else
-		report(d, opinion, packet, filter->argv[0], where,
-		       rules_fate(&rules, where, sizeof(where)));
-	rules_free(&rules);
-	free(copy);
+	if (!strncmp(line, "table ", 6))	/* table inet filter { */
+		name = line + 6;
+	else if (*line == '*')			/* *filter */
+		name = line + 1;
+	if (name)
+		snprintf(l->tables + len, sizeof(l->tables) - len, "%s%s%.*s", kind,
+			 *line == '*' ? "iptables " : "", (int)strcspn(name, "{") -
+			 !!strchr(name, '{'), name);
+	l->udp |= has_number(line, ROCE_PORT);
+	l->tcp |= has_number(line, tcp_port);
 }
 
-/* RoCE sends to the same port in both directions; iWARP is TCP. */
-static void check_filter(struct doctor *d, struct opinion *opinion,
-			 const struct filter *filter, bool roce, bool iwarp)
+static void run_program(struct doctor *d, char *const argv[], struct listing *l)
 {
-	struct packet udp = { "udp", ROCE_PORT, true, true };
-	struct packet tcp = { "tcp", d->listens ?: NFS_RDMA_PORT, d->listens, true };
-	char *output;
+	unsigned int tcp_port = d->listens ?: NFS_RDMA_PORT;
+	char *output, *rest, *line;
 	int status;
-	int ret = doctor_run(d, filter->argv, &status, &output);
+	int ret = doctor_run(d, argv, &status, &output);
 
 	if (ret == -ENOENT)
 		return;
-	if (ret || status) {
-		opinion->failed++;
-		if (!ret)
-			free(output);
+	l->asked |= !ret && !status;
+	l->failed |= ret || status;
+	if (ret)
 		return;
-	}
-	opinion->asked++;
-	if (roce)
-		check_packet(d, opinion, filter, output, &udp);
-	if (iwarp)
-		check_packet(d, opinion, filter, output, &tcp);
+	rest = output;
+	while (!status && (line = doctor_line(&rest)))
+		read_line(l, line, tcp_port);
 	free(output);
 }
 
@@ -109,8 +81,7 @@ static void check_filter(struct doctor *d, struct opinion *opinion,
 static bool has_rules(struct doctor *d)
 {
 	char *modules = doctor_read(d, "/proc/modules", NULL);
-	bool loaded = modules && (!strncmp(modules, "nf_tables ", 10) ||
-				  strstr(modules, "\nnf_tables ") ||
+	bool loaded = modules && (strstr(modules, "nf_tables ") ||
 				  strstr(modules, "iptable_filter ") ||
 				  strstr(modules, "ip6table_filter "));
 
@@ -118,22 +89,33 @@ static bool has_rules(struct doctor *d)
 	return loaded;
 }
 
-static void conclude(struct doctor *d, const struct opinion *opinion)
+static void check_port(struct doctor *d, const struct listing *l, bool named,
+		       const char *protocol, unsigned int port)
 {
-	if (opinion->told[0] || opinion->told[1])
+	char advice[DOCTOR_TEXT_MAX];
+
+	if (named) {
+		doctor_add(d, CHECK, DOCTOR_OK, NULL, "%s: a rule names %s port %u", l->tables,
+			   protocol, port);
 		return;
-	if (opinion->failed && !doctor_exists(d, "/proc/net/netfilter"))
+	}
+	doctor_advise(advice, "if rpcrdma ping from the other end fails, have them accept %s port "
+		      "%u; hardware mostly bypasses them", protocol, port);
+	doctor_add(d, CHECK, DOCTOR_NOTE, advice, "%s: no rule names %s port %u", l->tables,
+		   protocol, port);
+}
+
+static void check_no_tables(struct doctor *d, const struct listing *l)
+{
+	if (l->failed && !doctor_exists(d, "/proc/net/netfilter"))
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "the kernel has no packet filter");
-	else if (opinion->failed && !d->privileged)
+	else if (l->failed && !d->privileged)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
 			   "only root can list the rules of the firewall");
-	else if (opinion->failed)
+	else if (l->failed)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "look at nft list ruleset",
 			   "the rules of the firewall cannot be listed");
-	else if (opinion->asked)
-		doctor_add(d, CHECK, DOCTOR_OK, NULL,
-			   "no rule of this host drops what RDMA needs");
-	else if (has_rules(d))
+	else if (!l->asked && has_rules(d))
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "install nftables",
 			   "the kernel has a firewall, and there is no program to list its rules");
 	else
@@ -143,20 +125,23 @@ static void conclude(struct doctor *d, const struct opinion *opinion)
 void doctor_firewall(struct doctor *d)
 {
 	bool roce = !d->port_count, iwarp = !d->port_count;
-	struct opinion opinion = { .software = !d->port_count };
-	size_t i, before = d->count[DOCTOR_UNKNOWN];
+	struct listing l = {};
+	size_t i;
 
 	for (i = 0; i < d->port_count; i++) {
 		roce |= !d->ports[i].iwarp && !d->ports[i].infiniband;
 		iwarp |= d->ports[i].iwarp;
-		opinion.software |= d->ports[i].software;
 	}
 	if (!roce && !iwarp) {
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "InfiniBand passes no firewall");
 		return;
 	}
-	for (i = 0; i < ARRAY_SIZE(filters); i++)
-		check_filter(d, &opinion, &filters[i], roce, iwarp);
-	if (d->count[DOCTOR_UNKNOWN] == before)
-		conclude(d, &opinion);
+	for (i = 0; i < ARRAY_SIZE(programs); i++)
+		run_program(d, programs[i], &l);
+	if (!*l.tables)
+		check_no_tables(d, &l);
+	if (*l.tables && roce)
+		check_port(d, &l, l.udp, "udp", ROCE_PORT);
+	if (*l.tables && iwarp)
+		check_port(d, &l, l.tcp, "tcp", d->listens ?: NFS_RDMA_PORT);
 }

@@ -27,7 +27,7 @@ static const char * const files[] = {
 };
 
 static const char * const programs[] = {
-	"modinfo", "rdma", "nft", "iptables-save", "ip6tables-save", "rpcrdma",
+	"modinfo", "rdma", "nft", "iptables-legacy-save", "rpcrdma",
 };
 
 /* Nothing of a result may move the cursor. */

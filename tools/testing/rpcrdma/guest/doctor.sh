@@ -83,22 +83,3 @@ with_fakes() {
 	rm -r /tmp/fake
 	return $status
 }
-
-# drop_rule CONDITION...: the fake nft prints a rule that drops what fulfils these conditions,
-# in JSON.
-drop_rule() {
-	local conditions
-	printf -v conditions '{"match": {%s}}, ' "$@"
-	fake nft <<-END
-		[ "\$*" = "-j list ruleset" ] || exit 1
-		echo '{"nftables": [{"chain": {"family": "inet", "table": "lab", "name": "in",
-			"type": "filter", "hook": "input", "prio": 0, "policy": "accept"}},
-			{"rule": {"family": "inet", "table": "lab", "chain": "in",
-			"expr": [$conditions{"drop": null}]}}]}'
-	END
-}
-
-# to_port PROTOCOL PORT: a condition
-to_port() {
-	echo '"op": "==", "left": {"payload": {"protocol": "'$1'", "field": "dport"}}, "right": '$2
-}

@@ -18,7 +18,6 @@ client() {
 	check "all is well: 0" well
 	few_resources
 	no_registration
-	firewall_of_hardware
 	check "all is well again: 0" well
 }
 
@@ -64,18 +63,4 @@ no_registration() {
 	check "the log says that it is not usable" says_what_to_do wrong "\"mem0: not usable: "
 	need "the usual device" usual_device
 	check "it is usable: 0" well
-}
-
-# The same rule is wrong if packets of the device pass the firewall, and a note for a device whose
-# packets mostly do not: for one with a device of a bus, which mem0 gets in a copy of what sysfs
-# has of it.
-firewall_of_hardware() {
-	local sysfs=/sys/class/infiniband/mem0 what="nft: the rules of inet lab in drop udp port 4791"
-	drop_rule "$(to_port udp 4791)"
-	check "software: a rule is wrong" with_fakes finds_only "$what"
-	mkdir -p /tmp/mem0/device
-	cp -r $sysfs/. /tmp/mem0 2>/dev/null	# some of it cannot be read
-	drop_rule "$(to_port udp 4791)"
-	check "hardware: a rule is a note" in_place $sysfs /tmp/mem0 with_fakes notes "$what"
-	check "it says that hardware mostly bypasses it" says "[-]> hardware mostly bypasses it"
 }
