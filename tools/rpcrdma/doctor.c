@@ -11,6 +11,7 @@
 
 #include "cmd.h"
 #include "doctor.h"
+#include "host.h"
 #include "json.h"
 #include "term.h"
 
@@ -81,7 +82,7 @@ void doctor_init(struct doctor *d)
 	d->privileged = !geteuid();
 	d->patience = PATIENCE_MS;
 	d->kernel = &doctor_kernel;
-	snprintf(d->server_port, sizeof(d->server_port), "20049");
+	snprintf(d->server_port, sizeof(d->server_port), HOST_PORT);
 }
 
 void doctor_examine(struct doctor *d)
@@ -119,8 +120,7 @@ static void print_sum(const struct doctor *d)
 	}
 	printf("%zu finding%s", wrong, wrong == 1 ? "" : "s");
 	if (unknown)
-		printf(", %zu thing%s could not be checked", unknown,
-		       unknown == 1 ? "" : "s");
+		printf(", %zu thing%s could not be checked", unknown, unknown == 1 ? "" : "s");
 	puts(".");
 }
 
@@ -137,68 +137,25 @@ static void print_text(const struct doctor *d, bool quiet)
 
 static void print_json(const struct doctor *d, bool quiet)
 {
-	json_t *top = json_object(), *list = json_array();
+	json_t *list = json_array();
 	size_t i;
 
 	for (i = 0; i < d->result_count; i++) {
 		const struct doctor_result *result = &d->results[i];
-		json_t *one = json_object();
 
-		if (quiet && result->verdict < DOCTOR_WRONG) {
-			json_decref(one);
+		if (quiet && result->verdict < DOCTOR_WRONG)
 			continue;
-		}
-		json_add(one, "check", json_string(result->check));
-		json_add(one, "verdict", json_string(looks[result->verdict].word));
-		json_add(one, "what", json_string(result->what));
-		if (*result->advice)
-			json_add(one, "advice", json_string(result->advice));
-		json_array_append_new(list, one);
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s*}",
+			"check", result->check, "verdict", looks[result->verdict].word,
+			"what", result->what,
+			"advice", *result->advice ? result->advice : NULL));
 	}
-	if (d->host)
-		json_add(top, "host", json_string(d->host));
-	json_add(top, "findings", json_integer(d->count[DOCTOR_WRONG]));
-	json_add(top, "unknown", json_integer(d->count[DOCTOR_UNKNOWN]));
-	json_add(top, "results", list);
-	out_json(top);
+	out_json(json_pack("{s:s*, s:I, s:I, s:o}", "host", d->host,
+			   "findings", (json_int_t)d->count[DOCTOR_WRONG],
+			   "unknown", (json_int_t)d->count[DOCTOR_UNKNOWN], "results", list));
 }
 
 /* The command */
-
-static bool is_plain(const char *text)
-{
-	for (; *text; text++)
-		if (*text <= ' ' || *text > '~')
-			return false;
-	return true;
-}
-
-/* HOST, HOST:PORT, [HOST]:PORT or an IPv6 address; changes @text. */
-static void set_host(struct doctor *d, char *text)
-{
-	char *colon = strrchr(text, ':'), *port = NULL;
-
-	d->host = text;
-	if (*text == '[' && strchr(text, ']')) {
-		char *end = strchr(text, ']');
-
-		d->host = text + 1;
-		*end = 0;
-		if (end[1] == ':')
-			port = end + 2;
-	} else if (colon && strchr(text, ':') == colon) {
-		*colon = 0;
-		port = colon + 1;
-	}
-	/* It is printed, and may come from a script. */
-	if (!*d->host || *d->host == '-' || !is_plain(d->host))
-		usage(SYNOPSIS);
-	if (!port)
-		return;
-	if (!*port || strlen(port) > 5 || strspn(port, "0123456789") != strlen(port))
-		usage(SYNOPSIS);
-	snprintf(d->server_port, sizeof(d->server_port), "%s", port);
-}
 
 int cmd_doctor(int argc, char **argv)
 {
@@ -210,6 +167,7 @@ int cmd_doctor(int argc, char **argv)
 		{ }
 	};
 	static struct doctor d;
+	static struct host host;
 	bool json = false, quiet = false;
 	int option;
 
@@ -228,8 +186,12 @@ int cmd_doctor(int argc, char **argv)
 	}
 	if (argc - optind > 1)
 		usage(SYNOPSIS);
-	if (optind < argc)
-		set_host(&d, argv[optind]);
+	if (optind < argc) {
+		if (!host_parse(&host, argv[optind]))
+			usage(SYNOPSIS);
+		d.host = host.name;
+		snprintf(d.server_port, sizeof(d.server_port), "%s", host.port);
+	}
 	doctor_examine(&d);
 	if (json)
 		print_json(&d, quiet);

@@ -8,6 +8,7 @@
 #ifndef RPCRDMA_DOCTOR_H
 #define RPCRDMA_DOCTOR_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,6 +75,7 @@ struct doctor_limits {
 };
 
 struct doctor;
+struct kmod_ctx;
 
 /*
  * How the doctor asks the kernel for what is in no file. Each returns 0 or a
@@ -81,16 +83,13 @@ struct doctor;
  */
 struct doctor_kernel {
 	/* How packets to an address leave */
-	int (*route)(struct doctor *d, const struct doctor_address *to,
-		     struct doctor_route *route);
+	int (*route)(struct doctor *d, const struct doctor_address *to, struct doctor_route *route);
 	/* Calls @fn for each address of this host, with its interface's name. */
-	int (*addresses)(struct doctor *d,
-			 void (*fn)(const char *netdev,
-				    const struct doctor_address *address,
-				    void *data), void *data);
+	int (*addresses)(struct doctor *d, void (*fn)(const char *netdev,
+						      const struct doctor_address *address,
+						      void *data), void *data);
 	/* -ENOENT: no loaded module tells about the device. */
-	int (*limits)(struct doctor *d, const char *device,
-		      struct doctor_limits *limits);
+	int (*limits)(struct doctor *d, const char *device, struct doctor_limits *limits);
 	/*
 	 * Calls @fn for each listener of the NFS server, with its address and port, and
 	 * whether it waits for a device. -ENOENT: no loaded module tells.
@@ -177,22 +176,13 @@ int doctor_exit_code(const struct doctor *d);
 char *doctor_read(struct doctor *d, const char *path, size_t *len);
 
 /**
- * doctor_read_slow - read a text file for which the kernel may wait without end
- *
- * Another process reads it. Return: as of doctor_read(), with errno ETIMEDOUT if it
- * took longer than d->patience.
- */
-char *doctor_read_slow(struct doctor *d, const char *path);
-
-/**
  * doctor_read_line - read the first line of a file
  * @line: gets it, without the newline; "" if it cannot be read
  * @size: of @line
  *
  * Return: 0 or a negative errno.
  */
-int doctor_read_line(struct doctor *d, char *line, size_t size,
-		     const char *format, ...)
+int doctor_read_line(struct doctor *d, char *line, size_t size, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /**
@@ -202,14 +192,14 @@ bool doctor_exists(struct doctor *d, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * doctor_list - names in a folder, sorted, without those that begin with a dot
+ * doctor_list - what is in a folder, by version, without names that begin with a dot
  * @count: how many, 0 if there is no such folder
  *
- * Return: the names, for doctor_list_free(), or NULL if @count is 0.
+ * Return: the entries, for doctor_list_free().
  */
-char **doctor_list(struct doctor *d, size_t *count, const char *format, ...)
+struct dirent **doctor_list(struct doctor *d, size_t *count, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void doctor_list_free(char **names, size_t count);
+void doctor_list_free(struct dirent **list, size_t count);
 
 /**
  * doctor_line - the next line of a text
@@ -245,21 +235,26 @@ int doctor_run(struct doctor *d, char *const argv[], int *status, char **output)
  *
  * Return: as of doctor_run().
  */
-int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
-		int *status, char **output);
+int doctor_call(struct doctor *d, int (*fn)(void *data), void *data, int *status, char **output);
 
 /* doctor_build.c */
 
 /**
- * doctor_module_file - the file of a module that modprobe takes for a kernel
- * @list: modules.dep, or modules.builtin
- * @module: its name
- * @file: gets the path, mostly relative to the kernel's folder of modules
+ * doctor_modules - what modprobe sees of the modules of a kernel
  *
- * Return: whether there is one.
+ * Return: for kmod_unref(), or NULL.
  */
-bool doctor_module_file(struct doctor *d, const char *release, const char *list,
-			const char *module, char file[DOCTOR_PATH_MAX]);
+struct kmod_ctx *doctor_modules(struct doctor *d, const char *release);
+
+/**
+ * doctor_module_file - the file that modprobe takes for a module of a kernel
+ * @name: of the module
+ * @file: gets the path, without the root; "" if there is none
+ *
+ * Return: whether the kernel has the module built in.
+ */
+bool doctor_module_file(struct doctor *d, const char *release, const char *name,
+			char file[DOCTOR_PATH_MAX]);
 
 /**
  * doctor_is_ours - whether that file is this module, not the kernel's own
@@ -282,10 +277,11 @@ void doctor_obstacle(struct doctor *d, const char *release, struct doctor_obstac
 
 /**
  * doctor_missing - add the result that a kernel does not have this module
- * @file: the kernel's own, "" if there is none or it is built in
+ * @file: the kernel's own, "" if there is none
+ * @built_in: the kernel's own is
  */
 void doctor_missing(struct doctor *d, const char *check, enum doctor_verdict verdict,
-		    const char *release, const char *file);
+		    const char *release, const char *file, bool built_in);
 
 /**
  * doctor_vendor - look for a vendor's RDMA stack, and add the result if there is one

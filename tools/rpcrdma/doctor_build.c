@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Which modules a kernel has, and what keeps it from having this one. */
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <libkmod.h>
 
 #include "doctor.h"
 
@@ -14,42 +16,42 @@
 
 /* What modprobe takes */
 
-/* Whether a path ends in module.ko, or in module.ko.xz and such */
-static bool names_module(const char *path, const char *module)
+struct kmod_ctx *doctor_modules(struct doctor *d, const char *release)
 {
-	const char *base = strrchr(path, '/');
-	size_t len = strlen(module);
+	char folder[256], settings[256];
+	const char *config[] = { settings, NULL };
 
-	base = base ? base + 1 : path;
-	return !strncmp(base, module, len) && !strncmp(base + len, ".ko", 3) &&
-	       (!base[len + 3] || base[len + 3] == '.');
+	setenv("KMOD_LOG", "0", 1);	/* it would complain about other lines of modprobe.d */
+	snprintf(folder, sizeof(folder), "%s/lib/modules/%s", d->root, release);
+	snprintf(settings, sizeof(settings), "%s/etc/modprobe.d", d->root);
+	return kmod_new(folder, *d->root ? config : NULL);
 }
 
-bool doctor_module_file(struct doctor *d, const char *release, const char *list,
-			const char *module, char file[DOCTOR_PATH_MAX])
+bool doctor_module_file(struct doctor *d, const char *release, const char *name,
+			char file[DOCTOR_PATH_MAX])
 {
-	char path[256], *text, *rest, *line;
-	bool found = false;
+	struct kmod_ctx *modules = doctor_modules(d, release);
+	struct kmod_module *module = NULL;
+	bool built_in = false;
+	const char *path;
 
-	snprintf(path, sizeof(path), "/lib/modules/%s/%s", release, list);
-	text = doctor_read(d, path, NULL);
-	if (!text)
-		return false;
-	rest = text;
-	while (!found && (line = doctor_line(&rest))) {
-		line[strcspn(line, ":")] = 0;
-		found = names_module(line, module);
-		if (found)
-			snprintf(file, DOCTOR_PATH_MAX, "%s", line);
+	*file = 0;
+	if (modules && !kmod_module_new_from_name(modules, name, &module)) {
+		path = kmod_module_get_path(module) ?: "";
+		if (!strncmp(path, d->root, strlen(d->root)))
+			path += strlen(d->root);
+		snprintf(file, DOCTOR_PATH_MAX, "%s", path);
+		built_in = kmod_module_get_initstate(module) == KMOD_MODULE_BUILTIN;
+		kmod_module_unref(module);
 	}
-	free(text);
-	return found;
+	kmod_unref(modules);
+	return built_in;
 }
 
 /* Our module is installed in updates/, by make install as well as by DKMS. */
 bool doctor_is_ours(const char *file)
 {
-	return !strncmp(file, "updates/", 8) || strstr(file, "/updates/");
+	return strstr(file, "/updates/");
 }
 
 /*
@@ -60,26 +62,24 @@ bool doctor_is_ours(const char *file)
 /* What others are built against, a folder for each kernel */
 static bool has_sources(struct doctor *d, const char *release, char what[DOCTOR_TEXT_MAX])
 {
-	size_t i, count;
-	char **names = doctor_list(d, &count, "/usr/src/ofa_kernel");
-	bool found = false;
+	char pattern[256];
+	glob_t found;
 
-	for (i = 0; i < count && !found; i++) {
-		found = doctor_exists(d, "/usr/src/ofa_kernel/%s/%s", names[i], release);
-		if (found)
-			doctor_advise(what, "there is /usr/src/ofa_kernel/%s/%s", names[i],
-				      release);
-	}
-	doctor_list_free(names, count);
-	return found;
+	snprintf(pattern, sizeof(pattern), "%s/usr/src/ofa_kernel/*/%s", d->root, release);
+	if (glob(pattern, 0, NULL, &found))
+		return false;
+	doctor_advise(what, "there is %s", found.gl_pathv[0] + strlen(d->root));
+	globfree(&found);
+	return true;
 }
 
 static bool has_vendor(struct doctor *d, const char *release, char what[DOCTOR_TEXT_MAX])
 {
-	char file[DOCTOR_PATH_MAX], taint[32];
+	char file[DOCTOR_PATH_MAX], kernel[DOCTOR_PATH_MAX], taint[32];
 
-	if (doctor_module_file(d, release, "modules.dep", "ib_core", file) &&
-	    strncmp(file, "kernel/", 7)) {
+	snprintf(kernel, sizeof(kernel), "/lib/modules/%s/kernel/", release);
+	doctor_module_file(d, release, "ib_core", file);
+	if (*file && strncmp(file, kernel, strlen(kernel))) {
 		doctor_advise(what, "modprobe takes %s", file);
 		return true;
 	}
@@ -110,18 +110,14 @@ bool doctor_vendor(struct doctor *d, const char *check, enum doctor_verdict verd
 bool doctor_dkms(struct doctor *d, char version[DOCTOR_VERSION_MAX])
 {
 	size_t i, count;
-	char **names = doctor_list(d, &count, "/usr/src");
+	struct dirent **list = doctor_list(d, &count, "/usr/src");
 
 	*version = 0;
-	for (i = 0; i < count; i++) {
-		const char *this = strchr(names[i], '-');
-
-		if (!strncmp(names[i], "rpcrdma-", 8) && strlen(++this) < DOCTOR_VERSION_MAX &&
-		    strverscmp(this, version) > 0 &&
-		    doctor_exists(d, "/usr/src/%s/dkms.conf", names[i]))
-			snprintf(version, DOCTOR_VERSION_MAX, "%s", this);
-	}
-	doctor_list_free(names, count);
+	for (i = 0; i < count; i++)
+		if (!strncmp(list[i]->d_name, "rpcrdma-", 8) &&
+		    doctor_exists(d, "/usr/src/%s/dkms.conf", list[i]->d_name))
+			snprintf(version, DOCTOR_VERSION_MAX, "%s", list[i]->d_name + 8);
+	doctor_list_free(list, count);
 	return *version;
 }
 
@@ -135,8 +131,7 @@ enum answer {
 /* dkms.conf is a script, which says for each kernel whether to build for it. So ask it. */
 static enum answer takes(struct doctor *d, const char *version, const char *release)
 {
-	static const char script[] =
-		"unset -v UNTESTED PACKAGE_NAME BUILD_EXCLUSIVE_KERNEL\n"
+	static const char script[] = "unset -v UNTESTED PACKAGE_NAME BUILD_EXCLUSIVE_KERNEL\n"
 		"kernelver=$2\n"
 		". \"$1\" >/dev/null 2>&1\n"
 		"[[ ${PACKAGE_NAME:-} = rpcrdma ]] || exit 2\n"
@@ -200,8 +195,7 @@ static void dkms_obstacle(struct doctor *d, const char *version, const char *rel
 void doctor_obstacle(struct doctor *d, const char *release, struct doctor_obstacle *o)
 {
 	char version[DOCTOR_VERSION_MAX];
-	enum answer answer = doctor_dkms(d, version) ? takes(d, version, release) :
-			     ANSWER_UNKNOWN;
+	enum answer answer = doctor_dkms(d, version) ? takes(d, version, release) : ANSWER_UNKNOWN;
 
 	if (answer == ANSWER_YES) {
 		dkms_obstacle(d, version, release, o);
@@ -217,12 +211,11 @@ void doctor_obstacle(struct doctor *d, const char *release, struct doctor_obstac
 }
 
 void doctor_missing(struct doctor *d, const char *check, enum doctor_verdict verdict,
-		    const char *release, const char *file)
+		    const char *release, const char *file, bool built_in)
 {
-	char built_in[DOCTOR_PATH_MAX];
 	struct doctor_obstacle o;
 
-	if (!*file && doctor_module_file(d, release, "modules.builtin", "rpcrdma", built_in)) {
+	if (built_in) {
 		doctor_add(d, check, verdict, "use a kernel with CONFIG_SUNRPC_XPRT_RDMA=m",
 			   "the kernel's own rpcrdma is built into kernel %s", release);
 		return;

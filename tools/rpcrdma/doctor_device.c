@@ -60,11 +60,11 @@ static void netdev_of_rdma(struct doctor *d, struct doctor_port *port)
 static void netdev_of_parent(struct doctor *d, struct doctor_port *port)
 {
 	size_t count;
-	char **names = doctor_list(d, &count, CLASS "/%s/device/net", port->device);
+	struct dirent **names = doctor_list(d, &count, CLASS "/%s/device/net", port->device);
 
 	if (count)
-		snprintf(port->netdev, sizeof(port->netdev), "%s",
-			 names[port->port <= count ? port->port - 1 : 0]);
+		snprintf(port->netdev, sizeof(port->netdev), "%.63s",
+			 names[port->port <= count ? port->port - 1 : 0]->d_name);
 	doctor_list_free(names, count);
 }
 
@@ -89,14 +89,13 @@ static void read_port(struct doctor *d, const char *device, const char *number)
 	if (d->port_count == DOCTOR_PORTS_MAX)
 		return;
 	memset(port, 0, sizeof(*port));
-	snprintf(port->device, sizeof(port->device), "%s", device);
+	snprintf(port->device, sizeof(port->device), "%.63s", device);
 	port->port = strtoul(number, NULL, 10);
 	doctor_read_line(d, line, sizeof(line), CLASS "/%s/ports/%s/state", device, number);
 	port->active = strtoul(line, NULL, 10) == 4;
 	doctor_read_line(d, line, sizeof(line), CLASS "/%s/node_type", device);
 	port->iwarp = strtoul(line, NULL, 10) == 4;
-	doctor_read_line(d, line, sizeof(line), CLASS "/%s/ports/%s/link_layer", device,
-			 number);
+	doctor_read_line(d, line, sizeof(line), CLASS "/%s/ports/%s/link_layer", device, number);
 	port->infiniband = !strcmp(line, "InfiniBand");
 	find_netdev(d, port);
 	d->port_count++;
@@ -105,13 +104,13 @@ static void read_port(struct doctor *d, const char *device, const char *number)
 static void read_ports(struct doctor *d)
 {
 	size_t i, n, devices, ports;
-	char **names = doctor_list(d, &devices, CLASS);
+	struct dirent **names = doctor_list(d, &devices, CLASS);
 
 	for (i = 0; i < devices; i++) {
-		char **numbers = doctor_list(d, &ports, CLASS "/%s/ports", names[i]);
+		struct dirent **numbers = doctor_list(d, &ports, CLASS "/%s/ports", names[i]->d_name);
 
 		for (n = 0; n < ports; n++)
-			read_port(d, names[i], numbers[n]);
+			read_port(d, names[i]->d_name, numbers[n]->d_name);
 		doctor_list_free(numbers, ports);
 	}
 	doctor_list_free(names, devices);
@@ -124,8 +123,7 @@ struct search {
 	bool found;
 };
 
-static void is_address_of(const char *netdev, const struct doctor_address *address,
-			  void *data)
+static void is_address_of(const char *netdev, const struct doctor_address *address, void *data)
 {
 	struct search *search = data;
 
@@ -233,12 +231,10 @@ static void check_limits(struct doctor *d, const char *device)
 			   "the limits of %s cannot be read: %s", device, strerror(-ret));
 	else if (!limits.fast_registration)
 		doctor_add(d, CHECK, DOCTOR_WRONG, "use another device, or TCP",
-			   "%s has no memory management extensions, which NFS/RDMA needs",
-			   device);
+			   "%s has no memory management extensions, which NFS/RDMA needs", device);
 	else if (!limits.page_list)
 		doctor_add(d, CHECK, DOCTOR_WRONG, "use another device, or TCP",
-			   "%s registers no pages by work request, which NFS/RDMA needs",
-			   device);
+			   "%s registers no pages by work request, which NFS/RDMA needs", device);
 	else if (limits.qps < QPS_MIN || limits.mrs < MRS_MIN)
 		doctor_add(d, CHECK, DOCTOR_WRONG,
 			   "look for a limit in its driver or firmware, or use another device",

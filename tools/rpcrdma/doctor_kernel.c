@@ -134,8 +134,7 @@ static int route(struct doctor *d, const struct doctor_address *to, struct docto
 
 	if (!sock)
 		return -errno;
-	ret = mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) ? -errno :
-	      ask_route(sock, to, &answer);
+	ret = mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) ? -errno : ask_route(sock, to, &answer);
 	mnl_socket_close(sock);
 	if (!ret && answer.local) {
 		route->source = *to;

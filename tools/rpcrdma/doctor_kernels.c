@@ -9,11 +9,6 @@
 #define CHECK		"kernels"
 #define KERNELS_MAX	16	/* that are looked at, the newest ones */
 
-static int newest_first(const void *a, const void *b)
-{
-	return -strverscmp(*(char * const *)a, *(char * const *)b);
-}
-
 /* A kernel that was removed may leave its folder behind, with modules that were added. */
 static bool is_installed(struct doctor *d, const char *release)
 {
@@ -22,19 +17,13 @@ static bool is_installed(struct doctor *d, const char *release)
 	       doctor_exists(d, "/lib/modules/%s/kernel", release);
 }
 
-static bool has_ours(struct doctor *d, const char *release, char file[DOCTOR_PATH_MAX])
-{
-	*file = 0;
-	doctor_module_file(d, release, "modules.dep", "rpcrdma", file);
-	return doctor_is_ours(file);
-}
-
 /* Where this module is not meant to be, its lack is no finding for each kernel. */
 static bool is_wanted(struct doctor *d)
 {
 	char version[DOCTOR_VERSION_MAX], file[DOCTOR_PATH_MAX];
 
-	return doctor_dkms(d, version) || has_ours(d, d->release, file);
+	doctor_module_file(d, d->release, "rpcrdma", file);
+	return doctor_is_ours(file) || doctor_dkms(d, version);
 }
 
 /* Boot loaders start the newest kernel, unless they are told otherwise. */
@@ -43,29 +32,32 @@ static bool look_at(struct doctor *d, const char *release, bool newest)
 	enum doctor_verdict verdict = newest && strverscmp(release, d->release) > 0 ?
 				      DOCTOR_WRONG : DOCTOR_NOTE;
 	char file[DOCTOR_PATH_MAX];
+	bool built_in;
 
 	if (doctor_vendor(d, CHECK, verdict, release))
 		return false;
-	if (has_ours(d, release, file))
+	built_in = doctor_module_file(d, release, "rpcrdma", file);
+	if (doctor_is_ours(file))
 		return true;
-	doctor_missing(d, CHECK, verdict, release, file);
+	doctor_missing(d, CHECK, verdict, release, file, built_in);
 	return false;
 }
 
 void doctor_kernels(struct doctor *d)
 {
 	size_t i, count, others = 0, good = 0;
-	char **names;
+	struct dirent **list;
 
 	if (d->vendor || !is_wanted(d))
 		return;
-	names = doctor_list(d, &count, "/lib/modules");
-	if (count)
-		qsort(names, count, sizeof(*names), newest_first);
-	for (i = 0; i < count && others < KERNELS_MAX; i++)
-		if (strcmp(names[i], d->release) && is_installed(d, names[i]))
-			good += look_at(d, names[i], !others++);
-	doctor_list_free(names, count);
+	list = doctor_list(d, &count, "/lib/modules");
+	for (i = count; i && others < KERNELS_MAX; i--) {	/* the newest one first */
+		const char *release = list[i - 1]->d_name;
+
+		if (strcmp(release, d->release) && is_installed(d, release))
+			good += look_at(d, release, !others++);
+	}
+	doctor_list_free(list, count);
 	if (!others)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "no other kernel is installed");
 	else if (good)

@@ -13,7 +13,7 @@
 #include "doctor.h"
 
 #define CHECK		"log"
-#define RECORD_MAX	2048		/* of which the text is shown */
+#define RECORD_MAX	(8192 + 1024)	/* octets of one in /dev/kmsg */
 #define READ_MAX	(64U << 20)	/* octets of the log */
 #define RECENT		3600		/* s */
 #define LINE_SHOWN	300
@@ -140,45 +140,23 @@ static void read_record(struct log *log, const char *record)
 	read_text(log, text + 10, log->now - when);
 }
 
-/* Takes what was read apart into lines; longer ones are cut off. */
-struct splitter {
-	char line[RECORD_MAX];
-	size_t len;
-};
-
-static void split(struct splitter *splitter, struct log *log, const char *text, size_t len)
+/* EPIPE: some records were overwritten meanwhile. */
+static int read_log(struct log *log, FILE *file, int patience)
 {
-	for (; len; len--, text++) {
-		if (*text != '\n') {
-			if (splitter->len < RECORD_MAX - 1)
-				splitter->line[splitter->len++] = *text ?: '?';
-			continue;
-		}
-		splitter->line[splitter->len] = 0;
-		read_record(log, splitter->line);
-		splitter->len = 0;
-	}
-}
-
-/* A read() of /dev/kmsg gives one record; EPIPE: some were overwritten meanwhile. */
-static int read_log(struct log *log, int fd, int patience)
-{
-	struct splitter splitter = { .len = 0 };
 	time_t end = time(NULL) + patience / 1000 + 1;
-	char buf[8192 + 1024];
+	char line[RECORD_MAX];
 	size_t total = 0;
 
 	while (total < READ_MAX && time(NULL) < end) {
-		ssize_t got = read(fd, buf, sizeof(buf));
-
-		if (got < 0 && (errno == EPIPE || errno == EINTR))
-			continue;
-		if (got < 0 && errno != EAGAIN)
-			return -errno;
-		if (got <= 0)
-			return 0;
-		split(&splitter, log, buf, got);
-		total += got;
+		if (fgets(line, sizeof(line), file)) {
+			total += strlen(line);
+			line[strcspn(line, "\n")] = 0;
+			read_record(log, line);
+		} else if (ferror(file) && (errno == EPIPE || errno == EINTR)) {
+			clearerr(file);
+		} else {
+			return feof(file) || errno == EAGAIN ? 0 : -errno;
+		}
 	}
 	return 0;
 }
@@ -209,32 +187,39 @@ static void report(struct doctor *d, const struct log *log)
 			   "the kernel's log has no error of rpcrdma in the last hour");
 }
 
-static int open_log(struct doctor *d)
+/* A read() of /dev/kmsg gives one record, if there is room for it. */
+static FILE *open_log(struct doctor *d)
 {
+	static char room[RECORD_MAX];
 	char path[PATH_MAX];
+	FILE *file;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/dev/kmsg", d->root);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	if (fd >= 0)
-		lseek(fd, 0, SEEK_DATA);	/* what came after the last dmesg --clear */
-	return fd;
+	if (fd < 0)
+		return NULL;
+	lseek(fd, 0, SEEK_DATA);	/* what came after the last dmesg --clear */
+	file = fdopen(fd, "r");
+	if (file)
+		setvbuf(file, room, _IOFBF, sizeof(room));
+	return file;
 }
 
 void doctor_log(struct doctor *d)
 {
 	static struct log log;
+	FILE *file = open_log(d);
+	int ret = file ? 0 : -errno;
 	char uptime[64];
-	int fd = open_log(d);
-	int ret = fd < 0 ? -errno : 0;
 
 	memset(&log, 0, sizeof(log));
 	doctor_read_line(d, uptime, sizeof(uptime), "/proc/uptime");
 	log.now = strtod(uptime, NULL);
-	if (!ret)
-		ret = read_log(&log, fd, d->patience);
-	if (fd >= 0)
-		close(fd);
+	if (file) {
+		ret = read_log(&log, file, d->patience);
+		fclose(file);
+	}
 	if (ret)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
 			   "the kernel's log cannot be read: %s", strerror(-ret));

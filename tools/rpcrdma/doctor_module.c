@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <libkmod.h>
 
 #include "doctor.h"
 
@@ -33,40 +34,36 @@ static void check_loaded(struct doctor *d, const char *file)
 		return;
 	}
 	doctor_read_line(d, version, sizeof(version), "/sys/module/rpcrdma/version");
-	doctor_add(d, CHECK, DOCTOR_OK, NULL, "rpcrdma %s is loaded, and is this one",
-		   version);
+	doctor_add(d, CHECK, DOCTOR_OK, NULL, "rpcrdma %s is loaded, and is this one", version);
 }
 
-/* The value of a field of the module's file; false if it cannot be told */
-static bool modinfo(struct doctor *d, const char *field, const char *file,
-		    char *value, size_t size)
+/* The value of a field of the module's file, "" if it has none; false if it cannot be told */
+static bool modinfo(struct kmod_module *module, const char *field, char *value, size_t size)
 {
-	char path[512], *output;
-	char *const argv[] = { "modinfo", "-F", (char *)field, path, NULL };
-	int status;
+	struct kmod_list *list = NULL, *one;
 
-	snprintf(path, sizeof(path), "%s%s%s%s%s", d->root,
-		 *file == '/' ? "" : "/lib/modules/", *file == '/' ? "" : d->release,
-		 *file == '/' ? "" : "/", file);
-	if (doctor_run(d, argv, &status, &output))
+	*value = 0;
+	if (kmod_module_get_info(module, &list) < 0)
 		return false;
-	snprintf(value, size, "%.*s", (int)strcspn(output, "\n"), output);
-	free(output);
-	return !status;
+	kmod_list_foreach(one, list)
+		if (!strcmp(kmod_module_info_get_key(one), field))
+			snprintf(value, size, "%s", kmod_module_info_get_value(one));
+	kmod_module_info_free_list(list);
+	return true;
 }
 
 /* After an installation the old module stays until it is unloaded. */
-static void check_version(struct doctor *d, const char *file)
+static void check_version(struct doctor *d, struct kmod_module *module)
 {
 	char loaded[64], installed[64];
 
 	if (doctor_read_line(d, loaded, sizeof(loaded), "/sys/module/rpcrdma/srcversion") ||
-	    !modinfo(d, "srcversion", file, installed, sizeof(installed)))
+	    !modinfo(module, "srcversion", installed, sizeof(installed)))
 		return;
 	if (*installed && strcmp(loaded, installed))
-		doctor_add(d, CHECK, DOCTOR_NOTE,
-			   RELOAD,
-			   "the loaded rpcrdma is not the one that is installed in %s", file);
+		doctor_add(d, CHECK, DOCTOR_NOTE, RELOAD,
+			   "the loaded rpcrdma is not the one that is installed in %s",
+			   kmod_module_get_path(module));
 }
 
 /* Signatures */
@@ -95,14 +92,14 @@ static const char *wants_signature(struct doctor *d)
 	return secure_boot(d) ? "Secure Boot is on" : NULL;
 }
 
-static void check_signature(struct doctor *d, const char *file)
+static void check_signature(struct doctor *d, struct kmod_module *module)
 {
 	const char *why = wants_signature(d);
 	char signer[128];
 
 	if (!why)
 		return;
-	if (!modinfo(d, "sig_id", file, signer, sizeof(signer)))
+	if (!modinfo(module, "sig_id", signer, sizeof(signer)))
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "look at modinfo rpcrdma",
 			   "%s, and it is not known whether the module is signed", why);
 	else if (!*signer)
@@ -115,98 +112,84 @@ static void check_signature(struct doctor *d, const char *file)
 
 /* Names by which mount, nfsd and rdma-core ask for it */
 
-static bool has_alias(const char *text, const char *name)
+static bool has_alias(struct kmod_ctx *modules, const char *alias)
 {
-	char line[64];
+	struct kmod_list *list = NULL, *one;
+	bool found = false;
 
-	snprintf(line, sizeof(line), "alias %s rpcrdma\n", name);
-	return strstr(text, line);
+	kmod_module_new_from_lookup(modules, alias, &list);
+	kmod_list_foreach(one, list) {
+		struct kmod_module *module = kmod_module_get_module(one);
+
+		found |= !strcmp(kmod_module_get_name(module), "rpcrdma");
+		kmod_module_unref(module);
+	}
+	kmod_module_unref_list(list);
+	return found;
 }
 
-static void check_aliases(struct doctor *d)
+static void check_aliases(struct doctor *d, struct kmod_ctx *modules)
 {
 	static const char * const names[] = { "rpcrdma6", "svcrdma", "xprtrdma" };
-	char path[256], *text;
 	size_t i;
 
-	snprintf(path, sizeof(path), "/lib/modules/%s/modules.alias", d->release);
-	text = doctor_read(d, path, NULL);
 	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!text || !has_alias(text, names[i]))
+		if (!has_alias(modules, names[i]))
 			doctor_add(d, CHECK, DOCTOR_WRONG, "depmod -a",
-				   "%s has no alias %s: the kernel cannot load rpcrdma by itself",
-				   path, names[i]);
-	free(text);
+				   "kernel %s has no alias %s: it cannot load rpcrdma by itself",
+				   d->release, names[i]);
 }
 
 /* "install rpcrdma /bin/false" and "blacklist rpcrdma" are ways to switch it off. */
-static bool switches_off(char *line)
+static void check_settings(struct doctor *d, struct kmod_config_iter *settings, bool blacklist)
 {
-	char *verb = doctor_word(&line);
-	char *name = verb ? doctor_word(&line) : NULL;
-	char *what = name ? doctor_word(&line) : NULL;
+	bool off = false;
 
-	if (!name || strcmp(name, "rpcrdma"))
-		return false;
-	if (!strcmp(verb, "blacklist"))
-		return true;
-	return !strcmp(verb, "install") && what &&
-	       (strstr(what, "/false") || strstr(what, "/true"));
-}
+	while (kmod_config_iter_next(settings)) {
+		const char *command = blacklist ? "/false" : kmod_config_iter_get_value(settings);
 
-static void check_modprobe_file(struct doctor *d, const char *folder, const char *name)
-{
-	char path[512], advice[DOCTOR_TEXT_MAX], *text, *rest, *line;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	text = doctor_read(d, path, NULL);
-	if (!text)
-		return;
-	rest = text;
-	while ((line = doctor_line(&rest)))
-		if (switches_off(line)) {
-			doctor_advise(advice, "remove that line from %s", path);
-			doctor_add(d, CHECK, DOCTOR_WRONG, advice,
-				   "%s tells modprobe not to load rpcrdma", path);
-			break;
-		}
-	free(text);
+		off |= !strcmp(kmod_config_iter_get_key(settings), "rpcrdma") && command &&
+		       (strstr(command, "/false") || strstr(command, "/true"));
+	}
+	kmod_config_iter_free_iter(settings);
+	if (off)
+		doctor_add(d, CHECK, DOCTOR_WRONG,
+			   "find the line by modprobe -c, remove it from modprobe.d or the boot loader",
+			   "modprobe is told not to load rpcrdma: %s rpcrdma",
+			   blacklist ? "blacklist" : "install");
 }
 
 static void check_modprobe(struct doctor *d)
 {
-	static const char * const folders[] = {
-		"/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d",
-	};
-	size_t i, n, count;
+	struct kmod_ctx *modules = doctor_modules(d, d->release);
+	struct kmod_module *module;
 
-	for (i = 0; i < ARRAY_SIZE(folders); i++) {
-		char **names = doctor_list(d, &count, "%s", folders[i]);
-
-		for (n = 0; n < count; n++)
-			if (strlen(names[n]) > 5 &&
-			    !strcmp(names[n] + strlen(names[n]) - 5, ".conf"))
-				check_modprobe_file(d, folders[i], names[n]);
-		doctor_list_free(names, count);
+	if (!modules)
+		return;
+	if (!kmod_module_new_from_name(modules, "rpcrdma", &module)) {
+		check_version(d, module);
+		check_signature(d, module);
+		kmod_module_unref(module);
 	}
+	check_aliases(d, modules);
+	check_settings(d, kmod_config_get_blacklists(modules), true);
+	check_settings(d, kmod_config_get_install_commands(modules), false);
+	kmod_unref(modules);
 }
 
 void doctor_module(struct doctor *d)
 {
-	char file[DOCTOR_PATH_MAX] = "";
+	char file[DOCTOR_PATH_MAX];
+	bool built_in;
 
 	doctor_read_line(d, d->release, sizeof(d->release), "/proc/sys/kernel/osrelease");
 	d->vendor = doctor_vendor(d, CHECK, DOCTOR_WRONG, d->release);
 	if (d->vendor)
 		return;
-	doctor_module_file(d, d->release, "modules.dep", "rpcrdma", file);
+	built_in = doctor_module_file(d, d->release, "rpcrdma", file);
 	if (!doctor_is_ours(file))
-		doctor_missing(d, CHECK, DOCTOR_WRONG, d->release, file);
+		doctor_missing(d, CHECK, DOCTOR_WRONG, d->release, file, built_in);
 	check_loaded(d, file);
-	if (!*file)
-		return;
-	check_version(d, file);
-	check_signature(d, file);
-	check_aliases(d);
-	check_modprobe(d);
+	if (*file)
+		check_modprobe(d);
 }

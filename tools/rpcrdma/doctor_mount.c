@@ -1,270 +1,166 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Do the mounts that asked for RDMA have it? */
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <libmount.h>
 
 #include "doctor.h"
 
-#define CHECK		"mount"
-#define MOUNTS_MAX	1024
+#define CHECK	"mount"
 
-/* A folder of one of the lists. Points into their texts. */
-struct mount {
-	const char *dir;
-	const char *who;	/* says that it is to be over RDMA */
-	const char *proto;	/* of mountinfo: tcp, rdma6 ... */
-	const char *other;	/* a transport that is not RDMA, of mountstats */
-	bool automatic;		/* fstab has it mounted at boot */
-	bool mounted;
-};
-
-/* Owned by doctor_mount(), which frees the texts */
-struct mounts {
-	struct mount list[MOUNTS_MAX];
-	size_t count;
-};
-
-/* Blanks and such are written as \040. In place. */
-static char *decode(char *text)
+static bool is_nfs(struct libmnt_fs *fs)
 {
-	char *from = text, *to = text;
-
-	for (; *from; from++) {
-		if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-			*to++ = (from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0');
-			from += 3;
-		} else {
-			*to++ = *from;
-		}
-	}
-	*to = 0;
-	return text;
+	return mnt_fs_match_fstype(fs, "nfs,nfs4");
 }
 
-static struct mount *find(struct mounts *mounts, char *dir, bool make)
+/* The transport that options name, "" if they name none */
+static void proto_of(const char *options, char *proto, size_t size)
 {
-	struct mount *one = mounts->list + mounts->count;
-	size_t i;
+	char *value = NULL;
+	size_t len = 0;
 
-	decode(dir);
-	for (i = 0; i < mounts->count; i++)
-		if (!strcmp(mounts->list[i].dir, dir))
-			return &mounts->list[i];
-	if (!make || mounts->count == MOUNTS_MAX)
-		return NULL;
-	memset(one, 0, sizeof(*one));
-	one->dir = dir;
-	mounts->count++;
-	return one;
-}
-
-static bool is_nfs(const char *type)
-{
-	return type && (!strcmp(type, "nfs") || !strcmp(type, "nfs4"));
+	if (options)
+		mnt_optstr_get_option(options, "proto", &value, &len);
+	snprintf(proto, size, "%.*s", (int)len, value ?: "");
 }
 
 static bool is_rdma(const char *proto)
 {
-	return proto && !strncmp(proto, "rdma", 4);
-}
-
-/*
- * The value of an option in a list, "" if it has none, or NULL. The list becomes
- * pieces; the last of several options counts.
- */
-static const char *option_of(char *list, const char *name)
-{
-	size_t len = strlen(name);
-	const char *value = NULL;
-	char *option;
-
-	while ((option = strsep(&list, ",")))
-		if (!strncmp(option, name, len) && (!option[len] || option[len] == '='))
-			value = option + len + (option[len] == '=');
-	return value;
+	return !strncmp(proto, "rdma", 4);
 }
 
 static bool asks_for_rdma(const char *options)
 {
-	char *by_name = strdup(options), *by_proto = strdup(options);
-	bool asks = by_name && by_proto &&
-		    (option_of(by_name, "rdma") || is_rdma(option_of(by_proto, "proto")));
+	char proto[16];
 
-	free(by_name);
-	free(by_proto);
-	return asks;
+	proto_of(options, proto, sizeof(proto));
+	return is_rdma(proto) || (options && !mnt_optstr_get_option(options, "rdma", NULL, NULL));
 }
 
-/* Who asked */
-
-static void read_fstab(struct mounts *mounts, char *text)
+/* Says who asked for RDMA, NULL: nobody. libmount keeps the options of the mount command. */
+static const char *who_asked(struct libmnt_table *fstab, struct libmnt_fs *fs)
 {
+	struct libmnt_fs *line = mnt_table_find_target(fstab, mnt_fs_get_target(fs),
+						       MNT_ITER_BACKWARD);
+
+	if (line && is_nfs(line) && asks_for_rdma(mnt_fs_get_options(line)))
+		return "/etc/fstab";
+	return asks_for_rdma(mnt_fs_get_attributes(fs)) ? "the mount command" : NULL;
+}
+
+/*
+ * The user data of a mount becomes a transport of it that is not RDMA:
+ *
+ * device server:/export mounted on /mnt with fstype nfs4 statvers=1.1
+ *	xprt:	tcp ...
+ */
+static void read_mountstats(struct libmnt_table *mounts, char *text)
+{
+	struct libmnt_fs *here = NULL;
 	char *line;
 
 	while ((line = doctor_line(&text))) {
-		char *source = doctor_word(&line);
-		char *dir = source && *source != '#' ? doctor_word(&line) : NULL;
-		char *type = dir ? doctor_word(&line) : NULL;
-		char *options = is_nfs(type) ? doctor_word(&line) : NULL;
-		struct mount *one;
+		char *word = doctor_word(&line) ?: "";
 
-		if (!options || !asks_for_rdma(options))
-			continue;
-		one = find(mounts, dir, true);
-		if (!one)
-			return;
-		one->who = "/etc/fstab";
-		one->automatic = !option_of(options, "noauto");
-	}
-}
-
-/* utab has the options that a mount was made with: SRC=... TARGET=/mnt ATTRS=... */
-static void read_utab(struct mounts *mounts, char *text)
-{
-	char *line, *word;
-
-	while ((line = doctor_line(&text))) {
-		char *dir = NULL, *options = NULL;
-		struct mount *one;
-
-		while ((word = doctor_word(&line))) {
-			if (!strncmp(word, "TARGET=", 7))
-				dir = word + 7;
-			else if (!strncmp(word, "ATTRS=", 6))
-				options = decode(word + 6);
-		}
-		if (!dir || !options || !asks_for_rdma(options))
-			continue;
-		one = find(mounts, dir, true);
-		if (one && !one->who)
-			one->who = "the mount command";
-	}
-}
-
-/* What they got */
-
-/* 36 35 0:40 / /mnt rw,relatime shared:1 - nfs4 server:/export rw,vers=4.2,proto=tcp */
-static void read_mountinfo(struct mounts *mounts, char *text)
-{
-	char *line;
-
-	while ((line = doctor_line(&text))) {
-		char *dash = strstr(line, " - "), *rest = dash ? dash + 3 : line;
-		char *type = dash ? doctor_word(&rest) : NULL;
-		char *options = is_nfs(type) && doctor_word(&rest) ? doctor_word(&rest) : NULL;
-		char *dir = NULL;
-		struct mount *one;
-		int i;
-
-		if (!options)
-			continue;
-		*dash = 0;
-		for (i = 0; i < 5; i++)
-			dir = doctor_word(&line);
-		one = dir ? find(mounts, dir, true) : NULL;
-		if (!one)
-			continue;
-		one->mounted = true;
-		one->proto = option_of(options, "proto");
-	}
-}
-
-/* device server:/export mounted on /mnt with fstype nfs4 statvers=1.1 */
-static void read_mountstats(struct mounts *mounts, char *text)
-{
-	struct mount *here = NULL;
-	char *line;
-
-	while ((line = doctor_line(&text))) {
-		char *word = doctor_word(&line);
-
-		if (word && !strcmp(word, "device")) {
-			char *dir = NULL;
+		if (!strcmp(word, "device")) {
+			char *dir = NULL, *name;
 			int i;
 
 			for (i = 0; i < 4; i++)
 				dir = doctor_word(&line);
-			here = dir ? find(mounts, dir, false) : NULL;
-		} else if (here && word && !strcmp(word, "xprt:")) {
-			const char *proto = doctor_word(&line);
+			name = dir ? mnt_unmangle(dir) : NULL;
+			here = name ? mnt_table_find_target(mounts, name, MNT_ITER_BACKWARD) : NULL;
+			free(name);
+		} else if (here && !strcmp(word, "xprt:")) {
+			char *proto = doctor_word(&line);
 
 			if (proto && !is_rdma(proto))
-				here->other = proto;
+				mnt_fs_set_userdata(here, proto);
 		}
 	}
 }
 
-/* The results */
-
-static void check_mount(struct doctor *d, const struct mount *one)
+/* Returns whether it uses RDMA. */
+static bool check_mount(struct doctor *d, struct libmnt_table *fstab, struct libmnt_fs *fs)
 {
-	char advice[DOCTOR_TEXT_MAX];
+	const char *dir = mnt_fs_get_target(fs), *other = mnt_fs_get_userdata(fs);
+	const char *who = who_asked(fstab, fs);
+	char advice[DOCTOR_TEXT_MAX], proto[16];
 
-	if (one->who && !one->mounted) {
-		if (!one->automatic)
-			return;
-		doctor_advise(advice, "mount %s", one->dir);
-		doctor_add(d, CHECK, DOCTOR_NOTE, advice, "%s of /etc/fstab is not mounted",
-			   one->dir);
-	} else if (one->who && !is_rdma(one->proto)) {
+	proto_of(mnt_fs_get_fs_options(fs), proto, sizeof(proto));
+	if (who && !is_rdma(proto)) {
 		doctor_add(d, CHECK, DOCTOR_WRONG,
 			   "umount all that is mounted from that server, then mount this one first",
-			   "%s is mounted over %s, and %s asks for RDMA", one->dir,
-			   one->proto ?: "something else", one->who);
-	} else if (is_rdma(one->proto) && one->other) {
-		doctor_advise(advice, "umount %s, look at the log, mount it again", one->dir);
+			   "%s is mounted over %s, and %s asks for RDMA", dir,
+			   *proto ? proto : "something else", who);
+	} else if (is_rdma(proto) && other) {
+		doctor_advise(advice, "umount %s, look at the log, mount it again", dir);
 		doctor_add(d, CHECK, DOCTOR_WRONG, advice,
-			   "%s is mounted with proto=%s, and has a connection over %s", one->dir,
-			   one->proto, one->other);
+			   "%s is mounted with proto=%s, and has a connection over %s", dir,
+			   proto, other);
 	}
+	return is_rdma(proto) && !other;
 }
 
-static void check_mounts(struct doctor *d, const struct mounts *mounts)
+static void check_mounts(struct doctor *d, struct libmnt_table *fstab, struct libmnt_table *mounts)
 {
-	size_t i, rdma = 0, findings = d->count[DOCTOR_WRONG];
+	size_t rdma = 0, findings = d->count[DOCTOR_WRONG];
+	struct libmnt_iter *each = mnt_new_iter(MNT_ITER_FORWARD);
+	struct libmnt_fs *fs;
 
-	for (i = 0; i < mounts->count; i++) {
-		check_mount(d, &mounts->list[i]);
-		rdma += is_rdma(mounts->list[i].proto) && !mounts->list[i].other;
-	}
+	while (!mnt_table_next_fs(mounts, each, &fs))
+		if (is_nfs(fs))
+			rdma += check_mount(d, fstab, fs);
+	mnt_free_iter(each);
 	if (rdma)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "%zu mount%s RDMA", rdma,
 			   rdma == 1 ? " uses" : "s use");
 	else if (d->count[DOCTOR_WRONG] == findings)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "no mount uses RDMA");
-	if (mounts->count == MOUNTS_MAX)
-		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "look at the others in /proc/mounts",
-			   "there are more than %d NFS mounts", MOUNTS_MAX);
+}
+
+/* What fstab has mounted at boot */
+static void check_missing(struct doctor *d, struct libmnt_table *fstab, struct libmnt_table *mounts)
+{
+	struct libmnt_iter *each = mnt_new_iter(MNT_ITER_FORWARD);
+	char advice[DOCTOR_TEXT_MAX];
+	struct libmnt_fs *fs;
+
+	while (!mnt_table_next_fs(fstab, each, &fs)) {
+		const char *options = mnt_fs_get_options(fs), *dir = mnt_fs_get_target(fs);
+
+		if (!is_nfs(fs) || !asks_for_rdma(options) ||
+		    !mnt_optstr_get_option(options, "noauto", NULL, NULL) ||
+		    mnt_table_find_target(mounts, dir, MNT_ITER_BACKWARD))
+			continue;
+		doctor_advise(advice, "mount %s", dir);
+		doctor_add(d, CHECK, DOCTOR_NOTE, advice, "%s of /etc/fstab is not mounted", dir);
+	}
+	mnt_free_iter(each);
 }
 
 void doctor_mount(struct doctor *d)
 {
-	static struct mounts mounts;
-	char *fstab = doctor_read(d, "/etc/fstab", NULL);
-	char *utab = doctor_read(d, "/run/mount/utab", NULL);
-	char *info = doctor_read(d, "/proc/self/mountinfo", NULL);
-	int error = errno;
-	char *stats = doctor_read(d, "/proc/self/mountstats", NULL);
+	struct libmnt_table *fstab = mnt_new_table(), *mounts = mnt_new_table();
+	char *stats = doctor_read(d, "/proc/self/mountstats", NULL), path[256];
+	int ret;
 
-	mounts.count = 0;
-	if (fstab)
-		read_fstab(&mounts, fstab);
-	if (utab)
-		read_utab(&mounts, utab);
-	if (info)
-		read_mountinfo(&mounts, info);
+	snprintf(path, sizeof(path), "%s/etc/fstab", d->root);
+	mnt_table_parse_fstab(fstab, path);
+	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", d->root);
+	ret = mnt_table_parse_mtab(mounts, path);
 	if (stats)
-		read_mountstats(&mounts, stats);
-	if (info)
-		check_mounts(d, &mounts);
-	else
+		read_mountstats(mounts, stats);
+	if (ret) {
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "is /proc mounted?",
-			   "/proc/self/mountinfo cannot be read: %s", strerror(error));
-	free(fstab);
-	free(utab);
-	free(info);
+			   "/proc/self/mountinfo cannot be read: %s", strerror(abs(ret)));
+	} else {
+		check_mounts(d, fstab, mounts);
+		check_missing(d, fstab, mounts);
+	}
+	mnt_unref_table(fstab);
+	mnt_unref_table(mounts);
 	free(stats);
 }

@@ -17,9 +17,8 @@
 
 #include "doctor.h"
 
-#define NAMES_MAX	4096
 #define KILL_MS		1000	/* that a killed child may take to die */
-#define NOT_STARTED	127	/* the status of a child that cannot start its program */
+#define NOT_STARTED	127	/* the status of a child that cannot start its program, and of shells */
 
 /* What a file or a pipe gives; grows up to DOCTOR_FILE_MAX. */
 struct contents {
@@ -54,24 +53,23 @@ static ssize_t contents_read(struct contents *c, int fd)
 	return got;
 }
 
-static int open_path(struct doctor *d, const char *path, int flags)
+/* A path with the root before it; false if it is too long */
+static bool full_path(struct doctor *d, char full[PATH_MAX], const char *format, va_list args)
 {
-	char full[PATH_MAX];
+	int len = snprintf(full, PATH_MAX, "%s", d->root);
 
-	if (snprintf(full, sizeof(full), "%s%s", d->root, path) >= (int)sizeof(full)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	return open(full, flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return len < PATH_MAX && vsnprintf(full + len, PATH_MAX - len, format, args) < PATH_MAX - len;
 }
 
 char *doctor_read(struct doctor *d, const char *path, size_t *len)
 {
 	struct contents c = {};
-	int fd = open_path(d, path, 0);
+	char full[PATH_MAX];
 	ssize_t got;
-	int error;
+	int error, fd;
 
+	snprintf(full, sizeof(full), "%s%s", d->root, path);
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return NULL;
 	do {
@@ -89,8 +87,7 @@ char *doctor_read(struct doctor *d, const char *path, size_t *len)
 	return c.text;
 }
 
-int doctor_read_line(struct doctor *d, char *line, size_t size,
-		     const char *format, ...)
+int doctor_read_line(struct doctor *d, char *line, size_t size, const char *format, ...)
 {
 	char path[PATH_MAX];
 	va_list args;
@@ -110,72 +107,41 @@ int doctor_read_line(struct doctor *d, char *line, size_t size,
 
 bool doctor_exists(struct doctor *d, const char *format, ...)
 {
-	char path[PATH_MAX], full[PATH_MAX];
+	char full[PATH_MAX];
 	va_list args;
+	bool fits;
 
 	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
+	fits = full_path(d, full, format, args);
 	va_end(args);
-	return snprintf(full, sizeof(full), "%s%s", d->root, path) < (int)sizeof(full) &&
-	       !access(full, F_OK);
+	return fits && !access(full, F_OK);
 }
 
-static int by_name(const void *a, const void *b)
+static int is_shown(const struct dirent *entry)
 {
-	return strcmp(*(char * const *)a, *(char * const *)b);
+	return entry->d_name[0] != '.';
 }
 
-static char **names_of(DIR *dir, size_t *count)
+struct dirent **doctor_list(struct doctor *d, size_t *count, const char *format, ...)
 {
-	char **names = calloc(NAMES_MAX, sizeof(*names));
-	struct dirent *entry;
-
-	while (names && *count < NAMES_MAX && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		names[*count] = strdup(entry->d_name);
-		if (!names[*count])
-			break;
-		++*count;
-	}
-	if (names && !*count) {
-		free(names);
-		return NULL;
-	}
-	if (names)
-		qsort(names, *count, sizeof(*names), by_name);
-	return names;
-}
-
-char **doctor_list(struct doctor *d, size_t *count, const char *format, ...)
-{
-	char path[PATH_MAX];
-	char **names;
+	struct dirent **list = NULL;
+	char full[PATH_MAX];
 	va_list args;
-	DIR *dir;
-	int fd;
+	int got = 0;
 
-	*count = 0;
 	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
+	if (full_path(d, full, format, args))
+		got = scandir(full, &list, is_shown, versionsort);
 	va_end(args);
-	fd = open_path(d, path, O_DIRECTORY);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return NULL;
-	}
-	names = names_of(dir, count);
-	closedir(dir);
-	return names;
+	*count = got > 0 ? got : 0;
+	return list;
 }
 
-void doctor_list_free(char **names, size_t count)
+void doctor_list_free(struct dirent **list, size_t count)
 {
 	while (count)
-		free(names[--count]);
-	free(names);
+		free(list[--count]);
+	free(list);
 }
 
 char *doctor_line(char **text)
@@ -277,8 +243,7 @@ static void prepare_child(int out)
 	dup2(out, STDERR_FILENO);
 }
 
-int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
-		int *status, char **output)
+int doctor_call(struct doctor *d, int (*fn)(void *data), void *data, int *status, char **output)
 {
 	int64_t deadline = now_ms() + d->patience;
 	struct contents c = {};
@@ -312,82 +277,34 @@ int doctor_call(struct doctor *d, int (*fn)(void *data), void *data,
 	return ret;
 }
 
-/* What another process reads */
-struct file {
-	struct doctor *d;
-	const char *path;
-};
-
-static int print_file(void *data)
-{
-	const struct file *file = data;
-	char *text = doctor_read(file->d, file->path, NULL);
-
-	if (!text)
-		return errno;
-	fputs(text, stdout);
-	return fflush(stdout) ? errno : 0;
-}
-
-char *doctor_read_slow(struct doctor *d, const char *path)
-{
-	struct file file = { d, path };
-	char *text = NULL;
-	int status;
-	int ret = doctor_call(d, print_file, &file, &status, &text);
-
-	if (!ret && !status)
-		return text;
-	free(text);
-	errno = ret ? -ret : status < 128 ? status : EIO;
-	return NULL;
-}
-
 /* What to execute */
 struct program {
-	char path[PATH_MAX];
 	char *const *argv;
+	bool more;	/* look for it where users' PATH often does not, too */
 };
 
 static int execute(void *data)
 {
 	const struct program *program = data;
+	char path[PATH_MAX];
 
+	snprintf(path, sizeof(path), "%s%s", getenv("PATH") ?: "/usr/bin:/bin",
+		 program->more ? ":/usr/sbin:/sbin" : "");
+	setenv("PATH", path, 1);
 	setenv("LC_ALL", "C", 1);
-	execv(program->path, program->argv);
+	execvp(program->argv[0], program->argv);
 	return NOT_STARTED;
 }
 
-static bool find_in(struct program *program, const char *folders)
-{
-	size_t len;
-
-	for (; folders; folders = folders[len] ? folders + len + 1 : NULL) {
-		len = strcspn(folders, ":");
-		snprintf(program->path, sizeof(program->path), "%.*s/%s", (int)len, folders,
-			 program->argv[0]);
-		if (len && !access(program->path, X_OK))
-			return true;
-	}
-	return false;
-}
-
-/* A user's PATH often lacks the folders of root's programs. Tests have no programs there. */
-static bool find_program(struct doctor *d, struct program *program)
-{
-	if (strchr(program->argv[0], '/')) {
-		snprintf(program->path, sizeof(program->path), "%s", program->argv[0]);
-		return true;
-	}
-	return find_in(program, getenv("PATH")) ||
-	       (!*d->root && find_in(program, "/usr/sbin:/sbin"));
-}
-
+/* Tests have no programs but their own. */
 int doctor_run(struct doctor *d, char *const argv[], int *status, char **output)
 {
-	struct program program = { .argv = argv };
+	struct program program = { argv, !*d->root };
+	int ret = doctor_call(d, execute, &program, status, output);
 
-	if (!find_program(d, &program))
-		return -ENOENT;
-	return doctor_call(d, execute, &program, status, output);
+	if (ret || *status != NOT_STARTED)
+		return ret;
+	free(*output);
+	*output = NULL;
+	return -ENOENT;
 }

@@ -206,8 +206,7 @@ static void check_ping(struct doctor *d, const char *ip)
 	char *const argv[] = { (char *)d->self, "ping", "-q", "-c", "1", "-W", "3", target, NULL };
 	int status, ret;
 
-	snprintf(target, sizeof(target), strchr(ip, ':') ? "[%s]:%s" : "%s:%s", ip,
-		 d->server_port);
+	snprintf(target, sizeof(target), strchr(ip, ':') ? "[%s]:%s" : "%s:%s", ip, d->server_port);
 	ret = doctor_run(d, argv, &status, &output);
 	if (ret == -ETIMEDOUT) {
 		doctor_add(d, "ping", DOCTOR_WRONG, "look at the firewalls on the way",

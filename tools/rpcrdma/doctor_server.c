@@ -22,13 +22,6 @@ static unsigned int rdma_port(char *list)
 	return port;
 }
 
-/* Settings of [nfsd] in nfs.conf; those that come later count. */
-struct wishes {
-	bool port;		/* rdma-port= has one */
-	bool no;		/* rdma= says no */
-	bool yes;		/* rdma= says something else: yes or, in old ones, a port */
-};
-
 static bool is_no(const char *value)
 {
 	static const char * const words[] = { "", "n", "no", "0", "f", "false", "off" };
@@ -40,64 +33,29 @@ static bool is_no(const char *value)
 	return false;
 }
 
-static void read_setting(struct wishes *wishes, char *line)
+/* A setting of [nfsd] in nfs.conf and nfs.conf.d. Returns whether there is one. */
+static bool setting(struct doctor *d, const char *name, char *value, size_t size)
 {
-	char *value = strchr(line, '=');
-	char *name;
+	char file[256], *output;
+	char *const argv[] = { "nfsconf", "--file", file, "--get", "nfsd", (char *)name, NULL };
+	int status;
 
-	if (!value)
-		return;
-	*value++ = 0;
-	name = doctor_word(&line);
-	value += strspn(value, " \t\"");
-	value[strcspn(value, " \t\r\"#;")] = 0;
-	if (name && !strcasecmp(name, "rdma-port")) {
-		wishes->port = !is_no(value);
-	} else if (name && !strcasecmp(name, "rdma")) {
-		wishes->no = is_no(value);
-		wishes->yes = !wishes->no;
-	}
+	snprintf(file, sizeof(file), "%s/etc/nfs.conf", d->root);
+	if (doctor_run(d, argv, &status, &output))
+		return false;
+	snprintf(value, size, "%.*s", (int)strcspn(output, "\n"), output);
+	free(output);
+	return !status;
 }
 
-/* Whether a line like "[nfsd]" begins the section of that name; changes it */
-static bool is_nfsd(char *line)
-{
-	line += 1 + strspn(line + 1, " \t");
-	line[strcspn(line, " \t]")] = 0;
-	return !strcasecmp(line, "nfsd");
-}
-
-static void read_settings(struct doctor *d, const char *path, struct wishes *wishes)
-{
-	char *text = doctor_read(d, path, NULL), *rest = text, *line;
-	bool nfsd = false;
-
-	while (rest && (line = doctor_line(&rest))) {
-		line += strspn(line, " \t");
-		if (*line == '[')
-			nfsd = is_nfsd(line);
-		else if (nfsd)
-			read_setting(wishes, line);
-	}
-	free(text);
-}
-
-/* Whether the administrator wants a listener for RDMA */
+/* rdma= is yes or, in old files, a port. */
 static bool is_wanted(struct doctor *d)
 {
-	struct wishes wishes = {};
-	char path[512], **names;
-	size_t i, count;
+	char value[64];
 
-	read_settings(d, "/etc/nfs.conf", &wishes);
-	names = doctor_list(d, &count, "/etc/nfs.conf.d");
-	for (i = 0; i < count; i++) {
-		snprintf(path, sizeof(path), "/etc/nfs.conf.d/%s", names[i]);
-		if (strlen(path) > 5 && !strcmp(path + strlen(path) - 5, ".conf"))
-			read_settings(d, path, &wishes);
-	}
-	doctor_list_free(names, count);
-	return wishes.yes || (wishes.port && !wishes.no);
+	if (setting(d, "rdma", value, sizeof(value)))
+		return !is_no(value);
+	return setting(d, "rdma-port", value, sizeof(value)) && !is_no(value);
 }
 
 static void check_wishes(struct doctor *d)
@@ -112,19 +70,29 @@ static void check_wishes(struct doctor *d)
 			   "the NFS server runs and does not listen for RDMA");
 }
 
-/* The kernel has a lock around these files, which a program that hangs may hold. */
+/*
+ * The kernel has a lock around these files, which a program that hangs may hold. So another
+ * process reads them.
+ */
 static char *read_nfsd(struct doctor *d, const char *path)
 {
-	char *text = doctor_read_slow(d, path);
+	char full[256], *text = NULL;
+	char *const argv[] = { "/bin/cat", full, NULL };
+	int status = 0, ret;
 
-	if (!text && errno == ETIMEDOUT)
+	snprintf(full, sizeof(full), "%s%s", d->root, path);
+	ret = doctor_run(d, argv, &status, &text);
+	if (!ret && !status)
+		return text;
+	if (ret == -ETIMEDOUT)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN,
 			   "does rpc.nfsd or nfsdctl hang? see ps and the log",
 			   "%s cannot be read: no answer from the NFS server", path);
-	else if (!text)
+	else
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
-			   "%s cannot be read: %s", path, strerror(errno));
-	return text;
+			   "%s cannot be read: %s", path, text ?: strerror(-ret));
+	free(text);
+	return NULL;
 }
 
 /* The port list of nfsd has a listener whether it listens or not. */
@@ -156,8 +124,7 @@ static void check_port(struct doctor *d)
 	check_listeners(d);
 	if (d->listens != 20049)
 		doctor_add(d, CHECK, DOCTOR_NOTE, "clients have to name this port: port=",
-			   "the NFS server listens for RDMA at port %u, not 20049",
-			   d->listens);
+			   "the NFS server listens for RDMA at port %u, not 20049", d->listens);
 	else if (d->count[DOCTOR_WRONG] == findings)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL,
 			   "the NFS server listens for RDMA at port %u", d->listens);

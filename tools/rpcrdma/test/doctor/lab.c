@@ -63,10 +63,18 @@ void plant_octets(const char *path, const void *octets, size_t len)
 		abort();
 }
 
+void plant_pipe(const char *path)
+{
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	mkfifo(full, 0644);
+}
+
 void plant(const char *path, const char *format, ...)
 {
+	char full[512], *text;
 	va_list args;
-	char *text;
 	int len;
 
 	va_start(args, format);
@@ -75,6 +83,10 @@ void plant(const char *path, const char *format, ...)
 	if (len < 0)
 		abort();
 	plant_octets(path, text, len);
+	if (strstr(path, "/modules.")) {
+		snprintf(full, sizeof(full), "%s%s.bin", root, path);
+		write_index(full, text);
+	}
 	free(text);
 }
 
@@ -99,6 +111,22 @@ void plant_program(const char *name, const char *script)
 	plant(path, "#!/bin/sh\n%s\n", script);
 	snprintf(full, sizeof(full), "%s%s", root, path);
 	chmod(full, 0755);
+}
+
+/* A signature of one octet, whose kind is PGP: that of PKCS#7 would have to be right. */
+void plant_ko(bool is_signed)
+{
+	static const char signature[] = "knS\0\0\0\1\1\0\0\0\0\0\0\1~Module signature appended~\n";
+	char octets[65536];
+	FILE *file = fopen(MODULE_KO, "r");
+	size_t len = file ? fread(octets, 1, sizeof(octets) / 2, file) : 0;
+
+	if (!len)
+		abort();
+	fclose(file);
+	memcpy(octets + len, signature, sizeof(signature) - 1);
+	plant_octets("/lib/modules/6.12.0-test/updates/rpcrdma.ko", octets,
+		     len + is_signed * (sizeof(signature) - 1));
 }
 
 /* The kernel's answers */
@@ -189,7 +217,8 @@ static void plant_module(void)
 	plant("/sys/module/rpcrdma/taint", "OE\n");
 	plant("/sys/module/rpcrdma/version", "0.1\n");
 	plant("/sys/module/rpcrdma/srcversion", "ABC\n");
-	plant_program("modinfo", "[ $2 != srcversion ] || echo ABC");
+	plant("/lib/modules/6.12.0-test/modules.builtin", "kernel/fs/ext4/ext4.ko\n");
+	plant_ko(false);
 }
 
 static void plant_rest(void)
@@ -279,6 +308,8 @@ int main(void)
 		abort();
 	snprintf(path, sizeof(path), "%s/programs", root);
 	setenv("PATH", path, 1);
+	snprintf(path, sizeof(path), "%s/run/mount/utab", root);
+	setenv("LIBMOUNT_UTAB", path, 1);
 	module_tests();
 	kernels_tests();
 	device_tests();

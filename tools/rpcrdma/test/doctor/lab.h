@@ -26,11 +26,21 @@ struct answers {
 
 extern struct answers answers;
 
-/* plant() writes a file below the root, with its folders; remove_file() removes one. */
+/*
+ * plant() writes a file below the root, with its folders, and for modules.dep, modules.alias and
+ * modules.builtin the index as well, as depmod does. remove_file() removes a file or a folder.
+ */
 void plant(const char *path, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void plant_pipe(const char *path);	/* that nobody writes to */
 void plant_octets(const char *path, const void *octets, size_t len);
 void remove_file(const char *path);
+
+/* The installed file of the module; with a signature behind it, or without */
+void plant_ko(bool is_signed);
+
+/* index.c: what depmod writes for one of its text files */
+void write_index(const char *path, const char *text);
 
 /* A shell script as a program in the only folder of PATH */
 void plant_program(const char *name, const char *script);

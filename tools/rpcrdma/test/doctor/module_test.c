@@ -54,7 +54,7 @@ static void not_ours(void)
 	expect(only("module", DOCTOR_WRONG, "built into kernel 6.12.0-test"));
 
 	begin("no module for this kernel");
-	plant(MODULES "modules.dep", "updates/other_rpcrdma.ko:\nupdates/rpcrdma.kot:\n");
+	plant(MODULES "modules.dep", "updates/other_rpcrdma.ko:\n");
 	remove_file("/sys/module/rpcrdma");
 	doctor_module(&d);
 	expect(only("module", DOCTOR_WRONG, "no rpcrdma for kernel 6.12.0-test"));
@@ -71,8 +71,8 @@ static void other_version(void)
 
 static void signatures(void)
 {
-	begin("Secure Boot, no modinfo");
-	remove_file("/programs/modinfo");
+	begin("Secure Boot, and the module's file is not there");
+	remove_file(MODULES "updates/rpcrdma.ko");
 	plant_octets(SECURE_BOOT, "\6\0\0\0\1", 5);
 	doctor_module(&d);
 	expect(only("module", DOCTOR_UNKNOWN, "Secure Boot is on"));
@@ -83,7 +83,7 @@ static void signatures(void)
 	expect(only("module", DOCTOR_WRONG, "Secure Boot is on, and the module is not signed"));
 
 	begin("Secure Boot, signed");
-	plant_program("modinfo", "[ $2 = srcversion ] && echo ABC || echo PKCS#7");
+	plant_ko(true);
 	plant_octets(SECURE_BOOT, "\6\0\0\0\1", 5);
 	doctor_module(&d);
 	expect(!doctor_exit_code(&d));
@@ -123,12 +123,12 @@ static void switched_off(void)
 	begin("blacklist");
 	plant("/etc/modprobe.d/rdma.conf", "# comment\nblacklist rpcrdma\n");
 	doctor_module(&d);
-	expect(only("module", DOCTOR_WRONG, "/etc/modprobe.d/rdma.conf tells modprobe not"));
+	expect(only("module", DOCTOR_WRONG, "modprobe is told not to load rpcrdma: blacklist"));
 
 	begin("install false");
-	plant("/usr/lib/modprobe.d/x.conf", "install rpcrdma /bin/false\n");
+	plant("/etc/modprobe.d/x.conf", "install rpcrdma /bin/false\n");
 	doctor_module(&d);
-	expect(only("module", DOCTOR_WRONG, "/usr/lib/modprobe.d/x.conf"));
+	expect(only("module", DOCTOR_WRONG, "modprobe is told not to load rpcrdma: install"));
 
 	begin("other lines of modprobe.d");
 	plant("/etc/modprobe.d/a.conf", "blacklist rpcrdma_other\n#blacklist rpcrdma\n"
@@ -141,36 +141,38 @@ static void switched_off(void)
 /* NFS over TCP alone is usual. It is wrong if RDMA was asked for. */
 static void listener_by_conf(void)
 {
+	/* What nfsconf prints; without anything, there is no such setting. */
 	static const struct {
-		const char *path, *text;
+		const char *rdma, *port;
 		enum doctor_verdict verdict;
 	} tests[] = {
-		{ "/etc/nfs.conf", "[nfsd]\n# rdma=y\n#rdma-port=20049\n", DOCTOR_NOTE },
-		{ "/etc/nfs.conf", "[general]\nrdma=y\n[nfsdcld]\nrdma=y\n", DOCTOR_NOTE },
-		{ "/etc/nfs.conf", "[nfsd]\nrdma=n\nrdma-port=20049\n", DOCTOR_NOTE },
-		{ "/etc/nfs.conf", "[nfsd]\n rdma = y # both\n[mountd]\nrdma=n\n", DOCTOR_WRONG },
-		{ "/etc/nfs.conf", "[ NFSD ]\nrdma= \"20049\"\n", DOCTOR_WRONG },
-		{ "/etc/nfs.conf", "[nfsd]\nrdma-port=20050\n", DOCTOR_WRONG },
-		{ "/etc/nfs.conf.d/x.conf", "[nfsd]\nrdma=y", DOCTOR_WRONG },
-		{ "/etc/nfs.conf.d/x.old", "[nfsd]\nrdma=y\n", DOCTOR_NOTE },
-		{ "/etc/nfs.conf", "[nfsd\nrdma\n=\n[\n=y\n", DOCTOR_NOTE },
+		{ "", "", DOCTOR_NOTE },
+		{ "n", "20049", DOCTOR_NOTE },
+		{ "y", "", DOCTOR_WRONG },
+		{ "True", "20049", DOCTOR_WRONG },
+		{ "20049", "", DOCTOR_WRONG },
+		{ "", "20050", DOCTOR_WRONG },
+		{ "", "no", DOCTOR_NOTE },
 	};
-	char name[64];
+	char name[64], script[256];
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		snprintf(name, sizeof(name), "no listener, nfs.conf %zu", i);
+		snprintf(script, sizeof(script),
+			 "case \"$2 $5\" in\n%s/etc/nfs.conf\\ rdma) set -- '%s' ;;\n"
+			 "%s/etc/nfs.conf\\ rdma-port) set -- '%s' ;;\nesac\n[ \"$1\" ] && echo \"$1\"",
+			 d.root, tests[i].rdma, d.root, tests[i].port);
+		snprintf(name, sizeof(name), "no listener, rdma=%s rdma-port=%s", tests[i].rdma,
+			 tests[i].port);
 		begin(name);
+		plant_program("nfsconf", script);
 		plant("/proc/fs/nfsd/portlist", "tcp 2049\nudp 2049\n");
-		plant(tests[i].path, "%s", tests[i].text);
 		doctor_examine(&d);
 		expect(only("listener", tests[i].verdict, "does not listen for RDMA"));
 	}
 
-	begin("nfs.conf.d comes after nfs.conf");
+	begin("no listener, and no nfsconf");
 	plant("/proc/fs/nfsd/portlist", "tcp 2049\n");
-	plant("/etc/nfs.conf", "[nfsd]\nrdma=y\n");
-	plant("/etc/nfs.conf.d/x.conf", "[nfsd]\nrdma=n\n");
 	doctor_examine(&d);
 	expect(only("listener", DOCTOR_NOTE, "does not listen for RDMA"));
 	expect(!doctor_exit_code(&d));
@@ -206,6 +208,13 @@ static void listener_tests(void)
 	plant("/proc/fs/nfsd/portlist", "rdma 1234\n");
 	doctor_examine(&d);
 	expect(only("listener", DOCTOR_NOTE, "1234"));
+
+	begin("the NFS server does not answer");
+	d.patience = 250;
+	remove_file("/proc/fs/nfsd/threads");
+	plant_pipe("/proc/fs/nfsd/threads");
+	doctor_examine(&d);
+	expect(only("listener", DOCTOR_UNKNOWN, "no answer from the NFS server"));
 
 	begin("no threads");
 	plant("/proc/fs/nfsd/threads", "0\n");

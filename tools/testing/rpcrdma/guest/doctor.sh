@@ -83,3 +83,50 @@ with_fakes() {
 	rm -r /tmp/fake
 	return $status
 }
+
+# index FILE...: write FILE.bin, which programs read in its place, for files like modules.dep,
+# modules.alias and modules.builtin. depmod makes them of what there is.
+index() {
+	python3 - "$@" <<-'END'
+		import re, struct, sys
+
+		def entry(number, line):
+		    alias = re.match(r"alias (\S+) (\S+)", line)
+		    name = re.match(r"(?:[^:]*/)?([^/:.]*)", line)[1].replace("-", "_")
+		    return (alias[1], number, alias[2]) if alias else (name, number, line)
+
+		def node(entries, depth):
+		    """A node with all that have so much in common. Returns its offset."""
+		    here = [e for e in entries if len(e[0]) == depth]
+		    below = {}
+		    for e in entries:
+		        if len(e[0]) > depth:
+		            below.setdefault(ord(e[0][depth]), []).append(e)
+		    children = {ch: node(some, depth + 1) for ch, some in below.items()}
+		    offset = len(data) | (0x20000000 if children else 0) | (0x40000000 if here else 0)
+		    if children:
+		        first, last = min(children), max(children)
+		        data.extend([first, last])
+		        for ch in range(first, last + 1):
+		            data.extend(struct.pack(">I", children.get(ch, 0)))
+		    if here:
+		        data.extend(struct.pack(">I", len(here)))
+		        for _, number, value in here:
+		            data.extend(struct.pack(">I", number) + value.encode() + b"\0")
+		    return offset
+
+		for file in sys.argv[1:]:
+		    data = bytearray(struct.pack(">III", 0xb007f457, 0x00020001, 0))
+		    lines = [line.strip() for line in open(file) if line[0] != "#"]
+		    root = node([entry(*pair) for pair in enumerate(lines)], 0)
+		    data[8:12] = struct.pack(">I", root)
+		    open(file + ".bin", "wb").write(data)
+	END
+}
+
+# as_if LIST COMMAND...: the list of this kernel's modules, such as modules.dep, is what
+# /tmp/LIST has meanwhile.
+as_if() {
+	index "/tmp/$1" || return
+	in_place "$MODULES/$1.bin" "/tmp/$1.bin" "${@:2}"
+}

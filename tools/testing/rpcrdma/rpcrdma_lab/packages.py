@@ -20,7 +20,8 @@ PACKAGES = """
     kmod libelf-dev libibverbs-dev librdmacm-dev libssl-dev
     mmdebstrap mypy pahole python3
     qemu-system-x86 sparse squashfs-tools tshark uidmap xz-utils
-    groff-base libjansson-dev libmnl-dev pkgconf python3-yaml
+    groff-base libjansson-dev libkmod-dev libmnl-dev libmount-dev libsmartcols-dev
+    pkgconf python3-yaml
 """.split()
 
 # The same for one release of Debian, whose clang needs its own libraries
