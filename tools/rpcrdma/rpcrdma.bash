@@ -3,12 +3,13 @@
 # being loaded by it.
 
 _rpcrdma() {
-	local word=${COMP_WORDS[COMP_CWORD]} words
+	local word=${COMP_WORDS[COMP_CWORD]} words table="--columns --noheadings --raw"
 
 	case $COMP_CWORD,${COMP_WORDS[1]} in
 	1,*) words="show stat monitor ping doctor --help --version" ;;
-	*,show) words="client server listeners devices --details --json --help" ;;
-	*,stat | *,monitor) words="--json --help" ;;
+	*,show) words="client server listeners devices --details --json $table --help" ;;
+	*,stat) words="--json $table --help" ;;
+	*,monitor) words="--json --help" ;;
 	*,ping) words="-c -i -W -4 -6 -q --program --rdma-version --json --help" ;;
 	*,doctor) words="--json --quiet --help" ;;
 	*) words= ;;

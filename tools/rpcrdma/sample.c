@@ -15,8 +15,7 @@ struct sample sample_take(struct nl *nl)
 {
 	struct sample sample;
 
-	sample.connections = objects_get(nl, RPCRDMA_CMD_CONNECTION_GET,
-					 &connection_rules);
+	sample.connections = objects_get(nl, RPCRDMA_CMD_CONNECTION_GET, &connection_rules);
 	sample.time = sock_now();
 	return sample;
 }
@@ -40,8 +39,7 @@ static struct rates total(const struct attrs *c)
 	};
 }
 
-static const struct attrs *find(const struct sample *sample,
-				const struct attrs *c)
+static const struct attrs *find(const struct sample *sample, const struct attrs *c)
 {
 	uint64_t id = attr_number(c, RPCRDMA_A_CONNECTION_ID);
 	const struct attrs *other;
@@ -66,8 +64,7 @@ static bool grew(const struct rates *is, const struct rates *was)
 		if (is->latency.of[i] < was->latency.of[i])
 			return false;
 	return is->sent >= was->sent && is->received >= was->received &&
-	       is->waits >= was->waits && is->errors >= was->errors &&
-	       is->rpcs >= was->rpcs;
+	       is->waits >= was->waits && is->errors >= was->errors && is->rpcs >= was->rpcs;
 }
 
 static bool same_peer(const struct attrs *is, const struct attrs *was)
@@ -89,8 +86,7 @@ static double age(const struct attrs *c)
 	return seconds > SECONDS_MIN ? seconds : SECONDS_MIN;
 }
 
-struct rates rates_between(const struct sample *is, unsigned int i,
-			   const struct sample *was)
+struct rates rates_between(const struct sample *is, unsigned int i, const struct sample *was)
 {
 	struct rates rates = total(&is->connections.of[i]), before;
 	const struct attrs *earlier = was ? find(was, rates.connection) : NULL;
@@ -115,36 +111,23 @@ struct rates rates_between(const struct sample *is, unsigned int i,
 	return rates;
 }
 
-static void add_percentile(json_t *object, const char *name,
-			   const struct rates *rates, double percent)
-{
-	uint64_t ns = histogram_percentile(&rates->latency, percent);
-
-	json_add(object, name, json_integer(ns));
-}
-
 json_t *rates_json(const struct rates *rates)
 {
 	const struct attrs *c = rates->connection;
-	json_t *object = json_object();
+	double seconds = rates->seconds;
+	json_t *object = json_pack("{s:I, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f}",
+				   "id", (json_int_t)attr_number(c, RPCRDMA_A_CONNECTION_ID),
+				   "role", attr_word(c, RPCRDMA_A_CONNECTION_ROLE),
+				   "peer", attr_string(c, RPCRDMA_A_CONNECTION_PEER),
+				   "seconds", seconds, "rpcs", rates->rpcs / seconds,
+				   "sent-octets", rates->sent / seconds,
+				   "received-octets", rates->received / seconds,
+				   "waits", rates->waits / seconds,
+				   "errors", rates->errors / seconds);
 
-	json_add(object, "id",
-		 json_integer(attr_number(c, RPCRDMA_A_CONNECTION_ID)));
-	json_add(object, "role",
-		 json_string(attr_word(c, RPCRDMA_A_CONNECTION_ROLE)));
-	json_add(object, "peer",
-		 json_string(attr_string(c, RPCRDMA_A_CONNECTION_PEER)));
-	json_add(object, "seconds", json_real(rates->seconds));
-	json_add(object, "rpcs", json_real(rates->rpcs / rates->seconds));
-	json_add(object, "sent-octets",
-		 json_real(rates->sent / rates->seconds));
-	json_add(object, "received-octets",
-		 json_real(rates->received / rates->seconds));
-	json_add(object, "waits", json_real(rates->waits / rates->seconds));
-	json_add(object, "errors", json_real(rates->errors / rates->seconds));
 	if (histogram_count(&rates->latency)) {
-		add_percentile(object, "p50-ns", rates, 50);
-		add_percentile(object, "p99-ns", rates, 99);
+		json_add(object, "p50-ns", json_integer(histogram_percentile(&rates->latency, 50)));
+		json_add(object, "p99-ns", json_integer(histogram_percentile(&rates->latency, 99)));
 	}
 	return object;
 }

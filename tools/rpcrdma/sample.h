@@ -49,8 +49,7 @@ struct rates {
  * @i: number of the connection in @is
  * @was: the earlier one, or NULL: since the connection's beginning
  */
-struct rates rates_between(const struct sample *is, unsigned int i,
-			   const struct sample *was);
+struct rates rates_between(const struct sample *is, unsigned int i, const struct sample *was);
 
 /**
  * rates_json - the rates as an object, per second

@@ -12,33 +12,51 @@
 #include "rules.h"
 #include "show.h"
 
-#define SYNOPSIS	"show [client|server|devices|listeners] [-d|--details] [-j|--json]"
+#define SYNOPSIS	"show [client|server|devices|listeners] [-d|--details] [-j|--json]\n" \
+	"                    " TABLE_SYNOPSIS
 
-enum kind {
-	CLIENT,
-	SERVER,
-	LISTENERS,
-	DEVICES,
-	KINDS,
-	ALL = KINDS,
-};
+#define ANY_ROLE	(-1)
 
-static const char * const words[KINDS] = {
-	[CLIENT] = "client",
-	[SERVER] = "server",
-	[LISTENERS] = "listeners",
-	[DEVICES] = "devices",
+/* What the kernel is asked for, once */
+enum source { CONNECTIONS, LISTENERS, DEVICES, SOURCES };
+
+static const struct kind {
+	const char *word;	/* of the command line and of JSON */
+	const char *heading;
+	const char *nothing;
+	enum source source;
+	int role;
+	const struct column *columns;
+	void (*row)(struct table *table, const struct attrs *object);
+	void (*details)(const struct attrs *object);
+} kinds[] = {
+	{ "client", "Connections to servers", "none: nothing is mounted over RDMA here", CONNECTIONS,
+	  RPCRDMA_CONNECTION_ROLE_CLIENT, connection_columns, connection_row,
+	  details_of_connection },
+	{ "server", "Connections of clients", "none: no client is connected over RDMA", CONNECTIONS,
+	  RPCRDMA_CONNECTION_ROLE_SERVER, connection_columns, connection_row,
+	  details_of_connection },
+	{ "listeners", "Listeners", "none: the server does not listen for RDMA", LISTENERS,
+	  ANY_ROLE, listener_columns, listener_row, details_of_listener },
+	{ "devices", "Devices", "none: see rdma link; rdma link add makes a software device",
+	  DEVICES, ANY_ROLE, device_columns, device_rows, details_of_device },
+	{ }
 };
 
 /* What is asked for, and the answers; those not asked for are empty */
 struct show {
-	enum kind kind;
+	const char *word;	/* or NULL: all kinds */
 	bool json;
 	bool details;
-	struct objects connections;
-	struct objects listeners;
-	struct objects devices;
+	struct table_style style;
+	bool wants[SOURCES];
+	struct objects objects[SOURCES];
 };
+
+static bool wants(const struct show *show, const struct kind *kind)
+{
+	return !show->word || !strcmp(show->word, kind->word);
+}
 
 static struct show parse(int argc, char **argv)
 {
@@ -46,9 +64,12 @@ static struct show parse(int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "details", no_argument, NULL, 'd' },
+		TABLE_OPTIONS,
 		{ }
 	};
-	struct show show = { .kind = ALL };
+	const struct kind *kind;
+	struct show show = { };
+	bool any = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "jdh", options, NULL)) != -1) {
@@ -56,123 +77,120 @@ static struct show parse(int argc, char **argv)
 			show.json = true;
 		else if (c == 'd')
 			show.details = true;
-		else
+		else if (!table_option(&show.style, c))
 			usage_of(c, SYNOPSIS);
 	}
-	if (optind < argc) {
-		for (show.kind = 0; show.kind < KINDS; show.kind++)
-			if (!strcmp(argv[optind], words[show.kind]))
-				break;
-		if (show.kind == KINDS || optind + 1 < argc)
-			usage(SYNOPSIS);
+	if (optind < argc)
+		show.word = argv[optind++];
+	for (kind = kinds; kind->word; kind++) {
+		show.wants[kind->source] |= wants(&show, kind);
+		any |= wants(&show, kind);
 	}
+	if (!any || optind < argc)
+		usage(SYNOPSIS);
 	return show;
-}
-
-static bool wants(const struct show *show, enum kind kind)
-{
-	return show->kind == ALL || show->kind == kind;
 }
 
 static void ask(struct show *show)
 {
+	static const struct {
+		uint8_t cmd;
+		const struct attr_rules *rules;
+	} questions[SOURCES] = {
+		[CONNECTIONS] = { RPCRDMA_CMD_CONNECTION_GET, &connection_rules },
+		[LISTENERS] = { RPCRDMA_CMD_LISTENER_GET, &listener_rules },
+		[DEVICES] = { RPCRDMA_CMD_DEVICE_GET, &device_rules },
+	};
 	struct nl *nl = nl_require();
+	enum source i;
 
-	if (wants(show, CLIENT) || wants(show, SERVER))
-		show->connections = objects_get(nl, RPCRDMA_CMD_CONNECTION_GET,
-						&connection_rules);
-	if (wants(show, LISTENERS))
-		show->listeners = objects_get(nl, RPCRDMA_CMD_LISTENER_GET,
-					      &listener_rules);
-	if (wants(show, DEVICES))
-		show->devices = objects_get(nl, RPCRDMA_CMD_DEVICE_GET,
-					    &device_rules);
+	for (i = 0; i < SOURCES; i++)
+		if (show->wants[i])
+			show->objects[i] = objects_get(nl, questions[i].cmd, questions[i].rules);
 	nl_close(nl);
 }
 
-static json_t *array_of(const struct objects *objects, int role)
+/* Go through the objects of a kind. @object is NULL at first and after the last one. */
+static const struct attrs *next(const struct show *show, const struct kind *kind,
+				const struct attrs *object)
 {
-	json_t *array = json_array();
-	unsigned int i;
+	const struct objects *objects = &show->objects[kind->source];
+	unsigned int i = object ? object + 1 - objects->of : 0;
 
-	for (i = 0; i < objects->count; i++)
-		if (role < 0 || connection_is(&objects->of[i], role))
-			json_array_append_new(array,
-					      attrs_json(&objects->of[i]));
-	return array;
+	for (; i < objects->count; i++)
+		if (kind->role == ANY_ROLE || connection_is(&objects->of[i], kind->role))
+			return &objects->of[i];
+	return NULL;
 }
 
 static void print_json(const struct show *show)
 {
-	json_t *all = json_object();
+	json_t *all = json_object(), *array;
+	const struct attrs *object;
+	const struct kind *kind;
 
-	if (wants(show, CLIENT))
-		json_add(all, words[CLIENT],
-			 array_of(&show->connections,
-				  RPCRDMA_CONNECTION_ROLE_CLIENT));
-	if (wants(show, SERVER))
-		json_add(all, words[SERVER],
-			 array_of(&show->connections,
-				  RPCRDMA_CONNECTION_ROLE_SERVER));
-	if (wants(show, LISTENERS))
-		json_add(all, words[LISTENERS], array_of(&show->listeners, -1));
-	if (wants(show, DEVICES))
-		json_add(all, words[DEVICES], array_of(&show->devices, -1));
+	for (kind = kinds; kind->word; kind++) {
+		if (!wants(show, kind))
+			continue;
+		array = json_array();
+		for (object = next(show, kind, NULL); object; object = next(show, kind, object))
+			json_array_append_new(array, attrs_json(object));
+		json_add(all, kind->word, array);
+	}
 	out_json(all);
 }
 
-static void print_kind(const struct show *show, enum kind kind)
+static void print_details(const struct show *show, const struct kind *kind)
 {
-	switch (kind) {
-	case CLIENT:
-	case SERVER:
-		(show->details ? details_of_connections : table_of_connections)
-			(&show->connections, kind == CLIENT ?
-			 RPCRDMA_CONNECTION_ROLE_CLIENT :
-			 RPCRDMA_CONNECTION_ROLE_SERVER);
-		break;
-	case LISTENERS:
-		(show->details ? details_of_listeners : table_of_listeners)
-			(&show->listeners);
-		break;
-	default:
-		(show->details ? details_of_devices : table_of_devices)
-			(&show->devices);
+	const struct attrs *object = next(show, kind, NULL);
+
+	if (!object)
+		puts(kind->nothing);
+	while (object) {
+		kind->details(object);
+		object = next(show, kind, object);
+		if (object)
+			putchar('\n');
 	}
+}
+
+static void print_table(const struct show *show, const struct kind *kind)
+{
+	struct table *table = table_new(kind->columns, &show->style);
+	const struct attrs *object;
+
+	for (object = next(show, kind, NULL); object; object = next(show, kind, object))
+		kind->row(table, object);
+	table_end(table, kind->nothing);
 }
 
 static void print(const struct show *show)
 {
-	static const char * const headings[KINDS] = {
-		[CLIENT] = "Connections to servers",
-		[SERVER] = "Connections of clients",
-		[LISTENERS] = "Listeners",
-		[DEVICES] = "Devices",
-	};
-	bool first = true;
-	enum kind kind;
+	const struct kind *kind;
 
-	for (kind = 0; kind < KINDS; kind++) {
+	for (kind = kinds; kind->word; kind++) {
 		if (!wants(show, kind))
 			continue;
-		if (show->kind == ALL)
-			printf("%s%s\n", first ? "" : "\n", headings[kind]);
-		first = false;
-		print_kind(show, kind);
+		if (!show->word && !show->style.no_headings)
+			printf("%s%s\n", kind == kinds ? "" : "\n", kind->heading);
+		if (show->details)
+			print_details(show, kind);
+		else
+			print_table(show, kind);
 	}
 }
 
 int cmd_show(int argc, char **argv)
 {
 	struct show show = parse(argc, argv);
+	enum source i;
 
 	ask(&show);
 	if (show.json)
 		print_json(&show);
 	else
 		print(&show);
-	objects_free(&show.connections);
-	objects_free(&show.listeners);
-	objects_free(&show.devices);
+	for (i = 0; i < SOURCES; i++)
+		objects_free(&show.objects[i]);
 	return STATUS_OK;
 }

@@ -3,17 +3,18 @@
 #ifndef RPCRDMA_SHOW_H
 #define RPCRDMA_SHOW_H
 
-#include "objects.h"
+#include "attrs.h"
+#include "table.h"
 
-/* show_table.c: a line for each object. Connections are those of one role. */
-void table_of_connections(const struct objects *connections, unsigned int role);
-void table_of_listeners(const struct objects *listeners);
-void table_of_devices(const struct objects *devices);
+/* show_table.c: a row for each object; for each port of a device */
+extern const struct column connection_columns[], listener_columns[], device_columns[];
+void connection_row(struct table *table, const struct attrs *connection);
+void listener_row(struct table *table, const struct attrs *listener);
+void device_rows(struct table *table, const struct attrs *device);
 
 /* show_detail.c: a paragraph for each object */
-void details_of_connections(const struct objects *connections,
-			    unsigned int role);
-void details_of_listeners(const struct objects *listeners);
-void details_of_devices(const struct objects *devices);
+void details_of_connection(const struct attrs *connection);
+void details_of_listener(const struct attrs *listener);
+void details_of_device(const struct attrs *device);
 
 #endif

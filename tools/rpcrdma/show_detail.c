@@ -15,12 +15,8 @@
 #define COUNT(attrs, number)	fmt_count(attr_number(attrs, number)).s
 #define SIZE(attrs, number)	fmt_size(attr_number(attrs, number)).s
 
-static void title(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
-static void line(const char *name, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* The first line of an object */
+__attribute__((format(printf, 1, 2)))
 static void title(const char *format, ...)
 {
 	va_list args;
@@ -32,6 +28,7 @@ static void title(const char *format, ...)
 	puts(term_plain(COLOUR_HEAD));
 }
 
+__attribute__((format(printf, 2, 3)))
 static void line(const char *name, const char *format, ...)
 {
 	va_list args;
@@ -48,16 +45,14 @@ static struct text named(const struct attrs *attrs, unsigned int i)
 {
 	const char *name = attrs->rules->rules[i].name;
 
-	return fmt_print("%s %s", name, strstr(name, "octets") ?
-			 SIZE(attrs, i) : COUNT(attrs, i));
+	return fmt_print("%s %s", name, strstr(name, "octets") ? SIZE(attrs, i) : COUNT(attrs, i));
 }
 
 /*
  * The numbers of a nest that are not zero, by their names. The line goes on
  * below itself, so that it fits 100 columns.
  */
-static void numbers(const char *name, const struct attrs *attrs,
-		    enum colour colour)
+static void numbers(const char *name, const struct attrs *attrs, enum colour colour)
 {
 	unsigned int i, column = 0, len;
 	const char *separator = "";
@@ -74,8 +69,7 @@ static void numbers(const char *name, const struct attrs *attrs,
 			separator = "";
 			column = 0;
 		}
-		printf("%s%s%s%s", separator, term_colour(colour), text.s,
-		       term_plain(colour));
+		printf("%s%s%s%s", separator, term_colour(colour), text.s, term_plain(colour));
 		separator = ", ";
 		column += len + 2;
 	}
@@ -143,8 +137,7 @@ static void resources(const struct attrs *c)
 	line("memory", "%s", SIZE(c, RPCRDMA_A_CONNECTION_MEMORY));
 }
 
-static void traffic(const struct attrs *c, unsigned int direction,
-		    const char *name)
+static void traffic(const struct attrs *c, unsigned int direction, const char *name)
 {
 	struct attrs messages = attrs_nested(c, direction);
 
@@ -156,8 +149,7 @@ static struct text range(const struct histogram *histogram, unsigned int i)
 {
 	if (i == histogram->buckets - 1)
 		return fmt_print("%s..", fmt_ns(histogram_from(i)).s);
-	return fmt_print("%s..%s", fmt_ns(histogram_from(i)).s,
-			 fmt_ns(histogram_from(i + 1)).s);
+	return fmt_print("%s..%s", fmt_ns(histogram_from(i)).s, fmt_ns(histogram_from(i + 1)).s);
 }
 
 static void latency(const struct attrs *c)
@@ -171,8 +163,7 @@ static void latency(const struct attrs *c)
 			most = histogram.of[i];
 	if (!most)
 		return;
-	line("latency", "p50 %s, p90 %s, p99 %s",
-	     fmt_ns(histogram_percentile(&histogram, 50)).s,
+	line("latency", "p50 %s, p90 %s, p99 %s", fmt_ns(histogram_percentile(&histogram, 50)).s,
 	     fmt_ns(histogram_percentile(&histogram, 90)).s,
 	     fmt_ns(histogram_percentile(&histogram, 99)).s);
 	for (i = 0; i < histogram.buckets; i++)
@@ -183,28 +174,23 @@ static void latency(const struct attrs *c)
 			       "########################################");
 }
 
-static void details_of_connection(const struct attrs *c)
+void details_of_connection(const struct attrs *c)
 {
 	struct attrs waits = attrs_nested(c, RPCRDMA_A_CONNECTION_WAITS);
 	struct attrs errors = attrs_nested(c, RPCRDMA_A_CONNECTION_ERRORS);
 
 	title("connection %u %s %s: %s for %s",
 	      (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID),
-	      connection_is(c, RPCRDMA_CONNECTION_ROLE_CLIENT) ?
-	      "to the server" : "of the client",
-	      attr_string(c, RPCRDMA_A_CONNECTION_PEER),
-	      attr_word(c, RPCRDMA_A_CONNECTION_STATE),
+	      connection_is(c, RPCRDMA_CONNECTION_ROLE_CLIENT) ? "to the server" : "of the client",
+	      attr_string(c, RPCRDMA_A_CONNECTION_PEER), attr_word(c, RPCRDMA_A_CONNECTION_STATE),
 	      age_of(c, RPCRDMA_A_CONNECTION_STATE_AGE).s);
 	if (attr_number(c, RPCRDMA_A_CONNECTION_CAUSE))
-		line("cause", "%s",
-		     strerror(attr_number(c, RPCRDMA_A_CONNECTION_CAUSE)));
+		line("cause", "%s", strerror(attr_number(c, RPCRDMA_A_CONNECTION_CAUSE)));
 	if (attr_has(c, RPCRDMA_A_CONNECTION_LOCAL))
-		line("local", "%s by %s",
-		     attr_string(c, RPCRDMA_A_CONNECTION_LOCAL),
+		line("local", "%s by %s", attr_string(c, RPCRDMA_A_CONNECTION_LOCAL),
 		     connection_device(c).s);
 	if (attr_has(c, RPCRDMA_A_CONNECTION_XPRT_ID))
-		line("sunrpc", "transport %u, in /sys/kernel/sunrpc/xprt-switches",
-		     (unsigned int)
+		line("sunrpc", "transport %u, in /sys/kernel/sunrpc/xprt-switches", (unsigned int)
 		     attr_number(c, RPCRDMA_A_CONNECTION_XPRT_ID));
 	agreed(c);
 	resources(c);
@@ -215,42 +201,13 @@ static void details_of_connection(const struct attrs *c)
 	latency(c);
 }
 
-void details_of_connections(const struct objects *connections,
-			    unsigned int role)
+void details_of_listener(const struct attrs *l)
 {
-	unsigned int i, shown = 0;
-
-	for (i = 0; i < connections->count; i++) {
-		if (!connection_is(&connections->of[i], role))
-			continue;
-		if (shown++)
-			putchar('\n');
-		details_of_connection(&connections->of[i]);
-	}
-	if (!shown)
-		puts("none");
-}
-
-static void details_of_listener(const struct attrs *l)
-{
-	title("listener %s: %s for %s",
-	      attr_string(l, RPCRDMA_A_LISTENER_LOCAL),
-	      attr_word(l, RPCRDMA_A_LISTENER_STATE),
-	      age_of(l, RPCRDMA_A_LISTENER_STATE_AGE).s);
+	title("listener %s: %s for %s", attr_string(l, RPCRDMA_A_LISTENER_LOCAL),
+	      attr_word(l, RPCRDMA_A_LISTENER_STATE), age_of(l, RPCRDMA_A_LISTENER_STATE_AGE).s);
 	line("requests", "%s accepted, %s refused, %s waiting",
-	     COUNT(l, RPCRDMA_A_LISTENER_ACCEPTED),
-	     COUNT(l, RPCRDMA_A_LISTENER_REFUSED),
+	     COUNT(l, RPCRDMA_A_LISTENER_ACCEPTED), COUNT(l, RPCRDMA_A_LISTENER_REFUSED),
 	     COUNT(l, RPCRDMA_A_LISTENER_WAITING));
-}
-
-void details_of_listeners(const struct objects *listeners)
-{
-	unsigned int i;
-
-	for (i = 0; i < listeners->count; i++)
-		details_of_listener(&listeners->of[i]);
-	if (!listeners->count)
-		puts("none");
 }
 
 static void ports(const struct attrs *device)
@@ -262,55 +219,32 @@ static void ports(const struct attrs *device)
 
 	while (attrs_each(device, RPCRDMA_A_DEVICE_PORT, &last, &port)) {
 		has_name = attr_has(&port, RPCRDMA_A_PORT_IFINDEX) &&
-			   if_indextoname(attr_number(&port,
-						      RPCRDMA_A_PORT_IFINDEX),
-					  name);
+			   if_indextoname(attr_number(&port, RPCRDMA_A_PORT_IFINDEX), name);
 		line("port", "%u: %s, %s, %s%s", (unsigned int)
 		     attr_number(&port, RPCRDMA_A_PORT_NUMBER),
 		     attr_word(&port, RPCRDMA_A_PORT_STATE),
-		     attr_word(&port, RPCRDMA_A_PORT_PROTOCOL),
-		     has_name ? "network interface " :
+		     attr_word(&port, RPCRDMA_A_PORT_PROTOCOL), has_name ? "network interface " :
 		     "no network interface here", has_name ? name : "");
 	}
 }
 
-static void details_of_device(const struct attrs *d)
+void details_of_device(const struct attrs *d)
 {
-	title("device %s, node %s: %s",
-	      attr_string(d, RPCRDMA_A_DEVICE_NAME),
-	      attr_string(d, RPCRDMA_A_DEVICE_NODE_GUID),
-	      attr_word(d, RPCRDMA_A_DEVICE_USABILITY));
+	title("device %s, node %s: %s", attr_string(d, RPCRDMA_A_DEVICE_NAME),
+	      attr_string(d, RPCRDMA_A_DEVICE_NODE_GUID), attr_word(d, RPCRDMA_A_DEVICE_USABILITY));
 	ports(d);
 	line("queues", "%s work requests, %s completions, at most",
-	     COUNT(d, RPCRDMA_A_DEVICE_MAX_QUEUE_WRS),
-	     COUNT(d, RPCRDMA_A_DEVICE_MAX_CQES));
+	     COUNT(d, RPCRDMA_A_DEVICE_MAX_QUEUE_WRS), COUNT(d, RPCRDMA_A_DEVICE_MAX_CQES));
 	line("elements", "%s of a Send, %s of a Receive, at most",
-	     COUNT(d, RPCRDMA_A_DEVICE_MAX_SEND_SGES),
-	     COUNT(d, RPCRDMA_A_DEVICE_MAX_RECV_SGES));
+	     COUNT(d, RPCRDMA_A_DEVICE_MAX_SEND_SGES), COUNT(d, RPCRDMA_A_DEVICE_MAX_RECV_SGES));
 	line("registrations", "%s at most, of %s pages and %s octets each%s",
-	     COUNT(d, RPCRDMA_A_DEVICE_MAX_MRS),
-	     COUNT(d, RPCRDMA_A_DEVICE_MAX_PAGE_LIST),
+	     COUNT(d, RPCRDMA_A_DEVICE_MAX_MRS), COUNT(d, RPCRDMA_A_DEVICE_MAX_PAGE_LIST),
 	     attr_number(d, RPCRDMA_A_DEVICE_MAX_MR_SIZE) ?
 	     SIZE(d, RPCRDMA_A_DEVICE_MAX_MR_SIZE) : "any number of",
 	     attr_has(d, RPCRDMA_A_DEVICE_SG_GAPS) ? ", with gaps" : "");
-	line("used", "%s pages in a registration",
-	     COUNT(d, RPCRDMA_A_DEVICE_MR_PAGES));
+	line("used", "%s pages in a registration", COUNT(d, RPCRDMA_A_DEVICE_MR_PAGES));
 	line("RDMA Reads", "%s issued, %s served at a time by a connection, at most",
 	     COUNT(d, RPCRDMA_A_DEVICE_MAX_READS_ISSUED),
 	     COUNT(d, RPCRDMA_A_DEVICE_MAX_READS_SERVED));
-	line("connections", "%s at most",
-	     COUNT(d, RPCRDMA_A_DEVICE_MAX_QPS));
-}
-
-void details_of_devices(const struct objects *devices)
-{
-	unsigned int i;
-
-	for (i = 0; i < devices->count; i++) {
-		if (i)
-			putchar('\n');
-		details_of_device(&devices->of[i]);
-	}
-	if (!devices->count)
-		puts("none");
+	line("connections", "%s at most", COUNT(d, RPCRDMA_A_DEVICE_MAX_QPS));
 }

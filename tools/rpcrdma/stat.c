@@ -16,7 +16,8 @@
 #include "sock.h"
 #include "table.h"
 
-#define SYNOPSIS	"stat [INTERVAL [COUNT]] [-j|--json]"
+#define SYNOPSIS	"stat [INTERVAL [COUNT]] [-j|--json]\n" \
+	"                    " TABLE_SYNOPSIS
 
 #define SECOND		1e9	/* ns */
 #define INTERVAL_MIN	0.01	/* s */
@@ -26,6 +27,7 @@ struct stat {
 	double interval;	/* s, 0: one report and no interval */
 	unsigned long count;	/* of reports, 0: without end */
 	bool json;
+	struct table_style style;
 };
 
 static double positive(const char *word, double max)
@@ -43,15 +45,17 @@ static struct stat parse(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
+		TABLE_OPTIONS,
 		{ }
 	};
 	struct stat stat = { .count = 1 };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
-		if (c != 'j')
+		if (c == 'j')
+			stat.json = true;
+		else if (!table_option(&stat.style, c))
 			usage_of(c, SYNOPSIS);
-		stat.json = true;
 	}
 	if (argc - optind > 2)
 		usage(SYNOPSIS);
@@ -68,100 +72,84 @@ static struct stat parse(int argc, char **argv)
 
 static void print_json(const struct rates *rates, unsigned int count)
 {
-	json_t *line = json_object(), *array = json_array();
+	json_t *array = json_array();
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
 		json_array_append_new(array, rates_json(&rates[i]));
-	json_add(line, "time", json_integer(sock_wall()));
-	json_add(line, "connections", array);
-	out_json_line(line);
+	out_json_line(json_pack("{s:I, s:o}", "time", (json_int_t)sock_wall(), "connections",
+				array));
 }
 
-static void per_second(struct table *table, const struct rates *rates,
-		       double count, enum colour colour)
+static void per_second(struct table *table, const struct rates *rates, double count,
+		       enum colour colour)
 {
-	table_cell(table, count > 0 ? colour : COLOUR_NONE,
+	table_cell(table, count > 0 ? colour : COLOUR_NONE, "%s",
 		   fmt_rate(count / rates->seconds).s);
 }
 
-static void octets_per_second(struct table *table, const struct rates *rates,
-			      uint64_t octets)
+static void octets_per_second(struct table *table, const struct rates *rates, uint64_t octets)
 {
-	table_cell(table, COLOUR_NONE,
-		   fmt_size(fmt_whole(octets / rates->seconds)).s);
+	table_cell(table, COLOUR_NONE, "%s", fmt_size(fmt_whole(octets / rates->seconds)).s);
 }
 
-static void percentile(struct table *table, const struct rates *rates,
-		       double percent)
+static void percentile(struct table *table, const struct rates *rates, double percent)
 {
-	table_cell(table, COLOUR_NONE, histogram_count(&rates->latency) ?
-		   fmt_ns(histogram_percentile(&rates->latency, percent)).s :
-		   "-");
+	table_cell(table, COLOUR_NONE, "%s", histogram_count(&rates->latency) ?
+		   fmt_ns(histogram_percentile(&rates->latency, percent)).s : "-");
 }
 
 static void print_row(struct table *table, const struct rates *rates)
 {
 	const struct attrs *c = rates->connection;
 
-	table_cell(table, COLOUR_NONE,
-		   fmt_print("%u", (unsigned int)
-			     attr_number(c, RPCRDMA_A_CONNECTION_ID)).s);
-	table_cell(table, COLOUR_NONE, attr_word(c, RPCRDMA_A_CONNECTION_ROLE));
-	table_cell(table, COLOUR_NONE,
-		   attr_string(c, RPCRDMA_A_CONNECTION_PEER));
+	table_cell(table, COLOUR_NONE, "%u", (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID));
+	table_cell(table, COLOUR_NONE, "%s", attr_word(c, RPCRDMA_A_CONNECTION_ROLE));
+	table_cell(table, COLOUR_NONE, "%s", attr_string(c, RPCRDMA_A_CONNECTION_PEER));
 	per_second(table, rates, rates->rpcs, COLOUR_NONE);
 	octets_per_second(table, rates, rates->sent);
 	octets_per_second(table, rates, rates->received);
 	percentile(table, rates, 50);
 	percentile(table, rates, 99);
-	table_cell(table, COLOUR_NONE,
-		   fmt_print("%llu/%llu", (unsigned long long)
-			     attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE),
-			     (unsigned long long)
-			     attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_GRANTED)).s);
+	table_cell(table, COLOUR_NONE, "%u/%u",
+		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE),
+		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_GRANTED));
 	per_second(table, rates, rates->waits, COLOUR_WARN);
 	per_second(table, rates, rates->errors, COLOUR_BAD);
 }
 
-static void print_table(const struct rates *rates, unsigned int count,
+static void print_table(const struct stat *stat, const struct rates *rates, unsigned int count,
 			bool first)
 {
 	static const struct column columns[] = {
-		{ "ID", TABLE_RIGHT },
+		{ "ID", SCOLS_FL_RIGHT },
 		{ "ROLE" },
-		{ "PEER", TABLE_SHRINK },
-		{ "RPC/s", TABLE_RIGHT },
-		{ "SENT/s", TABLE_RIGHT },
-		{ "RECV/s", TABLE_RIGHT },
-		{ "P50", TABLE_RIGHT },
-		{ "P99", TABLE_RIGHT },
-		{ "CREDITS", TABLE_RIGHT },
-		{ "WAITS/s", TABLE_RIGHT | TABLE_DROP },
-		{ "ERRORS/s", TABLE_RIGHT | TABLE_DROP },
+		{ "PEER", SCOLS_FL_TRUNC },
+		{ "RPC/s", SCOLS_FL_RIGHT },
+		{ "SENT/s", SCOLS_FL_RIGHT },
+		{ "RECV/s", SCOLS_FL_RIGHT },
+		{ "P50", SCOLS_FL_RIGHT },
+		{ "P99", SCOLS_FL_RIGHT },
+		{ "CREDITS", SCOLS_FL_RIGHT },
+		{ "WAITS/s", SCOLS_FL_RIGHT, 100 },
+		{ "ERRORS/s", SCOLS_FL_RIGHT, 100 },
 		{ }
 	};
-	struct table *table = table_new(columns);
+	struct table *table = table_new(columns, &stat->style);
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
 		print_row(table, &rates[i]);
-	if (!first)
+	if (!first && !stat->style.no_headings)
 		putchar('\n');
-	if (count)
-		table_print(table, term_width());
-	else
-		puts("no connections");
-	table_free(table);
+	table_end(table, "no connections");
 	fflush(stdout);
 }
 
-static void report(const struct stat *stat, const struct sample *is,
-		   const struct sample *was)
+static void report(const struct stat *stat, const struct sample *is, const struct sample *was)
 {
-	unsigned int count = is->connections.count;
+	unsigned int i, count = is->connections.count;
 	struct rates *rates = calloc(count + 1, sizeof(*rates));
-	unsigned int i;
 
 	if (!rates)
 		die(STATUS_FAILED, "%s", strerror(ENOMEM));
@@ -170,7 +158,7 @@ static void report(const struct stat *stat, const struct sample *is,
 	if (stat->json)
 		print_json(rates, count);
 	else
-		print_table(rates, count, !was);
+		print_table(stat, rates, count, !was);
 	free(rates);
 }
 

@@ -1,203 +1,126 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
 #include "table.h"
 
-#define GAP	2	/* blanks between columns */
-#define NARROW	22	/* an IPv4 address with its port fits */
-
-struct cell {
-	enum colour colour;
-	char *text;
-};
+#define CELL_MAX	128
 
 struct table {
 	const struct column *columns;
-	unsigned int width;	/* in columns */
-	unsigned int count;	/* of cells */
-	struct cell *cells;	/* row by row */
+	const struct table_style *style;
+	unsigned int width;		/* of @columns */
+	unsigned int next;		/* cell of the row: one for each of @columns */
+	unsigned int shown[COLUMNS_MAX];	/* those of @columns that @scols has */
+	struct libscols_table *scols;
+	struct libscols_line *line;
 };
 
-/*
- * Below, a width is an array: how many characters each column of the table gets,
- * 0 if it is left out.
- */
-struct table *table_new(const struct column *columns)
+bool table_option(struct table_style *style, int option)
+{
+	if (option == OPTION_COLUMNS)
+		style->columns = optarg;
+	else if (option == OPTION_NO_HEADINGS)
+		style->no_headings = true;
+	else if (option == OPTION_RAW)
+		style->raw = true;
+	else
+		return false;
+	return true;
+}
+
+/* What libsmartcols returns if there is no memory is NULL or negative. */
+static void require(bool done)
+{
+	if (!done)
+		die(STATUS_FAILED, "%s", strerror(ENOMEM));
+}
+
+static void show_column(struct table *table, unsigned int i)
+{
+	const struct column *column = &table->columns[i];
+	size_t n = scols_table_get_ncols(table->scols);
+	struct libscols_column *shown;
+
+	if (n == COLUMNS_MAX)
+		return;
+	shown = scols_table_new_column(table->scols, column->name, 0, column->flags);
+	require(shown);
+	scols_cell_set_color(scols_column_get_header(shown), term_colour(COLOUR_HEAD));
+	table->shown[n] = i;
+}
+
+static void show_named(struct table *table, char *names)
+{
+	unsigned int i;
+	char *name;
+
+	while ((name = strsep(&names, ","))) {
+		for (i = 0; i < table->width && strcasecmp(name, table->columns[i].name); i++)
+			;
+		if (i == table->width)
+			die(STATUS_USAGE, "a table has no column %s; its first line has all", name);
+		show_column(table, i);
+	}
+}
+
+struct table *table_new(const struct column *columns, const struct table_style *style)
 {
 	struct table *table = calloc(1, sizeof(*table));
+	unsigned int i, width = term_width();
 
-	if (!table)
-		die(STATUS_FAILED, "%s", strerror(ENOMEM));
+	require(table && (table->scols = scols_new_table()));
 	table->columns = columns;
+	table->style = style;
 	while (columns[table->width].name)
 		table->width++;
+	scols_table_set_termforce(table->scols, width ? SCOLS_TERMFORCE_ALWAYS :
+				  SCOLS_TERMFORCE_NEVER);
+	scols_table_set_termwidth(table->scols, width);
+	scols_table_enable_colors(table->scols, *term_colour(COLOUR_HEAD));
+	scols_table_enable_noheadings(table->scols, style->no_headings);
+	scols_table_enable_raw(table->scols, style->raw);
+	scols_table_set_column_separator(table->scols, style->raw ? " " : "  ");
+	if (style->columns)
+		show_named(table, strdupa(style->columns));
+	for (i = 0; !style->columns && i < table->width; i++)
+		if (!width || width >= columns[i].width)
+			show_column(table, i);
 	return table;
 }
 
-void table_cell(struct table *table, enum colour colour, const char *text)
+void table_cell(struct table *table, enum colour colour, const char *format, ...)
 {
-	size_t size = (table->count + 1) * sizeof(*table->cells);
-	struct cell *cell;
+	unsigned int i, number = table->next++ % table->width;
+	struct libscols_cell *cell;
+	char text[CELL_MAX];
+	va_list args;
 
-	table->cells = realloc(table->cells, size);
-	if (!table->cells)
-		die(STATUS_FAILED, "%s", strerror(ENOMEM));
-	cell = &table->cells[table->count++];
-	cell->colour = colour;
-	cell->text = strdup(text);
-	if (!cell->text)
-		die(STATUS_FAILED, "%s", strerror(ENOMEM));
-}
-
-unsigned int table_rows(const struct table *table)
-{
-	return (table->count + table->width - 1) / table->width;
-}
-
-static unsigned int total(const struct table *table, const unsigned int *width)
-{
-	unsigned int i, sum = 0;
-
-	for (i = 0; i < table->width; i++)
-		if (width[i])
-			sum += width[i] + (sum ? GAP : 0);
-	return sum;
-}
-
-static void natural(const struct table *table, unsigned int *width)
-{
-	unsigned int i, len;
-
-	for (i = 0; i < table->width; i++)
-		width[i] = strlen(table->columns[i].name);
-	for (i = 0; i < table->count; i++) {
-		len = strlen(table->cells[i].text);
-		if (len > width[i % table->width])
-			width[i % table->width] = len;
-	}
-}
-
-static bool shrinks(const struct table *table, unsigned int i)
-{
-	return table->columns[i].flags & TABLE_SHRINK;
-}
-
-/* Leave columns out, the last one first, until the narrowed table fits. */
-static void drop(const struct table *table, unsigned int *width,
-		 unsigned int limit)
-{
-	unsigned int narrow[table->width], i;
-
-	for (i = 0; i < table->width; i++)
-		narrow[i] = shrinks(table, i) && width[i] > NARROW ? NARROW :
-								     width[i];
-	while (i-- && total(table, narrow) > limit)
-		if (table->columns[i].flags & TABLE_DROP)
-			narrow[i] = 0;
-	for (i = 0; i < table->width; i++)
-		if (!narrow[i])
-			width[i] = 0;
-}
-
-/* Take from the widest column that may shrink, until the table fits. */
-static void shrink(const struct table *table, unsigned int *width,
-		   unsigned int limit)
-{
-	unsigned int i, widest, over = total(table, width);
-
-	for (; over > limit; over--) {
-		widest = table->width;
-		for (i = 0; i < table->width; i++)
-			if (shrinks(table, i) &&
-			    width[i] > strlen(table->columns[i].name) &&
-			    (widest == table->width || width[i] > width[widest]))
-				widest = i;
-		if (widest == table->width)
-			return;
-		width[widest]--;
-	}
-}
-
-static void fit(const struct table *table, unsigned int *width,
-		unsigned int limit)
-{
-	natural(table, width);
-	if (!limit)
-		return;
-	drop(table, width, limit);
-	shrink(table, width, limit);
-}
-
-/* What begins and ends addresses tells them apart best, so the middle is cut. */
-static void print_text(const char *text, unsigned int len, unsigned int width)
-{
-	unsigned int tail = len > width ? width / 2 : 0;
-
-	if (tail)
-		printf("%.*s~%s", width - 1 - tail, text, text + len - tail);
-	else
-		printf("%.*s", width, text);
-}
-
-static void print_cell(const struct column *column, unsigned int width,
-		       enum colour colour, const char *text, bool last)
-{
-	unsigned int len = strlen(text), blanks = len < width ? width - len : 0;
-
-	if (column->flags & TABLE_RIGHT)
-		printf("%*s", blanks, "");
-	fputs(term_colour(colour), stdout);
-	print_text(text, len, width);
-	fputs(term_plain(colour), stdout);
-	if (!(column->flags & TABLE_RIGHT) && !last)
-		printf("%*s", blanks, "");
-	fputs(last ? "\n" : "  ", stdout);
-}
-
-/* Print a row of cells, or the names if there is none. */
-static void print_row(const struct table *table, const unsigned int *width,
-		      const struct cell *cells, unsigned int count)
-{
-	unsigned int i, last = 0;
-
-	for (i = 0; i < table->width; i++)
-		if (width[i])
-			last = i;
-	for (i = 0; i <= last; i++) {
-		const struct column *column = &table->columns[i];
-
-		if (!width[i])
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!number)
+		require((table->line = scols_table_new_line(table->scols, NULL)));
+	for (i = 0; i < scols_table_get_ncols(table->scols); i++) {
+		if (table->shown[i] != number)
 			continue;
-		if (!cells)
-			print_cell(column, width[i], COLOUR_HEAD, column->name,
-				   i == last);
-		else
-			print_cell(column, width[i],
-				   i < count ? cells[i].colour : COLOUR_NONE,
-				   i < count ? cells[i].text : "", i == last);
+		cell = scols_line_get_cell(table->line, i);
+		require(!scols_cell_set_data(cell, text));
+		if (*term_colour(colour))
+			scols_cell_set_color(cell, term_colour(colour));
 	}
 }
 
-void table_print(const struct table *table, unsigned int limit)
+void table_end(struct table *table, const char *nothing)
 {
-	unsigned int width[table->width], i;
-
-	fit(table, width, limit);
-	print_row(table, width, NULL, 0);
-	for (i = 0; i < table->count; i += table->width)
-		print_row(table, width, &table->cells[i], table->count - i);
-}
-
-void table_free(struct table *table)
-{
-	unsigned int i;
-
-	for (i = 0; i < table->count; i++)
-		free(table->cells[i].text);
-	free(table->cells);
+	if (!scols_table_is_empty(table->scols))
+		scols_print_table(table->scols);
+	else if (!table->style->no_headings && !table->style->raw)
+		puts(nothing);
+	scols_unref_table(table->scols);
 	free(table);
 }

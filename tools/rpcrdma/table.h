@@ -1,61 +1,79 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * A table of text that fits a terminal. Each column is as wide as its widest
- * cell. If the terminal is narrower, columns with TABLE_DROP are left out, the
- * last one first, until the table fits with all of TABLE_SHRINK at 22
- * characters. Then those are made narrower, and lose the middle of their cells.
- * A pipe gets all of it.
+ * A table, by libsmartcols. A terminal that is not as wide as a column wants does not get that
+ * column, unless the user names it; then the widest cells are cut off. A pipe gets all of it.
  */
 #ifndef RPCRDMA_TABLE_H
 #define RPCRDMA_TABLE_H
 
+#include <stdbool.h>
+#include <getopt.h>
+#include <libsmartcols.h>
 #include "term.h"
-
-enum {
-	TABLE_RIGHT = 1 << 0,	/* numbers: aligned at the right */
-	TABLE_SHRINK = 1 << 1,	/* may become narrower */
-	TABLE_DROP = 1 << 2,	/* may be left out */
-};
 
 /**
  * struct column - a column of a table
  * @name: in the first line
- * @flags: TABLE_...
+ * @flags: SCOLS_FL_...
+ * @width: of the terminals that get it, at least
  *
  * Constant data of the caller, in an array that ends with a name of NULL.
  */
 struct column {
 	const char *name;
-	unsigned int flags;
+	int flags;
+	unsigned int width;
 };
 
-/* A table that is being filled. Its maker frees it by table_free(). */
+#define COLUMNS_MAX	16
+
+/**
+ * struct table_style - what the user wants
+ * @columns: names, in the order of the table, or NULL; is changed
+ * @no_headings: no line of names, and none instead of rows
+ * @raw: cells with one blank between them, for programs
+ */
+struct table_style {
+	char *columns;
+	bool no_headings;
+	bool raw;
+};
+
+/* For getopt_long() of the commands that print tables, with values for table_option() */
+enum { OPTION_COLUMNS = 256, OPTION_NO_HEADINGS, OPTION_RAW };
+
+#define TABLE_OPTIONS \
+	{ "columns", required_argument, NULL, OPTION_COLUMNS }, \
+	{ "noheadings", no_argument, NULL, OPTION_NO_HEADINGS }, \
+	{ "raw", no_argument, NULL, OPTION_RAW }
+#define TABLE_SYNOPSIS	"[--columns NAME,...] [--noheadings] [--raw]"
+
+/**
+ * table_option - take an option; false: it is none of these
+ */
+bool table_option(struct table_style *style, int option);
+
+/* A table that is being filled. Its maker frees it by table_end(). */
 struct table;
 
 /**
- * table_new - an empty table
+ * table_new - an empty table; the program ends if a column is wanted that it does not have
  * @columns: must live as long as the table
+ * @style: of the user
  */
-struct table *table_new(const struct column *columns);
+struct table *table_new(const struct column *columns, const struct table_style *style);
 
 /**
- * table_cell - add a cell; after the last column the next row begins
+ * table_cell - print a cell; after the last column the next row begins
  * @colour: of the text, on a terminal with colours
- * @text: is copied
  */
-void table_cell(struct table *table, enum colour colour, const char *text);
+void table_cell(struct table *table, enum colour colour, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /**
- * table_rows - how many rows there are; one that is not full counts
+ * table_end - print the table to standard output, and free it
+ * @nothing: what to print for people if it has no rows
  */
-unsigned int table_rows(const struct table *table);
-
-/**
- * table_print - print names and rows to standard output
- * @width: columns of the terminal, 0: no limit
- */
-void table_print(const struct table *table, unsigned int width);
-
-void table_free(struct table *table);
+void table_end(struct table *table, const char *nothing);
 
 #endif

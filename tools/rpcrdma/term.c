@@ -1,48 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "term.h"
 
-/* What a terminal has that does not know its size */
-#define WIDTH	80
-#define HEIGHT	24
-
-bool term_is_terminal(void)
-{
-	return isatty(STDOUT_FILENO);
-}
-
-static struct winsize size(void)
-{
-	struct winsize size = {};
-
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	return size;
-}
+#define WIDTH	80	/* of a terminal that does not know */
 
 unsigned int term_width(void)
 {
-	if (!term_is_terminal())
-		return 0;
-	return size().ws_col ?: WIDTH;
-}
+	struct winsize size = {};
 
-unsigned int term_height(void)
-{
-	if (!term_is_terminal())
+	if (!isatty(STDOUT_FILENO))
 		return 0;
-	return size().ws_row ?: HEIGHT;
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	return size.ws_col ?: WIDTH;
 }
 
 static bool colours(void)
 {
 	const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return term_is_terminal() && !(none && *none) &&
-	       term && strcmp(term, "dumb");
+	return isatty(STDOUT_FILENO) && !(none && *none) && term && strcmp(term, "dumb");
 }
 
 const char *term_colour(enum colour colour)

@@ -6,8 +6,6 @@
 #ifndef RPCRDMA_TERM_H
 #define RPCRDMA_TERM_H
 
-#include <stdbool.h>
-
 /* Colours have a meaning, not a hue. */
 enum colour {
 	COLOUR_NONE,
@@ -18,21 +16,11 @@ enum colour {
 };
 
 /**
- * term_is_terminal - whether somebody looks at the output as it comes
- */
-bool term_is_terminal(void);
-
-/**
  * term_width - columns of the terminal, now
  *
  * Return: 0 if standard output is no terminal: then there is no limit.
  */
 unsigned int term_width(void);
-
-/**
- * term_height - lines of the terminal, now; 0 if it is none
- */
-unsigned int term_height(void);
 
 /**
  * term_colour - what to print before text of that colour
