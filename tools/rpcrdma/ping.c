@@ -102,10 +102,8 @@ static void use_settings(struct session *s)
 	/* The defaults of RFC 8166, unless this end announces others */
 	rpcrdma_wire_decode_private(&run->ours, NULL, 0);
 	if (run->ours_sent) {
-		run->ours.send_size = setting("rdma_max_inline_write",
-					      DEFAULT_INLINE);
-		run->ours.recv_size = setting("rdma_max_inline_read",
-					      DEFAULT_INLINE);
+		run->ours.send_size = setting("rdma_max_inline_write", DEFAULT_INLINE);
+		run->ours.recv_size = setting("rdma_max_inline_read", DEFAULT_INLINE);
 		run->ours.remote_inv = setting("rdma_remote_invalidation", 1);
 		/* It can only announce multiples of 1024 octets. */
 		rpcrdma_wire_encode_private(&run->ours, octets);
@@ -137,18 +135,17 @@ static int look_up(const struct ping_options *options, struct addrinfo **list)
 	int error;
 
 	hints.ai_family = options->family;
-	error = getaddrinfo(options->host, options->port, &hints, list);
+	error = getaddrinfo(options->host.name, options->host.port, &hints, list);
 	if (error != EAI_NONAME)
 		return error;
 	hints.ai_flags = AI_NUMERICSERV;
-	request.ar_name = options->host;
-	request.ar_service = options->port;
+	request.ar_name = options->host.name;
+	request.ar_service = options->host.port;
 	request.ar_request = &hints;
 	error = getaddrinfo_a(GAI_NOWAIT, requests, 1, NULL);
 	if (error)
 		return error;
-	error = gai_suspend((const struct gaicb * const *)requests, 1,
-			    &timeout);
+	error = gai_suspend((const struct gaicb * const *)requests, 1, &timeout);
 	if (error && error != EAI_ALLDONE)
 		return error;
 	*list = request.ar_result;
@@ -163,8 +160,7 @@ static bool connect_to(struct session *s, const struct addrinfo *to)
 		.deadline = ping_now() + run->options->timeout,
 		.private_data = octets,
 		.private_len = run->ours_sent ? sizeof(octets) : 0,
-		.receive_size = rpcrdma_wire_threshold(s->version_max,
-						       run->ours.recv_size),
+		.receive_size = rpcrdma_wire_threshold(s->version_max, run->ours.recv_size),
 	};
 	enum ping_wait result;
 
@@ -195,10 +191,9 @@ static bool connected(struct session *s)
 
 	error = look_up(options, &list);
 	if (error) {
-		failed(s, PING_ERROR, "%s: no address: %s", options->host,
+		failed(s, PING_ERROR, "%s: no address: %s", options->host.name,
 		       error == EAI_AGAIN || error == EAI_INTR ?
-		       "no answer from the name server in time" :
-		       gai_strerror(error));
+		       "no answer from the name server in time" : gai_strerror(error));
 		return false;
 	}
 	for (to = list; to && tried < ADDRESSES; to = to->ai_next, tried++) {
@@ -218,10 +213,8 @@ static void agree(struct session *s)
 
 	run->error[0] = '\0';
 	run->path = ping_path(s->conn);
-	run->theirs_found =
-		rpcrdma_wire_decode_private(&run->theirs,
-					    run->path->private_data,
-					    run->path->private_len);
+	run->theirs_found = rpcrdma_wire_decode_private(&run->theirs, run->path->private_data,
+							run->path->private_len);
 	rpcrdma_wire_agree(&run->ours, &run->theirs, &run->agreement);
 	ping_report_path(run);
 }
@@ -245,8 +238,7 @@ static bool aside(struct session *s, const struct ping_answer *answer)
 		return true;
 	case PING_OTHER_XID:
 		/* Late, if it has the XID of an earlier Call. */
-		if (s->call.xid - answer->xid <= s->run.sent &&
-		    s->unanswered > s->open) {
+		if (s->call.xid - answer->xid <= s->run.sent && s->unanswered > s->open) {
 			s->unanswered--;
 			take_grant(s, answer);
 			note(s, "an answer to an earlier Call came late");
@@ -265,8 +257,7 @@ static bool aside(struct session *s, const struct ping_answer *answer)
 }
 
 /* Wait for the answer to the Call that is open, or just wait. */
-static enum ping_wait pass(struct session *s, uint64_t deadline,
-			   struct ping_answer *answer)
+static enum ping_wait pass(struct session *s, uint64_t deadline, struct ping_answer *answer)
 {
 	enum ping_wait result;
 	const void *data;
@@ -287,8 +278,7 @@ static enum ping_wait pass(struct session *s, uint64_t deadline,
 	return PING_TIMEOUT;
 }
 
-static void succeeded(struct session *s, const struct ping_answer *answer,
-		      uint64_t ns)
+static void succeeded(struct session *s, const struct ping_answer *answer, uint64_t ns)
 {
 	struct ping_run *run = &s->run;
 
@@ -320,21 +310,14 @@ static bool other_version(struct session *s, const struct ping_answer *answer)
 }
 
 /* False: there is no use in further Calls. */
-static bool answered(struct session *s, const struct ping_answer *answer,
-		     uint64_t ns)
+static bool answered(struct session *s, const struct ping_answer *answer, uint64_t ns)
 {
-	switch (answer->verdict) {
-	case PING_SUCCESS:
+	if (answer->verdict == PING_SUCCESS) {
 		succeeded(s, answer, ns);
 		return true;
-	case PING_OTHER_PROGRAM:
-	case PING_OTHER_TRANSPORT:
-		if (other_version(s, answer))
-			return true;
-		break;
-	default:
-		break;
 	}
+	if (other_version(s, answer))
+		return true;
 	failed(s, PING_ERROR, "%s: %s", s->run.path->peer, answer->why);
 	return false;
 }
@@ -369,8 +352,7 @@ static bool send_call(struct session *s)
 		s->unanswered++;
 		result = pass(s, start + s->run.options->timeout, &answer);
 	}
-	return result ? not_answered(s, result) :
-			answered(s, &answer, ping_now() - start);
+	return result ? not_answered(s, result) : answered(s, &answer, ping_now() - start);
 }
 
 /* Answers that come meanwhile are late. False: no further Calls. */
@@ -400,8 +382,7 @@ static bool may_send(struct session *s)
 	if (s->unanswered < limit)
 		return true;
 	s->noted = false;
-	note(s, "no further Calls: %u are without an answer, and no more may be",
-	     s->unanswered);
+	note(s, "no further Calls: %u are without an answer, and no more may be", s->unanswered);
 	return false;
 }
 
@@ -417,8 +398,7 @@ static void send_calls(struct session *s)
 		if (!send_call(s) || s->run.sent == options->count)
 			return;
 		/* Another version is tried at once. */
-		if (s->run.sent > before &&
-		    !rest(s, start + options->interval))
+		if (s->run.sent > before && !rest(s, start + options->interval))
 			return;
 	}
 }
@@ -429,8 +409,7 @@ static void run_session(struct session *s)
 	s->call.program_version = s->run.options->program_version;
 	s->call.version = s->version_max;
 	/* Not that of Calls that a server remembers from the last time */
-	if (getrandom(&s->call.xid, sizeof(s->call.xid), GRND_NONBLOCK) !=
-	    sizeof(s->call.xid))
+	if (getrandom(&s->call.xid, sizeof(s->call.xid), GRND_NONBLOCK) != sizeof(s->call.xid))
 		s->call.xid = ping_now();
 	s->granted = 1;
 	agree(s);

@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "host.h"
 #include "wire/message.h"
 
 #define NSEC_PER_SEC	1000000000ull
@@ -31,8 +32,7 @@ enum {
 
 /**
  * struct ping_options - what the user wants
- * @host: name or numeric address, without brackets
- * @port: its port, decimal
+ * @host: the server
  * @family: AF_INET, AF_INET6 or AF_UNSPEC
  * @count: Calls to send at most
  * @interval: nanoseconds from one Call to the next
@@ -46,8 +46,7 @@ enum {
  * @help: print the synopsis and do nothing
  */
 struct ping_options {
-	char host[NI_MAXHOST];
-	char port[12];
+	struct host host;
 	int family;
 	unsigned int count;
 	uint64_t interval;
@@ -238,8 +237,7 @@ void ping_signals(void);
  * it failed: then ping_why() tells why, and nothing else may be called. NULL if
  * there is no memory.
  */
-struct ping_connection *ping_connect(const struct sockaddr *to,
-				     const struct ping_wanted *wanted,
+struct ping_connection *ping_connect(const struct sockaddr *to, const struct ping_wanted *wanted,
 				     enum ping_wait *result);
 
 /** ping_path - where it goes; valid as long as the connection */
@@ -251,8 +249,7 @@ const struct ping_path *ping_path(const struct ping_connection *conn);
  *
  * The caller receives an answer before it has sent more than PING_RECEIVES.
  */
-enum ping_wait ping_send(struct ping_connection *conn, const void *data,
-			 uint32_t len);
+enum ping_wait ping_send(struct ping_connection *conn, const void *data, uint32_t len);
 
 /**
  * ping_receive - wait for a message

@@ -55,8 +55,7 @@ uint32_t ping_build(const struct ping_call *call, void *buf)
 	__be32 *p;
 	int len;
 
-	rpcrdma_wire_init_call(&header, call->version, cpu_to_be32(call->xid),
-			       call->credits);
+	rpcrdma_wire_init_call(&header, call->version, cpu_to_be32(call->xid), call->credits);
 	len = rpcrdma_wire_encode(&header, buf, PING_CALL_MAX);
 	p = buf + len;
 	*p++ = cpu_to_be32(call->xid);
@@ -73,8 +72,7 @@ uint32_t ping_build(const struct ping_call *call, void *buf)
 }
 
 __attribute__((format(printf, 3, 4)))
-static void judged(struct ping_answer *answer, enum ping_verdict verdict,
-		   const char *format, ...)
+static void judged(struct ping_answer *answer, enum ping_verdict verdict, const char *format, ...)
 {
 	va_list args;
 
@@ -141,14 +139,12 @@ static void judge_accepted(struct ping_answer *answer,
 	switch (status) {
 	case RPC_SUCCESS:
 		if (words->left)
-			judged(answer, PING_BROKEN,
-			       "a NULL has no results, but it has some");
+			judged(answer, PING_BROKEN, "a NULL has no results, but it has some");
 		else
 			judged(answer, PING_SUCCESS, "%s", "");
 		return;
 	case RPC_PROG_UNAVAIL:
-		return judged(answer, PING_REFUSED,
-			      "the server does not have program %u",
+		return judged(answer, PING_REFUSED, "the server does not have program %u",
 			      call->program);
 	case RPC_PROG_MISMATCH:
 		if (!take(words, &low) || !take(words, &high))
@@ -156,11 +152,9 @@ static void judge_accepted(struct ping_answer *answer,
 		answer->other = other_version(call->program_version, low, high);
 		return judged(answer, PING_OTHER_PROGRAM,
 			      "the server has versions %u to %u of program %u, not %u",
-			      low, high, call->program,
-			      call->program_version);
+			      low, high, call->program, call->program_version);
 	case RPC_PROC_UNAVAIL:
-		return judged(answer, PING_REFUSED,
-			      "the server does not have the procedure NULL");
+		return judged(answer, PING_REFUSED, "the server does not have the procedure NULL");
 	case RPC_GARBAGE_ARGS:
 		return judged(answer, PING_REFUSED,
 			      "the server could not decode the Call (GARBAGE_ARGS)");
@@ -168,8 +162,7 @@ static void judge_accepted(struct ping_answer *answer,
 		return judged(answer, PING_REFUSED,
 			      "the server has an error of its own (SYSTEM_ERR)");
 	default:
-		return judged(answer, PING_BROKEN,
-			      "its accept_stat %u is unknown", status);
+		return judged(answer, PING_BROKEN, "its accept_stat %u is unknown", status);
 	}
 }
 
@@ -184,15 +177,12 @@ static void judge_denied(struct ping_answer *answer, struct words *words)
 		if (!take(words, &high))
 			return cut_off(answer);
 		return judged(answer, PING_REFUSED,
-			      "the server has versions %u to %u of RPC, not 2",
-			      low, high);
+			      "the server has versions %u to %u of RPC, not 2", low, high);
 	case DENIED_AUTH_ERROR:
 		return judged(answer, PING_REFUSED,
-			      "the server denied a Call without credentials (auth_stat %u)",
-			      low);
+			      "the server denied a Call without credentials (auth_stat %u)", low);
 	default:
-		return judged(answer, PING_BROKEN,
-			      "its reject_stat %u is unknown", status);
+		return judged(answer, PING_BROKEN, "its reject_stat %u is unknown", status);
 	}
 }
 
@@ -203,20 +193,17 @@ static void judge_rpc(struct ping_answer *answer, const struct ping_call *call,
 	struct words words = { payload, len / sizeof(__be32) };
 	uint32_t xid, type, status;
 
-	if (!take(&words, &xid) || !take(&words, &type) ||
-	    !take(&words, &status))
+	if (!take(&words, &xid) || !take(&words, &type) || !take(&words, &status))
 		return cut_off(answer);
 	if (status == MSG_ACCEPTED)
 		judge_accepted(answer, call, &words);
 	else if (status == MSG_DENIED)
 		judge_denied(answer, &words);
 	else
-		judged(answer, PING_BROKEN, "its reply_stat %u is unknown",
-		       status);
+		judged(answer, PING_BROKEN, "its reply_stat %u is unknown", status);
 }
 
-static void judge_error(struct ping_answer *answer,
-			const struct ping_call *call,
+static void judge_error(struct ping_answer *answer, const struct ping_call *call,
 			const struct rpcrdma_message *header)
 {
 	if (header->error != RPCRDMA_ERR_VERS)
@@ -238,8 +225,7 @@ void ping_judge(struct ping_answer *answer, const struct ping_call *call,
 	*answer = (struct ping_answer){};
 	if (rpcrdma_wire_decode(&header, buf, len, RPCRDMA_REQUESTER, false,
 				call->version) != RPCRDMA_USE)
-		return judged(answer, PING_BROKEN, "%s",
-			      reasons[header.reason]);
+		return judged(answer, PING_BROKEN, "%s", reasons[header.reason]);
 	answer->xid = be32_to_cpu(header.xid);
 	answer->grants = rpcrdma_wire_grants(&header);
 	answer->credits = header.credits;
@@ -248,11 +234,8 @@ void ping_judge(struct ping_answer *answer, const struct ping_call *call,
 	if (header.proc == RPCRDMA_ERROR)
 		return judge_error(answer, call, &header);
 	if (header.version != call->version)
-		return judged(answer, PING_BROKEN,
-			      "it has another version of RPC-over-RDMA");
-	if (header.proc != RPCRDMA_MSG || header.num_writes ||
-	    header.has_reply_chunk)
-		return judged(answer, PING_BROKEN,
-			      "it has chunks that the Call did not offer");
+		return judged(answer, PING_BROKEN, "it has another version of RPC-over-RDMA");
+	if (header.proc != RPCRDMA_MSG || header.num_writes || header.has_reply_chunk)
+		return judged(answer, PING_BROKEN, "it has chunks that the Call did not offer");
 	judge_rpc(answer, call, buf + header.header_len, header.payload_len);
 }

@@ -147,8 +147,7 @@ static enum ping_wait wait_for(struct ping_connection *conn, uint64_t deadline)
 	if (interrupted)
 		result = PING_SIGNAL;
 	else if (ppoll(fds, 2, &left, &before) < 0 && errno != EINTR)
-		result = closed(conn, PING_ERROR, "cannot wait for events: %s",
-				strerror(errno));
+		result = closed(conn, PING_ERROR, "cannot wait for events: %s", strerror(errno));
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return result;
 }
@@ -192,8 +191,7 @@ static enum ping_wait unreachable(struct ping_connection *conn)
 }
 
 /* How a call of librdmacm has failed. A signal may have interrupted it. */
-static enum ping_wait call_failed(struct ping_connection *conn,
-				  uint64_t deadline, const char *what)
+static enum ping_wait call_failed(struct ping_connection *conn, uint64_t deadline, const char *what)
 {
 	if (errno == EINTR || errno == ETIMEDOUT) {
 		if (interrupted)
@@ -205,8 +203,7 @@ static enum ping_wait call_failed(struct ping_connection *conn,
 		return no_route(conn, errno);
 	if (errno == ECONNREFUSED)
 		return refused_by_peer(conn, -errno);
-	return closed(conn, PING_ERROR, "%s: %s: %s", conn->path.peer, what,
-		      strerror(errno));
+	return closed(conn, PING_ERROR, "%s: %s: %s", conn->path.peer, what, strerror(errno));
 }
 
 /* What an event of rdma_cm means for the connection */
@@ -226,23 +223,19 @@ static enum ping_wait happened(struct ping_connection *conn,
 			return refused_by_peer(conn, status);
 		if (status == -ETIMEDOUT || status == -EHOSTUNREACH)
 			return unreachable(conn);
-		return closed(conn, PING_ERROR,
-			      "%s: the connection failed: error %d",
+		return closed(conn, PING_ERROR, "%s: the connection failed: error %d",
 			      conn->path.peer, status);
 	case RDMA_CM_EVENT_DISCONNECTED:
-		return closed(conn, PING_ERROR,
-			      "%s: the server ended the connection",
+		return closed(conn, PING_ERROR, "%s: the server ended the connection",
 			      conn->path.peer);
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		return closed(conn, PING_ERROR, "the device %s was removed",
-			      conn->path.device);
+		return closed(conn, PING_ERROR, "the device %s was removed", conn->path.device);
 	default:
 		return PING_DONE;
 	}
 }
 
-static void save_private_data(struct ping_path *path,
-			      const struct rdma_conn_param *param)
+static void save_private_data(struct ping_path *path, const struct rdma_conn_param *param)
 {
 	if (!param->private_data)
 		return;
@@ -253,8 +246,7 @@ static void save_private_data(struct ping_path *path,
 }
 
 /* Handle an event, if there is one. @type is set to it, if there is. */
-static enum ping_wait take_event(struct ping_connection *conn,
-				 enum rdma_cm_event_type *type)
+static enum ping_wait take_event(struct ping_connection *conn, enum rdma_cm_event_type *type)
 {
 	struct rdma_cm_event *event;
 	int status;
@@ -263,8 +255,7 @@ static enum ping_wait take_event(struct ping_connection *conn,
 		/* There is none, or librdmacm could not set up the queue pair. */
 		if (errno == EAGAIN || errno == EINTR)
 			return PING_DONE;
-		return closed(conn, PING_ERROR, "%s: %s", conn->path.peer,
-			      strerror(errno));
+		return closed(conn, PING_ERROR, "%s: %s", conn->path.peer, strerror(errno));
 	}
 	*type = event->event;
 	status = event->status;
@@ -304,11 +295,9 @@ static enum ping_wait find_route(struct ping_connection *conn,
 	enum ping_wait result;
 
 	if (rdma_create_id(conn->channel, &conn->id, conn, RDMA_PS_TCP))
-		return closed(conn, PING_ERROR,
-			      "cannot use the RDMA connection manager: %s",
+		return closed(conn, PING_ERROR, "cannot use the RDMA connection manager: %s",
 			      strerror(errno));
-	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)to,
-			      left_ms(deadline)))
+	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)to, left_ms(deadline)))
 		return call_failed(conn, deadline, "cannot resolve the address");
 	result = await(conn, deadline, RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (result)
@@ -318,12 +307,10 @@ static enum ping_wait find_route(struct ping_connection *conn,
 	return await(conn, deadline, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-static enum ping_wait no_resource(struct ping_connection *conn,
-				  const char *what)
+static enum ping_wait no_resource(struct ping_connection *conn, const char *what)
 {
 	return closed(conn, PING_ERROR, "%s: %s: %s%s", conn->path.device, what,
-		      strerror(errno), errno == ENOMEM ?
-		      ": raise ulimit -l, or be root" : "");
+		      strerror(errno), errno == ENOMEM ? ": raise ulimit -l, or be root" : "");
 }
 
 static bool nonblocking(int fd)
@@ -345,20 +332,17 @@ static void post_receive(struct ping_connection *conn, unsigned int slot)
 	};
 
 	if (ibv_post_recv(conn->id->qp, &wr, &bad))
-		closed(conn, PING_ERROR, "%s: a Receive cannot be posted",
-		       conn->path.device);
+		closed(conn, PING_ERROR, "%s: a Receive cannot be posted", conn->path.device);
 }
 
 static enum ping_wait make_memory(struct ping_connection *conn)
 {
-	size_t size = PING_RECEIVES * conn->receive_size +
-		      SENDS * PING_CALL_MAX;
+	size_t size = PING_RECEIVES * conn->receive_size + SENDS * PING_CALL_MAX;
 
 	conn->memory = calloc(1, size);
 	if (!conn->memory)
 		return closed(conn, PING_ERROR, "out of memory");
-	conn->mr = ibv_reg_mr(conn->pd, conn->memory, size,
-			      IBV_ACCESS_LOCAL_WRITE);
+	conn->mr = ibv_reg_mr(conn->pd, conn->memory, size, IBV_ACCESS_LOCAL_WRITE);
 	return conn->mr ? PING_DONE : no_resource(conn, "cannot register memory");
 }
 
@@ -380,11 +364,9 @@ static enum ping_wait make_queues(struct ping_connection *conn)
 
 	conn->pd = ibv_alloc_pd(device);
 	conn->completions = ibv_create_comp_channel(device);
-	if (!conn->pd || !conn->completions ||
-	    !nonblocking(conn->completions->fd))
+	if (!conn->pd || !conn->completions || !nonblocking(conn->completions->fd))
 		return no_resource(conn, "cannot make a protection domain");
-	conn->cq = ibv_create_cq(device, SENDS + PING_RECEIVES, NULL,
-				 conn->completions, 0);
+	conn->cq = ibv_create_cq(device, SENDS + PING_RECEIVES, NULL, conn->completions, 0);
 	if (!conn->cq)
 		return no_resource(conn, "cannot make a completion queue");
 	result = make_memory(conn);
@@ -409,8 +391,7 @@ static void name_address(const struct sockaddr *addr, char *name, size_t room)
 }
 
 /* Six retries of a Send for which there is no Receive: seven is for ever. */
-static enum ping_wait establish(struct ping_connection *conn,
-				const struct ping_wanted *wanted)
+static enum ping_wait establish(struct ping_connection *conn, const struct ping_wanted *wanted)
 {
 	struct rdma_conn_param param = {
 		.private_data = wanted->private_data,
@@ -425,8 +406,7 @@ static enum ping_wait establish(struct ping_connection *conn,
 	return await(conn, wanted->deadline, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-static enum ping_wait connect_steps(struct ping_connection *conn,
-				    const struct sockaddr *to,
+static enum ping_wait connect_steps(struct ping_connection *conn, const struct sockaddr *to,
 				    const struct ping_wanted *wanted)
 {
 	enum ping_wait result;
@@ -439,8 +419,7 @@ static enum ping_wait connect_steps(struct ping_connection *conn,
 	result = find_route(conn, to, wanted->deadline);
 	if (result)
 		return result;
-	name_address(rdma_get_local_addr(conn->id), conn->path.local,
-		     sizeof(conn->path.local));
+	name_address(rdma_get_local_addr(conn->id), conn->path.local, sizeof(conn->path.local));
 	snprintf(conn->path.device, sizeof(conn->path.device), "%s",
 		 ibv_get_device_name(conn->id->verbs->device));
 	conn->path.device_port = conn->id->port_num;
@@ -473,8 +452,7 @@ static void timer_end(void)
 	setitimer(ITIMER_REAL, &none, NULL);
 }
 
-struct ping_connection *ping_connect(const struct sockaddr *to,
-				     const struct ping_wanted *wanted,
+struct ping_connection *ping_connect(const struct sockaddr *to, const struct ping_wanted *wanted,
 				     enum ping_wait *result)
 {
 	struct ping_connection *conn = calloc(1, sizeof(*conn));
@@ -507,19 +485,15 @@ int ping_why_code(const struct ping_connection *conn)
 
 /* Messages */
 
-static enum ping_wait failed(struct ping_connection *conn,
-			     const struct ibv_wc *wc)
+static enum ping_wait failed(struct ping_connection *conn, const struct ibv_wc *wc)
 {
 	const char *peer = conn->path.peer;
 
-	if (wc->status == IBV_WC_RETRY_EXC_ERR ||
-	    wc->status == IBV_WC_RNR_RETRY_EXC_ERR)
-		return closed(conn, PING_NO_ANSWER,
-			      "%s: a Call did not arrive (%s)", peer,
+	if (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_RNR_RETRY_EXC_ERR)
+		return closed(conn, PING_NO_ANSWER, "%s: a Call did not arrive (%s)", peer,
 			      ibv_wc_status_str(wc->status));
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
-		return closed(conn, PING_ERROR, "%s: the connection broke",
-			      peer);
+		return closed(conn, PING_ERROR, "%s: the connection broke", peer);
 	if (!(wc->wr_id & IS_RECEIVE))
 		return closed(conn, PING_ERROR, "%s: the connection broke (%s)",
 			      peer, ibv_wc_status_str(wc->status));
@@ -530,8 +504,7 @@ static enum ping_wait failed(struct ping_connection *conn,
 }
 
 /* Handle completions until a message is received; DONE if there is none. */
-static enum ping_wait take_completions(struct ping_connection *conn,
-				       struct ibv_wc *message)
+static enum ping_wait take_completions(struct ping_connection *conn, struct ibv_wc *message)
 {
 	struct ibv_wc wc;
 	int count;
@@ -546,8 +519,7 @@ static enum ping_wait take_completions(struct ping_connection *conn,
 		}
 		conn->completed++;
 	}
-	return count ? closed(conn, PING_ERROR,
-			      "%s: the completion queue failed",
+	return count ? closed(conn, PING_ERROR, "%s: the completion queue failed",
 			      conn->path.device) : PING_DONE;
 }
 
@@ -565,8 +537,7 @@ static enum ping_wait arm(struct ping_connection *conn)
 }
 
 /* What came before the end of a connection is taken before the end. */
-static enum ping_wait next(struct ping_connection *conn, uint64_t deadline,
-			   struct ibv_wc *message)
+static enum ping_wait next(struct ping_connection *conn, uint64_t deadline, struct ibv_wc *message)
 {
 	enum ping_wait result = PING_DONE, event = PING_DONE;
 	enum rdma_cm_event_type type;
@@ -613,8 +584,7 @@ enum ping_wait ping_receive(struct ping_connection *conn, uint64_t deadline,
 	return PING_DONE;
 }
 
-enum ping_wait ping_send(struct ping_connection *conn, const void *data,
-			 uint32_t len)
+enum ping_wait ping_send(struct ping_connection *conn, const void *data, uint32_t len)
 {
 	char *slot = conn->memory + PING_RECEIVES * conn->receive_size +
 		     conn->sends % SENDS * PING_CALL_MAX;
@@ -632,14 +602,12 @@ enum ping_wait ping_send(struct ping_connection *conn, const void *data,
 	if (conn->closed)
 		return PING_CLOSED;
 	if (conn->sends - conn->completed >= SENDS)
-		return closed(conn, PING_ERROR,
-			      "%s: Sends are answered and do not complete",
+		return closed(conn, PING_ERROR, "%s: Sends are answered and do not complete",
 			      conn->path.device);
 	memcpy(slot, data, len);
 	/* siw knows of a broken connection before its events tell. */
 	if (ibv_post_send(conn->id->qp, &wr, &bad))
-		return closed(conn, PING_ERROR, "%s: the connection broke",
-			      conn->path.peer);
+		return closed(conn, PING_ERROR, "%s: the connection broke", conn->path.peer);
 	conn->sends++;
 	return PING_DONE;
 }

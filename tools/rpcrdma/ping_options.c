@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include "ping.h"
 
-#define DEFAULT_PORT	"20049"		/* RFC 8267 */
 #define DEFAULT_COUNT	5
 #define NFS_PROGRAM	100003
 #define NFS_VERSION	3
@@ -51,8 +50,7 @@ static bool parse_program(struct ping_options *options, const char *text)
 	const char *colon = strchr(text, ':');
 	char program[16];
 
-	if (colon && !parse_number(colon + 1, UINT32_MAX,
-				   &options->program_version))
+	if (colon && !parse_number(colon + 1, UINT32_MAX, &options->program_version))
 		return false;
 	if (snprintf(program, sizeof(program), "%.*s",
 		     (int)(colon ? colon - text : (long)strlen(text)), text) >=
@@ -65,59 +63,17 @@ static bool parse_program(struct ping_options *options, const char *text)
 	options->any_version = !colon;
 	/* Other programs than NFS mostly begin at 1; the server knows better. */
 	if (!colon)
-		options->program_version =
-			options->program == NFS_PROGRAM ? NFS_VERSION : 1;
+		options->program_version = options->program == NFS_PROGRAM ? NFS_VERSION : 1;
 	return true;
 }
 
-static bool set_host(struct ping_options *options, const char *host, size_t len)
-{
-	if (!len || len >= sizeof(options->host))
-		return false;
-	memcpy(options->host, host, len);
-	options->host[len] = '\0';
-	/* It is printed, and may come from a script. */
-	for (; *host && len; host++, len--)
-		if (*host <= ' ' || *host > '~')
-			return false;
-	return true;
-}
-
-static bool set_port(struct ping_options *options, const char *text)
-{
-	uint32_t port;
-
-	if (!parse_number(text, 65535, &port) || !port)
-		return false;
-	snprintf(options->port, sizeof(options->port), "%u", port);
-	return true;
-}
-
-/* HOST, HOST:PORT, an IPv6 address, [IPV6] or [IPV6]:PORT */
-static bool parse_host(struct ping_options *options, const char *text)
-{
-	const char *end, *colon = strchr(text, ':');
-
-	if (*text == '[') {
-		end = strchr(text, ']');
-		if (!end || !set_host(options, text + 1, end - text - 1))
-			return false;
-		return !end[1] ||
-		       (end[1] == ':' && set_port(options, end + 2));
-	}
-	if (!colon || strchr(colon + 1, ':'))
-		return set_host(options, text, strlen(text));
-	return set_host(options, text, colon - text) &&
-	       set_port(options, colon + 1);
-}
-
-enum { OPTION_PROGRAM = 256, OPTION_JSON, OPTION_HELP, OPTION_VERSION };
+enum { OPTION_PROGRAM = 256, OPTION_VERSION };
 
 static const struct option long_options[] = {
 	{ "program", required_argument, NULL, OPTION_PROGRAM },
 	{ "rdma-version", required_argument, NULL, OPTION_VERSION },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
 	{}
 };
 
@@ -142,8 +98,7 @@ static const char *take(struct ping_options *options, int option)
 		return parse_program(options, optarg) ? NULL :
 		       "--program: PROGRAM or PROGRAM:VERSION, in digits";
 	case OPTION_VERSION:
-		if (!parse_number(optarg, RPCRDMA_VERSION_MAX, &number) ||
-		    !number)
+		if (!parse_number(optarg, RPCRDMA_VERSION_MAX, &number) || !number)
 			return "--rdma-version: 1 or 2";
 		options->rdma_version = number;
 		return NULL;
@@ -154,14 +109,12 @@ static const char *take(struct ping_options *options, int option)
 		options->family = AF_INET6;
 		return NULL;
 	case 'j':
-	case OPTION_JSON:
 		options->json = true;
 		return NULL;
 	case 'q':
 		options->quiet = true;
 		return NULL;
 	case 'h':
-	case OPTION_HELP:
 		options->help = true;
 		return NULL;
 	default:
@@ -175,7 +128,6 @@ const char *ping_options(struct ping_options *options, int argc, char **argv)
 	int option;
 
 	*options = (struct ping_options){
-		.port = DEFAULT_PORT,
 		.family = AF_UNSPEC,
 		.count = DEFAULT_COUNT,
 		.interval = NSEC_PER_SEC,
@@ -186,8 +138,7 @@ const char *ping_options(struct ping_options *options, int argc, char **argv)
 	};
 	optind = 0;	/* glibc: begin again, also after an earlier call */
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "c:i:W:46jqh", long_options,
-				     NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "c:i:W:46jqh", long_options, NULL)) != -1) {
 		wrong = take(options, option);
 		if (wrong)
 			return wrong;
@@ -196,7 +147,7 @@ const char *ping_options(struct ping_options *options, int argc, char **argv)
 		return NULL;
 	if (optind != argc - 1)
 		return argc == optind ? "which HOST?" : "one HOST at a time";
-	if (!parse_host(options, argv[optind]))
+	if (!host_parse(&options->host, argv[optind]))
 		return "HOST: name, name:port, address, address:port or [address]:port";
 	return NULL;
 }

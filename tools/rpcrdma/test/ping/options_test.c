@@ -32,8 +32,8 @@ static void defaults(struct kunit *test)
 	struct ping_options options;
 
 	KUNIT_EXPECT_NULL(test, parse(&options, "server"));
-	KUNIT_EXPECT_EQ(test, strcmp(options.host, "server"), 0);
-	KUNIT_EXPECT_EQ(test, strcmp(options.port, "20049"), 0);
+	KUNIT_EXPECT_EQ(test, strcmp(options.host.name, "server"), 0);
+	KUNIT_EXPECT_EQ(test, strcmp(options.host.port, "20049"), 0);
 	KUNIT_EXPECT_EQ(test, options.family, AF_UNSPEC);
 	KUNIT_EXPECT_EQ(test, options.count, 5);
 	KUNIT_EXPECT_EQ(test, options.interval, NSEC_PER_SEC);
@@ -52,8 +52,8 @@ static void all_options(struct kunit *test)
 	struct ping_options options;
 
 	KUNIT_EXPECT_NULL(test, parse(&options, line));
-	KUNIT_EXPECT_EQ(test, strcmp(options.host, "host"), 0);
-	KUNIT_EXPECT_EQ(test, strcmp(options.port, "2049"), 0);
+	KUNIT_EXPECT_EQ(test, strcmp(options.host.name, "host"), 0);
+	KUNIT_EXPECT_EQ(test, strcmp(options.host.port, "2049"), 0);
 	KUNIT_EXPECT_EQ(test, options.count, 1000000);
 	KUNIT_EXPECT_EQ(test, options.interval, 250 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, options.timeout, NSEC_PER_MSEC);
@@ -66,7 +66,7 @@ static void all_options(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, options.quiet);
 }
 
-static const struct host {
+static const struct host_case {
 	const char *word, *host, *port;
 } hosts[] = {
 	{ "192.0.2.1", "192.0.2.1", "20049" },
@@ -84,12 +84,12 @@ KUNIT_ARRAY_PARAM_DESC(hosts, hosts, word);
 
 static void a_host(struct kunit *test)
 {
-	const struct host *wanted = test->param_value;
+	const struct host_case *wanted = test->param_value;
 	struct ping_options options;
 
 	KUNIT_EXPECT_NULL(test, parse(&options, wanted->word));
-	KUNIT_EXPECT_EQ(test, strcmp(options.host, wanted->host), 0);
-	KUNIT_EXPECT_EQ(test, strcmp(options.port, wanted->port), 0);
+	KUNIT_EXPECT_EQ(test, strcmp(options.host.name, wanted->host), 0);
+	KUNIT_EXPECT_EQ(test, strcmp(options.host.port, wanted->port), 0);
 }
 
 static void a_program(struct kunit *test)

@@ -56,11 +56,11 @@ as_json() {
 	check "JSON: all are answered" json_is "($count, $count, 0)" \
 		'o["sent"], o["answered"], o["ignored"]'
 	check "JSON: min, median and p99 are in this order" json_is True \
-		'0 < o["round_trip_ns"]["min"] <= o["round_trip_ns"]["median"] <= o["round_trip_ns"]["p99"]'
+		'0 < o["round-trip-ns"]["min"] <= o["round-trip-ns"]["median"] <= o["round-trip-ns"]["p99"]'
 	check "JSON: the server announces its sizes" json_is True \
-		'o["connection"]["announced_there"]["receive_size"] >= 1024'
+		'o["connection"]["announced-there"]["receive-size"] >= 1024'
 	check "JSON: version 1 of RPC-over-RDMA, NFS version 3" json_is "(1, 100003, 3)" \
-		'o["connection"]["agreed"]["version"], o["program"], o["program_version"]'
+		'o["connection"]["agreed"]["version"], o["program"], o["program-version"]'
 	check "JSON: the server grants credits" json_is True 'o["credits"] > 1'
 	check "JSON: no error" json_is "(None, 0)" 'o["error"], o["status"]'
 	[ "$MODULE" != ours ] || as_mounted
@@ -69,7 +69,7 @@ as_json() {
 # The log's line about a mount says what ping says.
 as_mounted() {
 	local wanted
-	wanted=$(json '"inline %d/%d" % (o["connection"]["agreed"]["call_threshold"], o["connection"]["agreed"]["reply_threshold"])')
+	wanted=$(json '"inline %d/%d" % (o["connection"]["agreed"]["call-threshold"], o["connection"]["agreed"]["reply-threshold"])')
 	dmesg --clear
 	check "a mount" nfs_mount 4.2 rdma /mnt
 	check "the log says the same of it: $wanted" grep "connected on .*$wanted" <(dmesg)
@@ -140,12 +140,12 @@ settings() {
 	need "smaller receive buffers" tune rdma_max_inline_read 2999
 	check "they are announced" exits 0 tool ping --json -c 1 $SERVER4
 	check "and agreed" json_is "(2048, 2048, True)" \
-		'o["connection"]["announced_here"]["receive_size"], o["connection"]["agreed"]["reply_threshold"], o["connection"]["agreed"]["remote_invalidation"]'
+		'o["connection"]["announced-here"]["receive-size"], o["connection"]["agreed"]["reply-threshold"], o["connection"]["agreed"]["remote-invalidation"]'
 	need "the default" tune rdma_max_inline_read 16384
 	need "no private data" tune rdma_private_data 0
 	check "nothing is announced" exits 0 tool ping --json -c 1 $SERVER4
 	check "1024 octets are agreed" json_is "(None, 1024, 1024)" \
-		'o["connection"]["announced_here"], o["connection"]["agreed"]["call_threshold"], o["connection"]["agreed"]["reply_threshold"]'
+		'o["connection"]["announced-here"], o["connection"]["agreed"]["call-threshold"], o["connection"]["agreed"]["reply-threshold"]'
 	need "private data" tune rdma_private_data 1
 	need "version 2 at both ends" versions_up_to 2 2
 	check "with version 2" exits 0 tool ping -c 3 -i 0 $SERVER4
