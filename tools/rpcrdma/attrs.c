@@ -21,13 +21,11 @@ static int step(const struct nlattr *attr, int left)
 	return len < left ? len : left;
 }
 
-static const struct attr_rule *rule_of(const struct attr_rules *rules,
-				       unsigned int number)
+static const struct attr_rule *rule_of(const struct attr_rules *rules, unsigned int number)
 {
 	static const struct attr_rule none = { .type = ATTR_NONE };
 
-	return number < rules->count && number < ATTRS_MAX ?
-	       &rules->rules[number] : &none;
+	return number < rules->count && number < ATTRS_MAX ? &rules->rules[number] : &none;
 }
 
 static bool printable(const char *text, size_t len)
@@ -42,15 +40,13 @@ static bool printable(const char *text, size_t len)
 	return true;
 }
 
-static bool nests_right(const struct attr_rules *rules,
-			const struct nlattr *array)
+static bool nests_right(const struct attr_rules *rules, const struct nlattr *array)
 {
 	const struct nlattr *attr;
 	struct attrs nest;
 	int left;
 
-	for_each_attr(attr, left, mnl_attr_get_payload(array),
-		      mnl_attr_get_payload_len(array))
+	for_each_attr(attr, left, mnl_attr_get_payload(array), mnl_attr_get_payload_len(array))
 		if (attrs_parse(&nest, rules, mnl_attr_get_payload(attr),
 				mnl_attr_get_payload_len(attr)))
 			return false;
@@ -64,14 +60,10 @@ static bool right(const struct attr_rule *rule, const struct nlattr *attr)
 	struct attrs nest;
 
 	switch (rule->type) {
-	case ATTR_U8:
-		return len == 1;
 	case ATTR_U16:
 		return len == 2;
 	case ATTR_U32:
 		return len == 4;
-	case ATTR_U64:
-		return len == 8;
 	case ATTR_UINT:
 	case ATTR_SERIES:
 		return len == 4 || len == 8;
@@ -117,13 +109,11 @@ int attrs_parse(struct attrs *attrs, const struct attr_rules *rules,
 }
 
 /* What is in an attribute that attrs_parse() has checked */
-static struct attrs inside(const struct attr_rules *rules,
-			   const struct nlattr *attr)
+static struct attrs inside(const struct attr_rules *rules, const struct nlattr *attr)
 {
 	struct attrs nest;
 
-	attrs_parse(&nest, rules, mnl_attr_get_payload(attr),
-		    mnl_attr_get_payload_len(attr));
+	attrs_parse(&nest, rules, mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr));
 	return nest;
 }
 
@@ -170,8 +160,6 @@ static uint64_t number_in(const struct nlattr *attr)
 	uint64_t u64;
 
 	switch (mnl_attr_get_payload_len(attr)) {
-	case 1:
-		return mnl_attr_get_u8(attr);
 	case 2:
 		return mnl_attr_get_u16(attr);
 	case 4:
@@ -219,6 +207,5 @@ static const char *word_of(const struct attr_rule *rule, uint64_t value)
 
 const char *attr_word(const struct attrs *attrs, unsigned int number)
 {
-	return word_of(rule_of(attrs->rules, number),
-		       attr_number(attrs, number)) ?: "?";
+	return word_of(rule_of(attrs->rules, number), attr_number(attrs, number)) ?: "?";
 }

@@ -16,10 +16,8 @@
 
 enum attr_type {
 	ATTR_NONE,	/* no such attribute */
-	ATTR_U8,
 	ATTR_U16,
 	ATTR_U32,
-	ATTR_U64,
 	ATTR_UINT,	/* four or eight octets */
 	ATTR_FLAG,	/* no payload */
 	ATTR_STRING,	/* ends with a NUL, has no other, and is printable */
@@ -36,7 +34,6 @@ struct attr_rules;
  * @name: in JSON, which is also its name in the family's specification
  * @type: of its payload
  * @words: names of the values of a number, up to one that is NULL; or NULL
- * @bits: the number is a set of bits, which @words names
  * @nested: rules of what is in it
  *
  * Constant data.
@@ -45,7 +42,6 @@ struct attr_rule {
 	const char *name;
 	enum attr_type type;
 	const char * const *words;
-	bool bits;
 	const struct attr_rules *nested;
 };
 

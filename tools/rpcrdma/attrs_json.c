@@ -20,32 +20,13 @@ static json_t *integer(uint64_t value)
 	return checked(json_integer(value > INT64_MAX ? INT64_MAX : value));
 }
 
-/* The names of the bits that are set; of those without a name, their numbers */
-static json_t *bits(const struct attr_rule *rule, uint64_t value)
-{
-	json_t *array = checked(json_array());
-	unsigned int bit, words = 0;
-
-	while (rule->words && rule->words[words])
-		words++;
-	for (bit = 0; bit < 64; bit++)
-		if (value >> bit & 1)
-			json_array_append_new(array, bit < words ?
-				checked(json_string(rule->words[bit])) :
-				integer(bit));
-	return array;
-}
-
 static json_t *number(const struct attrs *attrs, unsigned int number)
 {
 	const struct attr_rule *rule = &attrs->rules->rules[number];
 	uint64_t value = attr_number(attrs, number);
 	const char *word = attr_word(attrs, number);
 
-	if (rule->bits)
-		return bits(rule, value);
-	return rule->words && strcmp(word, "?") ? checked(json_string(word)) :
-						  integer(value);
+	return rule->words && strcmp(word, "?") ? checked(json_string(word)) : integer(value);
 }
 
 static json_t *list(const struct attrs *attrs, unsigned int number)
@@ -99,7 +80,6 @@ json_t *attrs_json(const struct attrs *attrs)
 
 	for (i = 0; i < attrs->rules->count && i < ATTRS_MAX; i++)
 		if (attrs->of[i])
-			json_add(object, attrs->rules->rules[i].name,
-				 value(attrs, i));
+			json_add(object, attrs->rules->rules[i].name, value(attrs, i));
 	return object;
 }

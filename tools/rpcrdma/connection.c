@@ -9,8 +9,7 @@ bool connection_is(const struct attrs *connection, unsigned int role)
 	       attr_number(connection, RPCRDMA_A_CONNECTION_ROLE) == role;
 }
 
-uint64_t connection_octets(const struct attrs *connection,
-			   unsigned int direction)
+uint64_t connection_octets(const struct attrs *connection, unsigned int direction)
 {
 	struct attrs traffic = attrs_nested(connection, direction);
 
@@ -21,8 +20,7 @@ uint64_t connection_octets(const struct attrs *connection,
 uint64_t connection_replies(const struct attrs *connection)
 {
 	bool client = connection_is(connection, RPCRDMA_CONNECTION_ROLE_CLIENT);
-	struct attrs traffic = attrs_nested(connection, client ?
-					    RPCRDMA_A_CONNECTION_RECEIVED :
+	struct attrs traffic = attrs_nested(connection, client ? RPCRDMA_A_CONNECTION_RECEIVED :
 					    RPCRDMA_A_CONNECTION_SENT);
 
 	return attr_number(&traffic, RPCRDMA_A_TRAFFIC_INLINE) +
@@ -45,10 +43,8 @@ struct text connection_device(const struct attrs *connection)
 {
 	if (!attr_has(connection, RPCRDMA_A_CONNECTION_DEVICE))
 		return fmt_print("-");
-	return fmt_print("%.40s/%llu",
-			 attr_string(connection, RPCRDMA_A_CONNECTION_DEVICE),
-			 (unsigned long long)
-			 attr_number(connection, RPCRDMA_A_CONNECTION_PORT));
+	return fmt_print("%.40s/%llu", attr_string(connection, RPCRDMA_A_CONNECTION_DEVICE),
+			 (unsigned long long)attr_number(connection, RPCRDMA_A_CONNECTION_PORT));
 }
 
 struct text age_of(const struct attrs *attrs, unsigned int number)

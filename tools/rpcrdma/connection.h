@@ -25,8 +25,7 @@ uint64_t connection_replies(const struct attrs *connection);
  * connection_octets - octets of messages, inline and placed
  * @direction: RPCRDMA_A_CONNECTION_SENT or _RECEIVED
  */
-uint64_t connection_octets(const struct attrs *connection,
-			   unsigned int direction);
+uint64_t connection_octets(const struct attrs *connection, unsigned int direction);
 
 /**
  * connection_sum - the sum of all numbers in a nest, as of waits or errors

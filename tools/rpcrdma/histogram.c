@@ -15,8 +15,7 @@ struct histogram histogram_get(const struct attrs *connection)
 	return histogram;
 }
 
-struct histogram histogram_since(const struct histogram *is,
-				 const struct histogram *was)
+struct histogram histogram_since(const struct histogram *is, const struct histogram *was)
 {
 	struct histogram new = { .buckets = is->buckets };
 	unsigned int i;
@@ -47,8 +46,7 @@ uint64_t histogram_from(unsigned int bucket)
 	return fmt_whole(from(bucket));
 }
 
-uint64_t histogram_percentile(const struct histogram *histogram,
-			      double percent)
+uint64_t histogram_percentile(const struct histogram *histogram, double percent)
 {
 	double left = histogram_count(histogram) * (percent / 100), part, ns;
 	unsigned int i, last = histogram->buckets;

@@ -26,8 +26,7 @@ struct histogram histogram_get(const struct attrs *connection);
  * histogram_since - what came to a histogram since an earlier one
  * @was: taken before @is; no bucket of it has more
  */
-struct histogram histogram_since(const struct histogram *is,
-				 const struct histogram *was);
+struct histogram histogram_since(const struct histogram *is, const struct histogram *was);
 
 /**
  * histogram_count - how many latencies are in it
@@ -49,7 +48,6 @@ uint64_t histogram_from(unsigned int bucket);
  *
  * Return: ns, 0 if the histogram is empty.
  */
-uint64_t histogram_percentile(const struct histogram *histogram,
-			      double percent);
+uint64_t histogram_percentile(const struct histogram *histogram, double percent);
 
 #endif

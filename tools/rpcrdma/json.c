@@ -10,8 +10,7 @@ static void out(json_t *value, size_t flags)
 {
 	if (!value)
 		die(STATUS_FAILED, "%s", strerror(ENOMEM));
-	json_dumpf(value, stdout, flags | JSON_ENCODE_ANY |
-		   JSON_REAL_PRECISION(10));
+	json_dumpf(value, stdout, flags | JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
 	putchar('\n');
 	json_decref(value);
 }

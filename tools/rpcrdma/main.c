@@ -80,8 +80,7 @@ int main(int argc, char **argv)
 		puts("rpcrdma " VERSION);
 		return finish(STATUS_OK);
 	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") ||
-	    !strcmp(name, "help")) {
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		help(stdout);
 		return finish(STATUS_OK);
 	}

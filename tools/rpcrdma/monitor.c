@@ -36,16 +36,13 @@ static enum colour colour_of(uint8_t cmd, const struct attrs *c)
 		return COLOUR_GOOD;
 	if (cmd == RPCRDMA_CMD_REFUSED)
 		return COLOUR_BAD;
-	return attr_number(c, RPCRDMA_A_CONNECTION_CAUSE) ? COLOUR_BAD :
-							    COLOUR_NONE;
+	return attr_number(c, RPCRDMA_A_CONNECTION_CAUSE) ? COLOUR_BAD : COLOUR_NONE;
 }
 
 static void print_json(const char *event, const struct attrs *c)
 {
-	json_t *line = json_object();
+	json_t *line = json_pack("{s:I, s:s}", "time", (json_int_t)sock_wall(), "event", event);
 
-	json_add(line, "time", json_integer(sock_wall()));
-	json_add(line, "event", json_string(event));
 	if (json_object_update_new(line, attrs_json(c)))
 		die(STATUS_FAILED, "%s", strerror(ENOMEM));
 	out_json_line(line);
@@ -54,8 +51,7 @@ static void print_json(const char *event, const struct attrs *c)
 static void print_cause(const struct attrs *c)
 {
 	if (attr_number(c, RPCRDMA_A_CONNECTION_CAUSE))
-		printf(": %s",
-		       strerror(attr_number(c, RPCRDMA_A_CONNECTION_CAUSE)));
+		printf(": %s", strerror(attr_number(c, RPCRDMA_A_CONNECTION_CAUSE)));
 }
 
 static void print_rest(uint8_t cmd, const struct attrs *c)
@@ -68,8 +64,7 @@ static void print_rest(uint8_t cmd, const struct attrs *c)
 	if (cmd == RPCRDMA_CMD_CONNECTED)
 		printf(", inline %s/%s", fmt_size(call).s, fmt_size(reply).s);
 	if (cmd == RPCRDMA_CMD_CLOSED)
-		printf(" after %s",
-		       age_of(c, RPCRDMA_A_CONNECTION_STATE_AGE).s);
+		printf(" after %s", age_of(c, RPCRDMA_A_CONNECTION_STATE_AGE).s);
 	if (cmd == RPCRDMA_CMD_REFUSED)
 		printf(", %s", attr_word(c, RPCRDMA_A_CONNECTION_REFUSAL));
 	print_cause(c);
@@ -83,15 +78,11 @@ static void print_text(uint8_t cmd, const char *event, const struct attrs *c)
 	char clock[16];
 
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime(&now));
-	printf("%s %s%-9s%s ", clock, term_colour(colour), event,
-	       term_plain(colour));
+	printf("%s %s%-9s%s ", clock, term_colour(colour), event, term_plain(colour));
 	if (attr_has(c, RPCRDMA_A_CONNECTION_ID))
-		printf("%u ", (unsigned int)
-		       attr_number(c, RPCRDMA_A_CONNECTION_ID));
-	printf("%s %s",
-	       connection_is(c, RPCRDMA_CONNECTION_ROLE_CLIENT) ?
-	       "to the server" : "of the client",
-	       attr_string(c, RPCRDMA_A_CONNECTION_PEER));
+		printf("%u ", (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID));
+	printf("%s %s", connection_is(c, RPCRDMA_CONNECTION_ROLE_CLIENT) ?
+	       "to the server" : "of the client", attr_string(c, RPCRDMA_A_CONNECTION_PEER));
 	print_rest(cmd, c);
 	fflush(stdout);
 }
@@ -111,8 +102,7 @@ static int print(uint8_t cmd, const void *payload, size_t len, void *data)
 	else
 		print_text(cmd, event, &connection);
 	if (ferror(stdout))
-		die(STATUS_FAILED, "cannot write the output: %s",
-		    strerror(errno));
+		die(STATUS_FAILED, "cannot write the output: %s", strerror(errno));
 	return 0;
 }
 

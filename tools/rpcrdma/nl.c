@@ -77,8 +77,7 @@ static bool whole(const struct nlmsghdr *header, int len)
 }
 
 /* Take one message of a type. Another type is none that was asked for. */
-static int take(const struct nlmsghdr *header, uint16_t type,
-		nl_message_fn *fn, void *data)
+static int take(const struct nlmsghdr *header, uint16_t type, nl_message_fn *fn, void *data)
 {
 	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(header);
 	size_t len = mnl_nlmsg_get_payload_len(header);
@@ -89,10 +88,10 @@ static int take(const struct nlmsghdr *header, uint16_t type,
 }
 
 /*
- * Receive what answers the last request, to its end: the end of a dump, or an
- * acknowledgment.
+ * Receive messages: what answers the last request, to its end, which is that of a dump or an
+ * acknowledgment; or without end those of the groups.
  */
-static int answer(struct nl *nl, uint16_t type, nl_message_fn *fn, void *data)
+static int receive(struct nl *nl, bool answer, uint16_t type, nl_message_fn *fn, void *data)
 {
 	const struct nlmsghdr *header;
 	bool changed = false;
@@ -102,16 +101,15 @@ static int answer(struct nl *nl, uint16_t type, nl_message_fn *fn, void *data)
 	for (;;) {
 		got = sock_receive(nl->sock, nl->buf, sizeof(nl->buf));
 		if (got <= 0)
-			return got ?: -EPROTO;
+			return got ?: answer ? -EPROTO : 0;
 		len = got;
 		for (header = (void *)nl->buf; whole(header, len);
 		     header = mnl_nlmsg_next(header, &len)) {
-			if (header->nlmsg_seq != nl->seq)
+			if (answer && header->nlmsg_seq != nl->seq)
 				continue;	/* of an earlier request */
-			if (header->nlmsg_flags & NLM_F_DUMP_INTR)
-				changed = true;
-			if (header->nlmsg_type == NLMSG_ERROR ||
-			    header->nlmsg_type == NLMSG_DONE)
+			changed |= header->nlmsg_flags & NLM_F_DUMP_INTR;
+			if (answer && (header->nlmsg_type == NLMSG_ERROR ||
+				       header->nlmsg_type == NLMSG_DONE))
 				return error_of(header) ?: changed ? -EINTR : 0;
 			ret = take(header, type, fn, data);
 			if (ret)
@@ -132,26 +130,22 @@ static int family_got(uint8_t cmd, const void *payload, size_t len, void *data)
 		return -EPROTO;
 	nl->family = attr_number(&family, CTRL_ATTR_FAMILY_ID);
 	nl->groups = 0;
-	while (nl->groups < GROUPS &&
-	       attrs_each(&family, CTRL_ATTR_MCAST_GROUPS, &last, &group)) {
+	while (nl->groups < GROUPS && attrs_each(&family, CTRL_ATTR_MCAST_GROUPS, &last, &group)) {
 		snprintf(nl->group[nl->groups].name, GROUP_NAME, "%s",
 			 attr_string(&group, CTRL_ATTR_MCAST_GRP_NAME));
-		nl->group[nl->groups++].id =
-			attr_number(&group, CTRL_ATTR_MCAST_GRP_ID);
+		nl->group[nl->groups++].id = attr_number(&group, CTRL_ATTR_MCAST_GRP_ID);
 	}
 	return nl->family < NLMSG_MIN_TYPE ? -EPROTO : 0;
 }
 
 static int resolve(struct nl *nl)
 {
-	struct nlmsghdr *header = request(nl, GENL_ID_CTRL, NLM_F_ACK,
-					  CTRL_CMD_GETFAMILY, 1);
+	struct nlmsghdr *header = request(nl, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY, 1);
 	int ret;
 
-	mnl_attr_put_strz(header, CTRL_ATTR_FAMILY_NAME,
-			  RPCRDMA_FAMILY_NAME);
+	mnl_attr_put_strz(header, CTRL_ATTR_FAMILY_NAME, RPCRDMA_FAMILY_NAME);
 	ret = sock_send(nl->sock, header, header->nlmsg_len) ?:
-	      answer(nl, GENL_ID_CTRL, family_got, nl);
+	      receive(nl, true, GENL_ID_CTRL, family_got, nl);
 	if (!ret && !nl->family)
 		return -EPROTO;
 	return ret;
@@ -200,11 +194,10 @@ void nl_close(struct nl *nl)
 
 int nl_dump(struct nl *nl, uint8_t cmd, nl_message_fn *fn, void *data)
 {
-	struct nlmsghdr *header = request(nl, nl->family, NLM_F_DUMP, cmd,
-					  RPCRDMA_FAMILY_VERSION);
+	struct nlmsghdr *header = request(nl, nl->family, NLM_F_DUMP, cmd, RPCRDMA_FAMILY_VERSION);
 
 	return sock_send(nl->sock, header, header->nlmsg_len) ?:
-	       answer(nl, nl->family, fn, data);
+	       receive(nl, true, nl->family, fn, data);
 }
 
 int nl_join(struct nl *nl, const char *group)
@@ -219,22 +212,5 @@ int nl_join(struct nl *nl, const char *group)
 
 int nl_listen(struct nl *nl, nl_message_fn *fn, void *data)
 {
-	const struct nlmsghdr *header;
-	ssize_t got;
-	int len, ret;
-
-	for (;;) {
-		got = sock_receive(nl->sock, nl->buf, sizeof(nl->buf));
-		if (got <= 0)
-			return got;
-		len = got;
-		for (header = (void *)nl->buf; whole(header, len);
-		     header = mnl_nlmsg_next(header, &len)) {
-			ret = take(header, nl->family, fn, data);
-			if (ret)
-				return ret;
-		}
-		if (len)
-			return -EPROTO;
-	}
+	return receive(nl, false, nl->family, fn, data);
 }

@@ -40,8 +40,7 @@ void nl_close(struct nl *nl);
  *
  * Return: 0, or a negative errno to stop, which the caller gets.
  */
-typedef int nl_message_fn(uint8_t cmd, const void *payload, size_t len,
-			  void *data);
+typedef int nl_message_fn(uint8_t cmd, const void *payload, size_t len, void *data);
 
 /**
  * nl_dump - ask for all objects of a kind

@@ -41,8 +41,7 @@ static int add(uint8_t cmd, const void *payload, size_t len, void *data)
 	return 0;
 }
 
-struct objects objects_get(struct nl *nl, uint8_t cmd,
-			   const struct attr_rules *rules)
+struct objects objects_get(struct nl *nl, uint8_t cmd, const struct attr_rules *rules)
 {
 	struct dump dump = { .rules = rules, .cmd = cmd };
 	unsigned int tries = TRIES;

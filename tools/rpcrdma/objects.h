@@ -23,8 +23,7 @@ struct objects {
  * @cmd: RPCRDMA_CMD_..._GET
  * @rules: of the objects' attributes
  */
-struct objects objects_get(struct nl *nl, uint8_t cmd,
-			   const struct attr_rules *rules);
+struct objects objects_get(struct nl *nl, uint8_t cmd, const struct attr_rules *rules);
 
 void objects_free(struct objects *objects);
 

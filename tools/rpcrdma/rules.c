@@ -9,8 +9,7 @@ static const char * const connection_role[] = {
 };
 
 static const char * const state[] = {
-	"resolving", "connecting", "pending", "accepting", "established",
-	"closing", "closed", NULL
+	"resolving", "connecting", "pending", "accepting", "established", "closing", "closed", NULL
 };
 
 static const char * const listener_state[] = {
@@ -36,9 +35,7 @@ static const char * const refusal[] = {
 static const struct attr_rule port_rule[] = {
 	[RPCRDMA_A_PORT_NUMBER] = { "number", ATTR_U32 },
 	[RPCRDMA_A_PORT_STATE] = { "state", ATTR_U32, .words = port_state },
-	[RPCRDMA_A_PORT_PROTOCOL] = {
-		"protocol", ATTR_U32, .words = port_protocol
-	},
+	[RPCRDMA_A_PORT_PROTOCOL] = { "protocol", ATTR_U32, .words = port_protocol },
 	[RPCRDMA_A_PORT_IFINDEX] = { "ifindex", ATTR_U32 },
 };
 
@@ -48,9 +45,7 @@ static const struct attr_rule device_rule[] = {
 	[RPCRDMA_A_DEVICE_NAME] = { "name", ATTR_STRING },
 	[RPCRDMA_A_DEVICE_INDEX] = { "index", ATTR_U32 },
 	[RPCRDMA_A_DEVICE_NODE_GUID] = { "node-guid", ATTR_STRING },
-	[RPCRDMA_A_DEVICE_USABILITY] = {
-		"usability", ATTR_U32, .words = usability
-	},
+	[RPCRDMA_A_DEVICE_USABILITY] = { "usability", ATTR_U32, .words = usability },
 	[RPCRDMA_A_DEVICE_PORT_COUNT] = { "port-count", ATTR_U32 },
 	[RPCRDMA_A_DEVICE_PORT] = { "port", ATTR_LIST, .nested = &port_rules },
 	[RPCRDMA_A_DEVICE_MAX_QUEUE_WRS] = { "max-queue-wrs", ATTR_U32 },
@@ -73,9 +68,7 @@ static const struct attr_rule listener_rule[] = {
 	[RPCRDMA_A_LISTENER_LOCAL] = { "local", ATTR_STRING },
 	[RPCRDMA_A_LISTENER_FAMILY] = { "family", ATTR_U32 },
 	[RPCRDMA_A_LISTENER_LOCAL_PORT] = { "local-port", ATTR_U32 },
-	[RPCRDMA_A_LISTENER_STATE] = {
-		"state", ATTR_U32, .words = listener_state
-	},
+	[RPCRDMA_A_LISTENER_STATE] = { "state", ATTR_U32, .words = listener_state },
 	[RPCRDMA_A_LISTENER_STATE_AGE] = { "state-age", ATTR_UINT },
 	[RPCRDMA_A_LISTENER_ACCEPTED] = { "accepted", ATTR_UINT },
 	[RPCRDMA_A_LISTENER_REFUSED] = { "refused", ATTR_UINT },
@@ -124,9 +117,7 @@ static const struct attr_rules errors_rules = ATTR_RULES(errors_rule);
 
 static const struct attr_rule connection_rule[] = {
 	[RPCRDMA_A_CONNECTION_ID] = { "id", ATTR_U32 },
-	[RPCRDMA_A_CONNECTION_ROLE] = {
-		"role", ATTR_U32, .words = connection_role
-	},
+	[RPCRDMA_A_CONNECTION_ROLE] = { "role", ATTR_U32, .words = connection_role },
 	[RPCRDMA_A_CONNECTION_FAMILY] = { "family", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_PEER] = { "peer", ATTR_STRING },
 	[RPCRDMA_A_CONNECTION_PEER_PORT] = { "peer-port", ATTR_U32 },
@@ -140,61 +131,27 @@ static const struct attr_rule connection_rule[] = {
 	[RPCRDMA_A_CONNECTION_CAUSE] = { "cause", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_VERSION] = { "version", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_CALL_THRESHOLD] = { "call-threshold", ATTR_U32 },
-	[RPCRDMA_A_CONNECTION_REPLY_THRESHOLD] = {
-		"reply-threshold", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_REMOTE_INVALIDATION] = {
-		"remote-invalidation", ATTR_FLAG
-	},
-	[RPCRDMA_A_CONNECTION_INITIATOR_DEPTH] = {
-		"initiator-depth", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_RESPONDER_RESOURCES] = {
-		"responder-resources", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_CREDITS_REQUESTED] = {
-		"credits-requested", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_CREDITS_GRANTED] = {
-		"credits-granted", ATTR_U32
-	},
+	[RPCRDMA_A_CONNECTION_REPLY_THRESHOLD] = { "reply-threshold", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_REMOTE_INVALIDATION] = { "remote-invalidation", ATTR_FLAG },
+	[RPCRDMA_A_CONNECTION_INITIATOR_DEPTH] = { "initiator-depth", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_RESPONDER_RESOURCES] = { "responder-resources", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_CREDITS_REQUESTED] = { "credits-requested", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_CREDITS_GRANTED] = { "credits-granted", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_CREDITS_IN_USE] = { "credits-in-use", ATTR_U32 },
-	[RPCRDMA_A_CONNECTION_CREDITS_WAITING] = {
-		"credits-waiting", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_SENT] = {
-		"sent", ATTR_NEST, .nested = &traffic_rules
-	},
-	[RPCRDMA_A_CONNECTION_RECEIVED] = {
-		"received", ATTR_NEST, .nested = &traffic_rules
-	},
-	[RPCRDMA_A_CONNECTION_REGISTRATIONS_IN_USE] = {
-		"registrations-in-use", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_REGISTRATIONS_IDLE] = {
-		"registrations-idle", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_WAITS] = {
-		"waits", ATTR_NEST, .nested = &waits_rules
-	},
-	[RPCRDMA_A_CONNECTION_ERRORS] = {
-		"errors", ATTR_NEST, .nested = &errors_rules
-	},
-	[RPCRDMA_A_CONNECTION_RECEIVES_POSTED] = {
-		"receives-posted", ATTR_U32
-	},
+	[RPCRDMA_A_CONNECTION_CREDITS_WAITING] = { "credits-waiting", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_SENT] = { "sent", ATTR_NEST, .nested = &traffic_rules },
+	[RPCRDMA_A_CONNECTION_RECEIVED] = { "received", ATTR_NEST, .nested = &traffic_rules },
+	[RPCRDMA_A_CONNECTION_REGISTRATIONS_IN_USE] = { "registrations-in-use", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_REGISTRATIONS_IDLE] = { "registrations-idle", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_WAITS] = { "waits", ATTR_NEST, .nested = &waits_rules },
+	[RPCRDMA_A_CONNECTION_ERRORS] = { "errors", ATTR_NEST, .nested = &errors_rules },
+	[RPCRDMA_A_CONNECTION_RECEIVES_POSTED] = { "receives-posted", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_RECEIVES] = { "receives", ATTR_U32 },
-	[RPCRDMA_A_CONNECTION_SEND_QUEUE_USED] = {
-		"send-queue-used", ATTR_U32
-	},
-	[RPCRDMA_A_CONNECTION_SEND_QUEUE_SIZE] = {
-		"send-queue-size", ATTR_U32
-	},
+	[RPCRDMA_A_CONNECTION_SEND_QUEUE_USED] = { "send-queue-used", ATTR_U32 },
+	[RPCRDMA_A_CONNECTION_SEND_QUEUE_SIZE] = { "send-queue-size", ATTR_U32 },
 	[RPCRDMA_A_CONNECTION_MEMORY] = { "memory", ATTR_UINT },
 	[RPCRDMA_A_CONNECTION_LATENCY] = { "latency", ATTR_SERIES },
-	[RPCRDMA_A_CONNECTION_REFUSAL] = {
-		"refusal", ATTR_U32, .words = refusal
-	},
+	[RPCRDMA_A_CONNECTION_REFUSAL] = { "refusal", ATTR_U32, .words = refusal },
 };
 
 const struct attr_rules connection_rules = ATTR_RULES(connection_rule);

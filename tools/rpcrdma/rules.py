@@ -44,7 +44,7 @@ def words(definition: Definition) -> str:
     """The names of an enumeration's values."""
     entries = [entry if isinstance(entry, str) else entry["name"]
                for entry in definition["entries"]]
-    listed = textwrap.fill(", ".join([*(f'"{entry}"' for entry in entries), "NULL"]), 72)
+    listed = textwrap.fill(", ".join([*(f'"{entry}"' for entry in entries), "NULL"]), 92)
     return (f"static const char * const {c_name(definition['name'])}[] = {{\n"
             f"{textwrap.indent(listed, chr(9))}\n}};\n")
 
@@ -59,7 +59,7 @@ def rule(set_name: str, attribute: Attribute) -> str:
     if attribute["type"] == "nest":
         fields.append(f".nested = &{c_name(attribute['nested-attributes'])}_rules")
     line = f"\t[{number}] = {{ {', '.join(fields)} }},"
-    if len(line.expandtabs()) <= 80:
+    if len(line.expandtabs()) <= 100:
         return line
     return f"\t[{number}] = {{\n\t\t{', '.join(fields)}\n\t}},"
 

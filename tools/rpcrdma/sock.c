@@ -76,8 +76,7 @@ void sock_sleep(uint64_t until)
 		.tv_nsec = until % SECOND,
 	};
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) ==
-	       EINTR)
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
 		;
 }
 
