@@ -53,10 +53,7 @@
 /* How long, in jiffies, a role waits for a peer that does not go on */
 #define RPCRDMA_STALL_TIMEOUT	(30 * HZ)
 
-/*
- * RDMA Reads that are served or issued at a time, at most. The device reserves
- * memory for each. With a whole registration each, this many keep a link busy.
- */
+/* RDMA Reads served or issued at a time, at most: the device reserves memory for each. */
 #define RPCRDMA_READS_MAX	32U
 
 /* Forward messages for which a new connection has Receives */
@@ -106,8 +103,7 @@ struct rpcrdma_pooled {
  *	NULL. Called in process context, entered, some time after rpcrdma_rest_later(), and
  *	again as long as it returns true.
  *
- * Constant and part of the module. ->writable, ->keepalive, ->describe and ->rest may run at the
- * same time as others.
+ * ->writable, ->keepalive, ->describe and ->rest may run at the same time as others.
  */
 struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
@@ -221,10 +217,7 @@ struct rpcrdma_chain {
 
 /* The device reports when the chain is done; it does in any case if the chain has waited. */
 #define RPCRDMA_POST_SIGNALLED	BIT(0)
-/*
- * Without space, post the chain as soon as there is some, before anything else: for what frees
- * memory, and for callers that can neither fail nor wait.
- */
+/* Without space it waits for some and goes first: for callers that can neither fail nor wait. */
 #define RPCRDMA_POST_LATER	BIT(1)
 
 int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
@@ -555,10 +548,7 @@ struct rpcrdma_conn {
 	spinlock_t resource_lock;
 };
 
-/*
- * Octets that the client may send inline in a message of @version; not more than the buffers of
- * both ends have, up to version_max. Its agreement is valid.
- */
+/* Octets that the client may send inline in a message of @version, up to version_max */
 static inline u32 rpcrdma_conn_call_threshold(const struct rpcrdma_conn *conn, u32 version)
 {
 	return rpcrdma_wire_threshold(version, conn->agreement.call_threshold);
@@ -570,10 +560,7 @@ static inline u32 rpcrdma_conn_reply_threshold(const struct rpcrdma_conn *conn, 
 	return rpcrdma_wire_threshold(version, conn->agreement.reply_threshold);
 }
 
-/*
- * Is it established? A caller that gets true also sees everything that was set up before.
- * Unless it holds post_lock, the connection may start to close right after the call.
- */
+/* A caller that gets true also sees everything that was set up before. */
 static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
 {
 	/* Pairs with conn_set_state_locked(). */

@@ -132,8 +132,6 @@ static void mr_pool_work(struct work_struct *work)
  * rpcrdma_mr_get - take a registration
  * @conn: the connection
  *
- * The caller owns it until rpcrdma_mr_put().
- *
  * Context: entered; any but hard interrupts.
  * Return: the registration, empty; or NULL if the connection is not established or no
  * registration is idle. If none is idle, ->writable follows when some have been made.
@@ -201,7 +199,6 @@ static unsigned int mr_may_add(const struct rpcrdma_mr *mr, unsigned int offset,
  * Without SG_GAPS only the first range may begin within a page, and only the last may
  * end within one. If memory is bounced, a range that does either must be the only one.
  *
- * Context: any.
  * Return: how many octets were appended. If less than @len, the registration takes no
  * more.
  */
@@ -372,8 +369,6 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
  * @num: elements
  *
  * Pages of kmalloc() may have no count of references. Their owners do not free them.
- *
- * Context: any.
  */
 void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
 {
