@@ -54,31 +54,25 @@ static bool xprt_rdma_call_ddp_allowed(const struct rpc_rqst *rqst)
 	       !test_bit(RPCAUTH_AUTH_DATATOUCH, &auth->au_flags);
 }
 
+/*
+ * Segments for the pages of a message, or for the whole of it. That is an upper limit: on a
+ * device that allows gaps, neighbours may fit into one segment.
+ */
 static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep,
-				   unsigned int offset, u32 len)
+				   const struct xdr_buf *buf, bool whole)
 {
-	return xprt_rdma_form_segments(offset, len, ep->max_mr_pages, ep->conn->bounced);
-}
+	const struct { unsigned int offset, len; } part[] = {
+		{ offset_in_page(buf->page_base), buf->page_len },
+		{ offset_in_page(buf->head[0].iov_base), buf->head[0].iov_len },
+		{ offset_in_page(buf->tail[0].iov_base), buf->tail[0].iov_len },
+	};
+	unsigned int i, parts = whole ? ARRAY_SIZE(part) : 1;
+	u32 segments = 0;
 
-static u32 xprt_rdma_call_page_segments(const struct xprt_rdma_endpoint *ep,
-					const struct xdr_buf *buf)
-{
-	return xprt_rdma_call_segments(ep, offset_in_page(buf->page_base), buf->page_len);
-}
-
-static u32 xprt_rdma_call_kvec_segments(const struct xprt_rdma_endpoint *ep,
-					const struct kvec *vec)
-{
-	return xprt_rdma_call_segments(ep, offset_in_page(vec->iov_base), vec->iov_len);
-}
-
-/* An upper limit: on a device that allows gaps, neighbours may fit into one segment. */
-static u32 xprt_rdma_call_whole_segments(const struct xprt_rdma_endpoint *ep,
-					 const struct xdr_buf *buf)
-{
-	return xprt_rdma_call_kvec_segments(ep, &buf->head[0]) +
-	       xprt_rdma_call_page_segments(ep, buf) +
-	       xprt_rdma_call_kvec_segments(ep, &buf->tail[0]);
+	for (i = 0; i < parts; i++)
+		segments += xprt_rdma_form_segments(part[i].offset, part[i].len,
+						    ep->max_mr_pages, ep->conn->bounced);
+	return segments;
 }
 
 static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint *ep,
@@ -87,7 +81,7 @@ static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
 	const struct xdr_buf *reply = &request->rqst.rq_rcv_buf;
 	bool ddp = xprt_rdma_call_ddp_allowed(&request->rqst);
-	struct xprt_rdma_sizes sizes = {
+	const struct xprt_rdma_sizes sizes = {
 		.call_len	 = call->len,
 		.call_pages	 = call->page_len,
 		.call_ddp	 = ddp && call->flags & XDRBUF_WRITE,
@@ -97,17 +91,12 @@ static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint
 		.header_min	 = ep->version.header_min,
 		.call_threshold	 = ep->version.call_threshold,
 		.reply_threshold = ep->version.reply_threshold,
-		.read_segments	 = xprt_rdma_call_page_segments(ep, call),
-		.long_segments	 = U32_MAX,
-		.write_segments	 = xprt_rdma_call_page_segments(ep, reply),
-		.reply_segments	 = U32_MAX,
+		.read_segments	 = xprt_rdma_call_segments(ep, call, false),
+		.long_segments	 = xprt_rdma_call_segments(ep, call, true),
+		.write_segments	 = xprt_rdma_call_segments(ep, reply, false),
+		.reply_segments	 = xprt_rdma_call_segments(ep, reply, true),
 	};
 
-	/* Where a data item has a chunk, no whole message needs one. */
-	if (!xprt_rdma_form_choose(&request->form, &sizes))
-		return 0;
-	sizes.long_segments = xprt_rdma_call_whole_segments(ep, call);
-	sizes.reply_segments = xprt_rdma_call_whole_segments(ep, reply);
 	return xprt_rdma_form_choose(&request->form, &sizes);
 }
 

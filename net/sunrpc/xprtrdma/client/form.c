@@ -7,17 +7,15 @@
 #include "form.h"
 
 /**
- * xprt_rdma_form_many_segments - xprt_rdma_form_segments(), if they may be several
+ * xprt_rdma_form_segments - how many segments an array of pages needs
  * @offset: octets before the data in the first page, less than a page
  * @len: octets of data
  * @max_pages: pages that one segment can cover
  * @bounced: a range shorter than a page needs a segment of its own
  *
- * Context: any.
  * Return: the number of segments.
  */
-u32 xprt_rdma_form_many_segments(unsigned int offset, u32 len,
-				 unsigned int max_pages, bool bounced)
+u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced)
 {
 	u32 segments = 0;
 

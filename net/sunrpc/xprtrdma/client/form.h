@@ -76,28 +76,6 @@ struct xprt_rdma_form {
 	u32 inline_len;
 };
 
-u32 xprt_rdma_form_many_segments(unsigned int offset, u32 len,
-				 unsigned int max_pages, bool bounced);
-
-/**
- * xprt_rdma_form_segments - how many segments an array of pages needs
- * @offset: octets before the data in the first page, less than a page
- * @len: octets of data
- * @max_pages: pages that one segment can cover
- * @bounced: a range shorter than a page needs a segment of its own
- *
- * Return: the number of segments.
- */
-static inline u32 xprt_rdma_form_segments(unsigned int offset, u32 len,
-					  unsigned int max_pages, bool bounced)
-{
-	if (!len)
-		return 0;
-	if (!bounced && (u64)offset + len <= (u64)max_pages * PAGE_SIZE)
-		return 1;
-	return xprt_rdma_form_many_segments(offset, len, max_pages, bounced);
-}
-
 /**
  * xprt_rdma_form_inline - whether an RPC travels without chunks
  * @form: set if it does
@@ -121,6 +99,7 @@ static inline bool xprt_rdma_form_inline(struct xprt_rdma_form *form,
 	return true;
 }
 
+u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced);
 int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
 u32 xprt_rdma_form_max_payload(u32 version, u32 call_threshold, u32 reply_threshold,
 			       unsigned int max_pages);
