@@ -370,25 +370,11 @@ static enum rpcrdma_reason chunks_check_reply(struct rpcrdma_message *msg)
 	return RPCRDMA_OK;
 }
 
-/* Most messages have no chunks: skip the three absent lists at once. */
-static bool chunks_skip_no_chunks(struct rpcrdma_reader *reader)
-{
-	const __be32 *p = reader->next;
-
-	if (reader->end - p < 3 || p[0] || p[1] || p[2])
-		return false;
-	reader->next += 3;
-	return true;
-}
-
 static enum rpcrdma_reason chunks_decode_lists(struct rpcrdma_message *msg,
 					       struct rpcrdma_reader *reader)
 {
-	enum rpcrdma_reason reason;
+	enum rpcrdma_reason reason = chunks_decode_reads(msg, reader);
 
-	if (chunks_skip_no_chunks(reader))
-		return RPCRDMA_OK;
-	reason = chunks_decode_reads(msg, reader);
 	if (!reason)
 		reason = chunks_decode_writes(msg, reader);
 	if (!reason)

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Private to wire/: shared by message.c and chunks.c, which have what all
- * versions of the protocol have in common, by usual.c, which is the short way
- * beside them, and by v1.c and v2.c. Of the last two, each decodes what follows
- * the fixed header fields, and decodes and encodes errors. message.c picks one by
- * the version field. It does so without pointers to functions, because indirect
- * calls are slow.
+ * Private to wire/: shared by message.c and chunks.c, which have what all versions of the
+ * protocol have in common, and by v1.c and v2.c, of which message.c picks one by the version
+ * field.
  */
 #ifndef RPCRDMA_WIRE_CODEC_H
 #define RPCRDMA_WIRE_CODEC_H
@@ -28,7 +25,7 @@
  * @end: the first word that must not be read. One to three octets after the
  *	last whole word are not counted.
  *
- * Lives on the stack of rpcrdma_decode_any() or a function that it calls.
+ * On the stack of the decoder.
  */
 struct rpcrdma_reader {
 	const __be32 *next;
@@ -114,11 +111,6 @@ static inline __be32 *rpcrdma_put_segment(__be32 *p, const struct rpcrdma_segmen
 	p[3] = cpu_to_be32(segment->offset);
 	return p + RPCRDMA_SEGMENT_WORDS;
 }
-
-enum rpcrdma_verdict
-rpcrdma_decode_any(struct rpcrdma_message *msg, const void *buf, u32 len,
-		   enum rpcrdma_role role, bool backward, u32 version_max);
-int rpcrdma_encode_any(const struct rpcrdma_message *msg, __be32 *buf, u32 size);
 
 enum rpcrdma_reason rpcrdma_chunks_decode(struct rpcrdma_message *msg,
 					  const void *buf, u32 len,

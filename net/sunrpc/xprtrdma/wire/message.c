@@ -9,26 +9,11 @@
 /* Octets of a whole RDMA_ERROR with ERR_VERS */
 #define RPCRDMA_ERR_VERS_LEN	28
 
-/*
- * Sets what comes before @error. Does not touch the arrays: clearing kilobytes for each
- * message is slow. Nor does it call memset(), which costs more than these stores.
- */
-static inline void message_reset(struct rpcrdma_message *msg)
+/* Not the arrays: clearing kilobytes for each message is slow. */
+static void message_reset(struct rpcrdma_message *msg)
 {
-	msg->xid = 0;
-	msg->version = 0;
-	msg->credits = 0;
-	msg->proc = RPCRDMA_MSG;
+	memset(msg, 0, offsetof(struct rpcrdma_message, error));
 	msg->direction = RPCRDMA_DIRECTION_UNKNOWN;
-	msg->reason = RPCRDMA_OK;
-	msg->header_len = 0;
-	msg->payload_len = 0;
-	msg->stream_len = 0;
-	msg->inv_handle = 0;
-	msg->num_segments = 0;
-	msg->num_reads = 0;
-	msg->num_writes = 0;
-	msg->has_reply_chunk = false;
 }
 
 static bool message_is_v2(const struct rpcrdma_message *msg, u32 version_max)
@@ -173,19 +158,30 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_decode_any - decode and check any received message
+ * rpcrdma_wire_decode - decode and check a received message
  * @msg: filled in; its previous content does not matter
  * @buf: the message, aligned to four octets
  * @len: octets received
  * @role: what this end of the connection is in the forward direction
  * @backward: whether this end expects messages of the backward direction
- * @version_max: the highest version that this end supports
+ * @version_max: the highest version that this end supports. It supports all
+ *	lower ones, too.
+ *
+ * Implements RFC 8166 sections 4.2, 4.3 and 4.5, and draft 5.2.4. By RFC 8167
+ * the direction of the message, and not @role, decides how a mistake is handled.
+ * If the verdict is not RPCRDMA_USE, only @msg->reason, @msg->direction and the
+ * fields that rpcrdma_wire_make_error() uses are valid.
  *
  * Context: any.
- * Return: as rpcrdma_wire_decode().
+ * Return:
+ * * RPCRDMA_USE - a Call is for the responder at this end, a Reply for the
+ *   requester. An RDMA_ERROR is a Reply: it completes the RPC with @msg->xid.
+ * * RPCRDMA_DROP - only repost the receive buffer
+ * * RPCRDMA_ANSWER - convert @msg with rpcrdma_wire_make_error() and send it;
+ *   @msg->error is set
  */
 enum rpcrdma_verdict
-rpcrdma_decode_any(struct rpcrdma_message *msg, const void *buf, u32 len,
+rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		   enum rpcrdma_role role, bool backward, u32 version_max)
 {
 	enum rpcrdma_verdict verdict;
@@ -362,22 +358,20 @@ static __be32 *message_encode_error(const struct rpcrdma_message *msg,
 	return p;
 }
 
-static bool message_header_fits(const struct rpcrdma_message *msg, u32 size)
-{
-	return (msg->proc != RPCRDMA_ERROR && rpcrdma_wire_header_most(msg) <= size) ||
-	       rpcrdma_wire_header_len(msg) <= size;
-}
-
 /**
- * rpcrdma_encode_any - encode any transport header
+ * rpcrdma_wire_encode - encode a transport header
  * @msg: the message
  * @buf: memory for the header, aligned to four octets
  * @size: octets of @buf
  *
+ * Implements RFC 8166 section 4.1.2 and draft 5.2.
+ *
  * Context: any.
- * Return: as rpcrdma_wire_encode().
+ * Return: octets written. -EMSGSIZE: @size is too small. -EINVAL: @msg must not
+ * be sent, because its rdma_proc is retired or RDMA2_OPTIONAL, or because with
+ * credits of zero the requester could never send again (RFC 8166 section 3.3.1).
  */
-int rpcrdma_encode_any(const struct rpcrdma_message *msg, __be32 *buf, u32 size)
+int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 {
 	__be32 *p = buf;
 
@@ -386,7 +380,7 @@ int rpcrdma_encode_any(const struct rpcrdma_message *msg, __be32 *buf, u32 size)
 		return -EINVAL;
 	if (!msg->credits)
 		return -EINVAL;
-	if (!message_header_fits(msg, size))
+	if (rpcrdma_wire_header_len(msg) > size)
 		return -EMSGSIZE;
 
 	*p++ = msg->xid;
@@ -399,5 +393,5 @@ int rpcrdma_encode_any(const struct rpcrdma_message *msg, __be32 *buf, u32 size)
 		p = rpcrdma_chunks_encode(msg, p);
 	else
 		p = rpcrdma_v2_encode(msg, p);
-	return (p - buf) * sizeof(*p);
+	return (p - (__be32 *)buf) * sizeof(*p);
 }

@@ -309,22 +309,6 @@ static inline u32 rpcrdma_wire_threshold(u32 version, u32 agreed)
 }
 
 /**
- * rpcrdma_wire_header_most - an upper limit of the size of a transport header
- * @msg: an RDMA_MSG or RDMA_NOMSG; more chunks may be added later
- *
- * Takes less time than rpcrdma_wire_header_len(), because it looks at no chunk.
- *
- * Context: any.
- * Return: octets, not less than rpcrdma_wire_encode() would write.
- */
-static inline u32 rpcrdma_wire_header_most(const struct rpcrdma_message *msg)
-{
-	return RPCRDMA_V2_HEADER_MIN + RPCRDMA_REPLY_CHUNK_LEN +
-	       msg->num_writes * RPCRDMA_WRITE_CHUNK_LEN +
-	       msg->num_segments * RPCRDMA_READ_SEGMENT_LEN;
-}
-
-/**
  * rpcrdma_wire_return_chunk - set how much of a chunk the responder wrote
  * @chunk: a Write chunk or the Reply chunk of a decoded Call
  * @octets: contiguous from the start of its first segment, without roundup

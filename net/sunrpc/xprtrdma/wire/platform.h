@@ -31,9 +31,6 @@ typedef __u64 u64;
 #define U32_MAX			((u32)~0U)
 #define U64_MAX			((u64)~0ULL)
 
-/* Only matters where instructions are counted; libc has __always_inline. */
-#define noinline
-
 #ifdef __CHECKER__
 #define __force			__attribute__((force))
 #else
