@@ -62,6 +62,12 @@ static inline bool same_chunks(const struct rpcrdma_message *a,
 	       same_chunk(a, &a->reply_chunk, b, &b->reply_chunk);
 }
 
+/* A requester does not keep which segment was too short, and by how much. */
+static inline bool keeps_arguments(const struct rpcrdma_message *msg)
+{
+	return msg->proc != RPCRDMA_ERROR || msg->error != RPCRDMA_ERR_CANT_REPLY;
+}
+
 static inline bool same_error(const struct rpcrdma_message *a,
 			      const struct rpcrdma_message *b)
 {
@@ -70,10 +76,7 @@ static inline bool same_error(const struct rpcrdma_message *a,
 	if (a->error == RPCRDMA_ERR_VERS)
 		return a->version_low == b->version_low &&
 		       a->version_high == b->version_high;
-	return a->error != RPCRDMA_ERR_CANT_REPLY ||
-	       (a->processed == b->processed &&
-		a->short_segment == b->short_segment &&
-		a->length_needed == b->length_needed);
+	return a->error != RPCRDMA_ERR_CANT_REPLY || a->processed == b->processed;
 }
 
 /* Whether two messages are the same on the wire */
@@ -247,7 +250,7 @@ static inline const char *broken_message(const struct rpcrdma_message *msg,
 		return ret == -EINVAL ? NULL : "credits of zero can be sent";
 	if (ret < 0 || (u32)ret != msg->header_len)
 		return "does not encode";
-	if ((msg->proc == RPCRDMA_ERROR || reads_are_sorted(buf)) &&
+	if (keeps_arguments(msg) && (msg->proc == RPCRDMA_ERROR || reads_are_sorted(buf)) &&
 	    memcmp(buf, copy, len))
 		return "encodes to other octets";
 	if (rpcrdma_wire_decode(again, copy, len, RPCRDMA_REQUESTER, true,

@@ -191,14 +191,11 @@ struct rpcrdma_chunk {
  *	RDMA_ERROR has to say that answers the message
  * @version_low: lowest version its sender supports, RPCRDMA_ERR_VERS only
  * @version_high: highest version its sender supports, RPCRDMA_ERR_VERS only
- * @processed: the Call was executed, RPCRDMA_ERR_CANT_REPLY only, like
- *	@short_segment and @length_needed
+ * @processed: the Call was executed, RPCRDMA_ERR_CANT_REPLY only
  * @short_segment: the first segment that is too short: counted from one, in the
  *	order of the header, Write list and Reply chunk together; zero if no
- *	segment can be named
+ *	segment can be named. Of an error to send, like @length_needed.
  * @length_needed: octets that this segment would need
- * @opttype: rdma_opttype, RPCRDMA_BAD_OPTION only
- * @optinfo_len: octets of rdma_optinfo, RPCRDMA_BAD_OPTION only
  * @reply_chunk: valid if @has_reply_chunk
  * @read: Read chunks, sorted by position. No two have the same position, so a
  *	Position Zero Read chunk is the first.
@@ -236,10 +233,6 @@ struct rpcrdma_message {
 			bool processed;
 			u32 short_segment;
 			u32 length_needed;
-		};
-		struct {
-			u32 opttype;
-			u32 optinfo_len;
 		};
 	};
 	struct rpcrdma_chunk reply_chunk;

@@ -49,18 +49,12 @@ static enum rpcrdma_reason v2_decode_optional(struct rpcrdma_message *msg,
 {
 	enum rpcrdma_reason reason = v2_take_direction(msg, reader);
 	const __be32 *p;
-	u32 octets;
 
 	if (reason)
 		return reason;
 	p = rpcrdma_take(reader, V2_OPTION_WORDS);
-	if (!p)
+	if (!p || !rpcrdma_take(reader, ((u64)be32_to_cpup(p + 1) + 3) / sizeof(__be32)))
 		return RPCRDMA_BAD_TRUNCATED;
-	octets = be32_to_cpup(p + 1);
-	if (!rpcrdma_take(reader, ((u64)octets + 3) / sizeof(__be32)))
-		return RPCRDMA_BAD_TRUNCATED;
-	msg->opttype = be32_to_cpup(p);
-	msg->optinfo_len = octets;
 	return RPCRDMA_BAD_OPTION;
 }
 
@@ -123,21 +117,14 @@ enum rpcrdma_reason rpcrdma_v2_decode_error(struct rpcrdma_message *msg,
 					    u32 error,
 					    struct rpcrdma_reader *reader)
 {
-	enum rpcrdma_reason reason;
-	const __be32 *p;
-
 	switch (error) {
 	case RPCRDMA_ERR_BAD_XDR:
 	case RPCRDMA_ERR_INVAL_PROC:
 	case RPCRDMA_ERR_INVAL_OPTION:
 		break;
 	case RPCRDMA_ERR_CANT_REPLY:
-		reason = rpcrdma_take_present(reader, &msg->processed);
-		p = rpcrdma_take(reader, 2);
-		if (reason || !p)
+		if (rpcrdma_take_present(reader, &msg->processed) || !rpcrdma_take(reader, 2))
 			return RPCRDMA_BAD_ERROR;
-		msg->short_segment = be32_to_cpup(p++);
-		msg->length_needed = be32_to_cpup(p);
 		break;
 	default:
 		return RPCRDMA_BAD_ERROR;
