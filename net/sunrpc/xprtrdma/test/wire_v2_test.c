@@ -460,7 +460,7 @@ static void test_v2_handle(struct kunit *test)
 
 	w->msg->version = RPCRDMA_VERSION_ONE;
 	expect_handle(w, false, 0);
-	expect_handle(w, true, 3);
+	expect_handle(w, true, 6);
 }
 
 /* A segment with handle zero is not one that may be invalidated. */

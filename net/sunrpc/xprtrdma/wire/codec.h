@@ -124,7 +124,6 @@ enum rpcrdma_reason rpcrdma_v1_decode(struct rpcrdma_message *msg,
 enum rpcrdma_reason rpcrdma_v1_decode_error(struct rpcrdma_message *msg,
 					    u32 error);
 __be32 *rpcrdma_v1_encode_error(__be32 *p);
-bool rpcrdma_v1_choose_handle(const struct rpcrdma_message *msg, u32 *handle);
 
 enum rpcrdma_reason rpcrdma_v2_decode(struct rpcrdma_message *msg,
 				      const void *buf, u32 len,
@@ -135,6 +134,5 @@ enum rpcrdma_reason rpcrdma_v2_decode_error(struct rpcrdma_message *msg,
 					    struct rpcrdma_reader *reader);
 u32 rpcrdma_v2_error_len(const struct rpcrdma_message *msg);
 __be32 *rpcrdma_v2_encode_error(const struct rpcrdma_message *msg, __be32 *p);
-bool rpcrdma_v2_choose_handle(const struct rpcrdma_message *msg, u32 *handle);
 
 #endif /* RPCRDMA_WIRE_CODEC_H */

@@ -263,18 +263,30 @@ void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version,
  *	does not need it: there each Call says which handle may be invalidated.
  * @handle: set to the handle
  *
- * Implements RFC 8797 section 4.1 and draft 5.2.3.
+ * Implements RFC 8797 section 4.1: any handle of the Call will do, and chunks for the
+ * Reply come last. That of a segment of no octets may be invalid. And draft 5.2.3: a
+ * handle that the Call names although it is none of its own may be of another Call, which
+ * still uses it.
  *
- * Context: any.
  * Return: true if the Reply may invalidate @handle, and false if it must not
  * invalidate any.
  */
-bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed,
-				u32 *handle)
+bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, u32 *handle)
 {
-	if (msg->version != RPCRDMA_VERSION_ONE)
-		return rpcrdma_v2_choose_handle(msg, handle);
-	return agreed && rpcrdma_v1_choose_handle(msg, handle);
+	bool named = msg->version != RPCRDMA_VERSION_ONE;
+	unsigned int i;
+
+	if (named ? !msg->inv_handle : !agreed)
+		return false;
+	for (i = msg->num_segments; i > 0; i--) {
+		const struct rpcrdma_segment *segment = &msg->segment[i - 1];
+
+		if (named ? segment->handle == msg->inv_handle : segment->length) {
+			*handle = segment->handle;
+			return true;
+		}
+	}
+	return false;
 }
 
 /**

@@ -70,36 +70,3 @@ __be32 *rpcrdma_v1_encode_error(__be32 *p)
 	*p++ = cpu_to_be32(V1_ERR_CHUNK);
 	return p;
 }
-
-/**
- * rpcrdma_v1_choose_handle - choose the handle that the Reply may invalidate
- * @msg: a decoded Call
- * @handle: set to the handle
- *
- * Implements RFC 8797 section 4.1. Any handle of the Call may be chosen. Most
- * requesters use one handle per Call. If there are more, this prefers a chunk for
- * the Reply to a Read chunk.
- *
- * Context: any.
- * Return: true if the Call has a handle.
- */
-bool rpcrdma_v1_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
-{
-	const struct rpcrdma_chunk *chunk = NULL;
-	const struct rpcrdma_segment *segment;
-
-	/* The handle of a segment of no octets may be invalid. */
-	if (msg->num_writes && msg->write[0].length)
-		chunk = &msg->write[0];
-	else if (msg->has_reply_chunk && msg->reply_chunk.length)
-		chunk = &msg->reply_chunk;
-	else if (msg->num_reads && msg->read[0].length)
-		chunk = &msg->read[0];
-	if (!chunk)
-		return false;
-	segment = rpcrdma_chunk_segments(msg, chunk);
-	while (!segment->length)
-		segment++;
-	*handle = segment->handle;
-	return true;
-}

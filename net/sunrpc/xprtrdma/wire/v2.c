@@ -167,30 +167,3 @@ __be32 *rpcrdma_v2_encode_error(const struct rpcrdma_message *msg, __be32 *p)
 	}
 	return p;
 }
-
-/**
- * rpcrdma_v2_choose_handle - the handle that the Reply may invalidate
- * @msg: a decoded Call
- * @handle: set to the handle
- *
- * Implements draft 5.2.3. A requester must name one of the Call's handles. If it
- * names another, that may be one of another Call, which is still in use. So such
- * a handle is not invalidated.
- *
- * Context: any.
- * Return: true if the Call names one of its handles.
- */
-bool rpcrdma_v2_choose_handle(const struct rpcrdma_message *msg, u32 *handle)
-{
-	unsigned int i;
-
-	if (!msg->inv_handle)
-		return false;
-	for (i = 0; i < msg->num_segments; i++) {
-		if (msg->segment[i].handle == msg->inv_handle) {
-			*handle = msg->inv_handle;
-			return true;
-		}
-	}
-	return false;
-}

@@ -182,40 +182,20 @@ static void build_call(const struct rpcrdma_message *call)
 	add_too_much(call);
 }
 
-/* Return: the first segment of a chunk that is not empty, or NULL. */
-static const struct rpcrdma_segment *first_segment(const struct rpcrdma_message *call,
-						   const struct rpcrdma_chunk *chunk)
-{
-	const struct rpcrdma_segment *segment = rpcrdma_chunk_segments(call, chunk);
-	const struct rpcrdma_segment *end = segment + chunk->count;
-
-	while (segment < end && !segment->length)
-		segment++;
-	return segment < end ? segment : NULL;
-}
-
 /*
  * The segment with the handle that the Reply may invalidate: in version 2 the Call names it, in
- * version 1 it is of the first chunk for the Reply, or else of the first Read chunk.
+ * version 1 it is the last that is not empty.
  */
 static const struct rpcrdma_segment *find_handle(const struct rpcrdma_message *call)
 {
-	const struct rpcrdma_segment *segment = NULL;
-	unsigned int i;
+	const struct rpcrdma_segment *segment, *found = NULL;
 
-	if (call->version == RPCRDMA_VERSION_TWO) {
-		for (i = 0; i < call->num_segments && call->inv_handle; i++)
-			if (call->segment[i].handle == call->inv_handle)
-				return &call->segment[i];
-		return NULL;
+	for (segment = call->segment; segment < call->segment + call->num_segments; segment++) {
+		if (call->version == RPCRDMA_VERSION_ONE ? segment->length :
+		    call->inv_handle && segment->handle == call->inv_handle)
+			found = segment;
 	}
-	if (call->num_writes)
-		segment = first_segment(call, &call->write[0]);
-	if (!segment && call->has_reply_chunk)
-		segment = first_segment(call, &call->reply_chunk);
-	if (!segment && call->num_reads)
-		segment = first_segment(call, &call->read[0]);
-	return segment;
+	return found;
 }
 
 static void choose_handle(const struct rpcrdma_message *call)
