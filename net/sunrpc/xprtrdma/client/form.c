@@ -33,11 +33,6 @@ u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages
 	return segments + DIV_ROUND_UP(DIV_ROUND_UP(offset + len, PAGE_SIZE), max_pages);
 }
 
-static u64 xprt_rdma_form_round_up(u32 octets)
-{
-	return ((u64)octets + 3) & ~3ULL;
-}
-
 static u64 xprt_rdma_form_write_chunk_len(const struct xprt_rdma_sizes *sizes)
 {
 	return RPCRDMA_WRITE_CHUNK_LEN + (u64)sizes->write_segments * RPCRDMA_SEGMENT_LEN;
@@ -105,7 +100,7 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
 	form->call = XPRT_RDMA_CALL_INLINE;
 	if (header + body > sizes->call_threshold && sizes->call_ddp) {
 		u64 reads = (u64)sizes->read_segments * RPCRDMA_READ_SEGMENT_LEN;
-		u64 rest = body - xprt_rdma_form_round_up(sizes->call_pages);
+		u64 rest = body - rpcrdma_wire_round_up(sizes->call_pages);
 
 		if (header + reads + rest <= sizes->call_threshold) {
 			form->call = XPRT_RDMA_CALL_READ_CHUNK;

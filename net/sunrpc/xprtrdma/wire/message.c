@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What is the same in all versions of RPC-over-RDMA (RFC 8166 sections 4.2 and
- * 7): the four fixed header fields, RDMA_ERROR with ERR_VERS, and the response
- * to a message that cannot be used. The rest is in v1.c and v2.c.
+ * The four fixed fields of a header, RDMA_ERROR, and what to do with a message that cannot be
+ * used (RFC 8166 sections 4.2, 4.5 and 7, draft 5.2).
  */
 #include "codec.h"
 
-/* Octets of a whole RDMA_ERROR with ERR_VERS */
-#define RPCRDMA_ERR_VERS_LEN	28
+/* rdma_err of version 1 for all mistakes but an unknown version; BAD_XDR has the same value */
+#define V1_ERR_CHUNK	RPCRDMA_ERR_BAD_XDR
+
+/* Octets of a whole RDMA_ERROR */
+#define ERROR_LEN		20
+#define ERR_VERS_LEN		28
+#define ERR_CANT_REPLY_LEN	32
 
 /* Not the arrays: clearing kilobytes for each message is slow. */
 static void message_reset(struct rpcrdma_message *msg)
@@ -16,40 +20,51 @@ static void message_reset(struct rpcrdma_message *msg)
 	msg->direction = RPCRDMA_DIRECTION_UNKNOWN;
 }
 
-static bool message_is_v2(const struct rpcrdma_message *msg, u32 version_max)
-{
-	return msg->version == RPCRDMA_VERSION_TWO &&
-	       version_max >= RPCRDMA_VERSION_TWO;
-}
-
-/* All versions share the layout of ERR_VERS, but not that of other errors. */
+/*
+ * All versions share the layout of ERR_VERS, but not the other errors.
+ * @version: of the message, or zero if it is not supported
+ */
 static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
-						struct rpcrdma_reader *reader,
-						u32 version_max)
+						struct rpcrdma_reader *reader, u32 version)
 {
+	u32 last = version == RPCRDMA_VERSION_ONE ? V1_ERR_CHUNK : RPCRDMA_ERR_INVAL_OPTION;
 	const __be32 *p = rpcrdma_take(reader, 1);
-	u32 error;
 
 	msg->direction = RPCRDMA_REPLY;
 	if (!p)
 		return RPCRDMA_BAD_ERROR;
-
-	error = be32_to_cpup(p);
-	if (error != RPCRDMA_ERR_VERS) {
-		if (msg->version == RPCRDMA_VERSION_ONE)
-			return rpcrdma_v1_decode_error(msg, error);
-		if (message_is_v2(msg, version_max))
-			return rpcrdma_v2_decode_error(msg, error, reader);
+	msg->error = be32_to_cpup(p);
+	if (msg->error == RPCRDMA_ERR_VERS) {
+		p = rpcrdma_take(reader, 2);
+		if (!p)
+			return RPCRDMA_BAD_ERROR;
+		msg->version_low = be32_to_cpu(p[0]);
+		msg->version_high = be32_to_cpu(p[1]);
+	} else if (!version || msg->error < RPCRDMA_ERR_BAD_XDR || msg->error > last) {
 		return RPCRDMA_BAD_ERROR;
+	} else if (msg->error == RPCRDMA_ERR_CANT_REPLY) {
+		if (rpcrdma_take_present(reader) || !rpcrdma_take(reader, 2))
+			return RPCRDMA_BAD_ERROR;
+		msg->processed = reader->present;
 	}
-	p = rpcrdma_take(reader, 2);
-	if (!p)
-		return RPCRDMA_BAD_ERROR;
-	msg->error = RPCRDMA_ERR_VERS;
-	msg->version_low = be32_to_cpup(p++);
-	msg->version_high = be32_to_cpup(p);
-	msg->header_len = RPCRDMA_ERR_VERS_LEN;
+	msg->header_len = reader->len - reader->left;
 	return RPCRDMA_OK;
+}
+
+static enum rpcrdma_reason message_decode_v1(struct rpcrdma_message *msg,
+					     struct rpcrdma_reader *reader)
+{
+	switch (msg->proc) {
+	case RPCRDMA_MSG:
+	case RPCRDMA_NOMSG:
+		return rpcrdma_chunks_decode(msg, reader);
+	case RPCRDMA_MSGP:
+		return RPCRDMA_BAD_MSGP;
+	case RPCRDMA_DONE:
+		return RPCRDMA_BAD_DONE;
+	default:
+		return RPCRDMA_BAD_PROC;
+	}
 }
 
 /*
@@ -59,31 +74,25 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
  * receive one.
  */
 static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
-					  const void *buf, u32 len,
-					  u32 version_max)
+					  struct rpcrdma_reader *reader, u32 version_max)
 {
-	struct rpcrdma_reader reader = { .next = buf };
-	const __be32 *p;
+	const __be32 *p = rpcrdma_take(reader, 4);
+	u32 version;
 
 	message_reset(msg);
-	reader.end = reader.next + len / sizeof(__be32);
-	p = rpcrdma_take(&reader, 4);
-	if (!p || (len < RPCRDMA_MESSAGE_MIN &&
-		   be32_to_cpup(p + 3) != RPCRDMA_ERROR))
+	if (!p || (reader->len < RPCRDMA_MESSAGE_MIN && be32_to_cpu(p[3]) != RPCRDMA_ERROR))
 		return RPCRDMA_BAD_SHORT;
+	msg->xid = p[0];
+	msg->version = be32_to_cpu(p[1]);
+	msg->credits = be32_to_cpu(p[2]);
+	msg->proc = be32_to_cpu(p[3]);
 
-	msg->xid = *p++;
-	msg->version = be32_to_cpup(p++);
-	msg->credits = be32_to_cpup(p++);
-	msg->proc = be32_to_cpup(p);
-
+	version = msg->version <= version_max ? msg->version : 0;
 	if (msg->proc == RPCRDMA_ERROR)
-		return message_decode_error(msg, &reader, version_max);
-	if (msg->version == RPCRDMA_VERSION_ONE)
-		return rpcrdma_v1_decode(msg, buf, len, &reader);
-	if (message_is_v2(msg, version_max))
-		return rpcrdma_v2_decode(msg, buf, len, &reader);
-	return RPCRDMA_BAD_VERSION;
+		return message_decode_error(msg, reader, version);
+	if (version == RPCRDMA_VERSION_ONE)
+		return message_decode_v1(msg, reader);
+	return version ? rpcrdma_v2_decode(msg, reader) : RPCRDMA_BAD_VERSION;
 }
 
 /*
@@ -142,8 +151,7 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 
 	message_correct_direction(msg, role, backward);
 	forward = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL : RPCRDMA_REPLY;
-	direction = msg->direction == RPCRDMA_DIRECTION_UNKNOWN ?
-		    forward : msg->direction;
+	direction = msg->direction == RPCRDMA_DIRECTION_UNKNOWN ? forward : msg->direction;
 	if (direction != forward && !backward) {
 		msg->reason = RPCRDMA_BAD_DIRECTION;
 		return RPCRDMA_DROP;
@@ -172,7 +180,6 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * If the verdict is not RPCRDMA_USE, only @msg->reason, @msg->direction and the
  * fields that rpcrdma_wire_make_error() uses are valid.
  *
- * Context: any.
  * Return:
  * * RPCRDMA_USE - a Call is for the responder at this end, a Reply for the
  *   requester. An RDMA_ERROR is a Reply: it completes the RPC with @msg->xid.
@@ -182,11 +189,12 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  */
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		   enum rpcrdma_role role, bool backward, u32 version_max)
+		    enum rpcrdma_role role, bool backward, u32 version_max)
 {
+	struct rpcrdma_reader reader = { .next = buf, .left = len, .len = len };
 	enum rpcrdma_verdict verdict;
 
-	msg->reason = message_decode(msg, buf, len, version_max);
+	msg->reason = message_decode(msg, &reader, version_max);
 	verdict = message_judge(msg, role, backward);
 	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
 		msg->version_low = RPCRDMA_VERSION_ONE;
@@ -202,7 +210,6 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
  * What an error of version 2 grants does not count (draft 6). Nor does that of a
  * server that refuses the version.
  *
- * Context: any.
  * Return: true if @msg->credits is a grant.
  */
 bool rpcrdma_wire_grants(const struct rpcrdma_message *msg)
@@ -218,7 +225,6 @@ bool rpcrdma_wire_grants(const struct rpcrdma_message *msg)
  * Implements draft 6.2. The version is lower than @refused even if the peer claims
  * to support @refused. So there is an end to refusals.
  *
- * Context: any.
  * Return: the highest version that both ends support, or zero if there is none.
  */
 u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused)
@@ -242,17 +248,13 @@ u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused)
  * The Call is an RDMA_MSG without chunks. The caller may then add chunks. It
  * adds all segments of a chunk before the next chunk, and Read chunks by
  * ascending position. For a Long Call it sets @msg->proc to RPCRDMA_NOMSG.
- *
- * Context: any.
  */
-void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version,
-			    __be32 xid, u32 credits)
+void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid, u32 credits)
 {
 	message_reset(msg);
 	msg->xid = xid;
 	msg->version = version;
 	msg->credits = credits;
-	msg->proc = RPCRDMA_MSG;
 	msg->direction = RPCRDMA_CALL;
 }
 
@@ -299,14 +301,11 @@ bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, 
  *
  * Implements draft 5.2.4. The Reply fills all segments of a chunk but the last,
  * so the last is the one that is too short.
- *
- * Context: any.
  */
-void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
-			     const struct rpcrdma_chunk *chunk, u32 octets,
-			     bool processed)
+void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk,
+			     u32 octets, bool processed)
 {
-	const struct rpcrdma_chunk *first;
+	const struct rpcrdma_chunk *first = msg->num_writes ? &msg->write[0] : &msg->reply_chunk;
 	unsigned int end;
 
 	msg->error = RPCRDMA_ERR_CANT_REPLY;
@@ -315,11 +314,9 @@ void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
 	msg->length_needed = 0;
 	if (!chunk || !chunk->count)
 		return;
-	first = msg->num_writes ? &msg->write[0] : &msg->reply_chunk;
 	end = chunk->first + chunk->count;
 	msg->short_segment = end - first->first;
-	msg->length_needed = msg->segment[end - 1].length +
-			     (octets - chunk->length);
+	msg->length_needed = msg->segment[end - 1].length + (octets - chunk->length);
 }
 
 /**
@@ -330,8 +327,6 @@ void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
  *
  * The RDMA_ERROR has the XID and the version of the Call (RFC 8166 section
  * 4.5), and says @msg->error.
- *
- * Context: any.
  */
 void rpcrdma_wire_make_error(struct rpcrdma_message *msg, u32 credits)
 {
@@ -344,30 +339,34 @@ void rpcrdma_wire_make_error(struct rpcrdma_message *msg, u32 credits)
  * rpcrdma_wire_header_len - the size of a transport header
  * @msg: a message; more chunks may be added later
  *
- * Context: any.
  * Return: octets that rpcrdma_wire_encode() would write.
  */
 u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg)
 {
 	if (msg->proc != RPCRDMA_ERROR)
-		return rpcrdma_chunks_len(msg, rpcrdma_wire_header_min(msg->version));
+		return rpcrdma_chunks_header_len(msg);
 	if (msg->error == RPCRDMA_ERR_VERS)
-		return RPCRDMA_ERR_VERS_LEN;
-	return msg->version == RPCRDMA_VERSION_ONE ? RPCRDMA_V1_ERROR_LEN :
-						     rpcrdma_v2_error_len(msg);
+		return ERR_VERS_LEN;
+	return msg->error == RPCRDMA_ERR_CANT_REPLY && msg->version != RPCRDMA_VERSION_ONE ?
+	       ERR_CANT_REPLY_LEN : ERROR_LEN;
 }
 
-static __be32 *message_encode_error(const struct rpcrdma_message *msg,
-				    __be32 *p)
+static void message_encode_error(const struct rpcrdma_message *msg, __be32 *p)
 {
-	if (msg->error != RPCRDMA_ERR_VERS)
-		return msg->version == RPCRDMA_VERSION_ONE ?
-		       rpcrdma_v1_encode_error(p) :
-		       rpcrdma_v2_encode_error(msg, p);
-	*p++ = cpu_to_be32(RPCRDMA_ERR_VERS);
-	*p++ = cpu_to_be32(msg->version_low);
-	*p++ = cpu_to_be32(msg->version_high);
-	return p;
+	if (msg->error == RPCRDMA_ERR_VERS) {
+		*p++ = cpu_to_be32(RPCRDMA_ERR_VERS);
+		*p++ = cpu_to_be32(msg->version_low);
+		*p = cpu_to_be32(msg->version_high);
+	} else if (msg->version == RPCRDMA_VERSION_ONE) {
+		*p = cpu_to_be32(V1_ERR_CHUNK);
+	} else {
+		*p++ = cpu_to_be32(msg->error);
+		if (msg->error != RPCRDMA_ERR_CANT_REPLY)
+			return;
+		*p++ = cpu_to_be32(msg->processed);
+		*p++ = cpu_to_be32(msg->short_segment);
+		*p = cpu_to_be32(msg->length_needed);
+	}
 }
 
 /**
@@ -378,32 +377,33 @@ static __be32 *message_encode_error(const struct rpcrdma_message *msg,
  *
  * Implements RFC 8166 section 4.1.2 and draft 5.2.
  *
- * Context: any.
  * Return: octets written. -EMSGSIZE: @size is too small. -EINVAL: @msg must not
  * be sent, because its rdma_proc is retired or RDMA2_OPTIONAL, or because with
  * credits of zero the requester could never send again (RFC 8166 section 3.3.1).
  */
 int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size)
 {
+	bool error = msg->proc == RPCRDMA_ERROR;
+	u32 len = rpcrdma_wire_header_len(msg);
 	__be32 *p = buf;
 
-	if (msg->proc != RPCRDMA_MSG && msg->proc != RPCRDMA_NOMSG &&
-	    msg->proc != RPCRDMA_ERROR)
+	if (!msg->credits || (!error && msg->proc != RPCRDMA_MSG && msg->proc != RPCRDMA_NOMSG))
 		return -EINVAL;
-	if (!msg->credits)
-		return -EINVAL;
-	if (rpcrdma_wire_header_len(msg) > size)
+	if (len > size)
 		return -EMSGSIZE;
 
 	*p++ = msg->xid;
 	*p++ = cpu_to_be32(msg->version);
 	*p++ = cpu_to_be32(msg->credits);
 	*p++ = cpu_to_be32(msg->proc);
-	if (msg->proc == RPCRDMA_ERROR)
-		p = message_encode_error(msg, p);
-	else if (msg->version == RPCRDMA_VERSION_ONE)
-		p = rpcrdma_chunks_encode(msg, p);
-	else
-		p = rpcrdma_v2_encode(msg, p);
-	return (p - (__be32 *)buf) * sizeof(*p);
+	if (error) {
+		message_encode_error(msg, p);
+		return len;
+	}
+	if (msg->version != RPCRDMA_VERSION_ONE) {
+		*p++ = cpu_to_be32(msg->direction);
+		*p++ = cpu_to_be32(msg->inv_handle);
+	}
+	rpcrdma_chunks_encode(msg, p);
+	return len;
 }

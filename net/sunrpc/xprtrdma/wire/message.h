@@ -245,7 +245,6 @@ struct rpcrdma_message {
  * rpcrdma_position_zero - find the chunk that holds the RPC message
  * @msg: a decoded message
  *
- * Context: any.
  * Return: the Position Zero Read chunk of a Long Call (RFC 8166 section 3.5.3),
  * or NULL.
  */
@@ -260,7 +259,6 @@ rpcrdma_position_zero(const struct rpcrdma_message *msg)
  * @msg: the message that has @chunk
  * @chunk: the chunk
  *
- * Context: any.
  * Return: an array of @chunk->count segments.
  */
 static inline const struct rpcrdma_segment *
@@ -270,11 +268,16 @@ rpcrdma_chunk_segments(const struct rpcrdma_message *msg,
 	return msg->segment + chunk->first;
 }
 
+/* Octets with their padding (RFC 4506) */
+static inline u64 rpcrdma_wire_round_up(u32 octets)
+{
+	return ((u64)octets + 3) & ~3ULL;
+}
+
 /**
  * rpcrdma_wire_header_min - the size of a transport header without chunks
  * @version: of the message, which is an RDMA_MSG or RDMA_NOMSG
  *
- * Context: any.
  * Return: octets.
  */
 static inline u32 rpcrdma_wire_header_min(u32 version)
@@ -291,7 +294,6 @@ static inline u32 rpcrdma_wire_header_min(u32 version)
  * Implements draft 2.3. A Receive is posted before the version of the message is
  * known. So what the agreement says of Receives is true for version 2 as well.
  *
- * Context: any.
  * Return: octets of the transport header and the inline Payload stream.
  */
 static inline u32 rpcrdma_wire_threshold(u32 version, u32 agreed)
@@ -311,7 +313,6 @@ static inline u32 rpcrdma_wire_threshold(u32 version, u32 agreed)
  * 8166 section 3.4.6). The segments in the message keep the lengths that the
  * requester offered.
  *
- * Context: any.
  * Return: 0, or -EMSGSIZE if the chunk is shorter.
  */
 static inline int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
@@ -331,8 +332,6 @@ static inline int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 oct
  * The Reply has all Write chunks and the Reply chunk of the Call. Each is
  * returned unused unless rpcrdma_wire_return_chunk() is called, before or after
  * this function. A Reply has no Read list (RFC 8166 section 4.3.1).
- *
- * Context: any.
  */
 static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 					   enum rpcrdma_proc proc, u32 credits)
@@ -352,7 +351,6 @@ static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
  * padding after data, or too many. The octets that the last word lacks become zeros. A
  * message that has to be dropped because it is short (RFC 8166 section 4.5) stays short.
  *
- * Context: any.
  * Return: octets of the message.
  */
 static inline u32 rpcrdma_wire_complete_word(void *buf, u32 len)

@@ -41,8 +41,6 @@ static u32 private_code_to_size(u8 code)
  * @octets: memory for the private data
  *
  * Implements RFC 8797 section 4.
- *
- * Context: any.
  */
 void rpcrdma_wire_encode_private(const struct rpcrdma_params *params,
 				 u8 octets[RPCRDMA_PRIVATE_LEN])
@@ -71,7 +69,6 @@ static bool private_matches(const u8 *p)
  * by a known version and all other fields is used. Others are taken for data of
  * another layer.
  *
- * Context: any.
  * Return: true if it was found.
  */
 bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
@@ -114,8 +111,6 @@ static u32 private_agreed_size(u32 send_size, u32 recv_size)
  * @agreement: filled in
  *
  * Implements RFC 8797 sections 4.1 and 4.2. Both ends get the same result.
- *
- * Context: any.
  */
 void rpcrdma_wire_agree(const struct rpcrdma_params *client,
 			const struct rpcrdma_params *server,
