@@ -68,10 +68,8 @@ static enum rpcrdma_reason message_decode_v1(struct rpcrdma_message *msg,
 }
 
 /*
- * RFC 8166 section 4.5 says to drop every message below 28 octets, but by the
- * XDR of section 4.1.2 an ERR_CHUNK has 20, as do version 2's errors without
- * arguments. So a short RDMA_ERROR is decoded: otherwise no requester could
- * receive one.
+ * RFC 8166 section 4.5 says to drop every message below 28 octets, but most errors have 20.
+ * So a short RDMA_ERROR is decoded: otherwise no requester could receive one.
  */
 static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
 					  struct rpcrdma_reader *reader, u32 version_max)
@@ -175,8 +173,7 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * @version_max: the highest version that this end supports. It supports all
  *	lower ones, too.
  *
- * Implements RFC 8166 sections 4.2, 4.3 and 4.5, and draft 5.2.4. By RFC 8167
- * the direction of the message, and not @role, decides how a mistake is handled.
+ * By RFC 8167 the direction of the message, and not @role, decides how a mistake is handled.
  * If the verdict is not RPCRDMA_USE, only @msg->reason, @msg->direction and the
  * fields that rpcrdma_wire_make_error() uses are valid.
  *
@@ -218,12 +215,10 @@ bool rpcrdma_wire_grants(const struct rpcrdma_message *msg)
 }
 
 /**
- * rpcrdma_wire_lower_version - choose another version after ERR_VERS
+ * rpcrdma_wire_lower_version - choose another version after ERR_VERS (draft 6.2)
  * @msg: a decoded ERR_VERS
- * @refused: the version of the Call that it answers
- *
- * Implements draft 6.2. The version is lower than @refused even if the peer claims
- * to support @refused. So there is an end to refusals.
+ * @refused: the version of the Call that it answers. The result is lower even if the peer
+ *	claims to support this version, so there is an end to refusals.
  *
  * Return: the highest version that both ends support, or zero if there is none.
  */
@@ -245,9 +240,9 @@ u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused)
  * @xid: XID of the RPC message
  * @credits: credits to request, at least one
  *
- * The Call is an RDMA_MSG without chunks. The caller may then add chunks. It
- * adds all segments of a chunk before the next chunk, and Read chunks by
- * ascending position. For a Long Call it sets @msg->proc to RPCRDMA_NOMSG.
+ * The Call is an RDMA_MSG without chunks. The caller may then add chunks: Read chunks by
+ * ascending position, then Write chunks, then the Reply chunk, and all segments of a chunk
+ * before the next one. For a Long Call it sets @msg->proc to RPCRDMA_NOMSG.
  */
 void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid, u32 credits)
 {
@@ -265,10 +260,9 @@ void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid
  *	does not need it: there each Call says which handle may be invalidated.
  * @handle: set to the handle
  *
- * Implements RFC 8797 section 4.1: any handle of the Call will do, and chunks for the
- * Reply come last. That of a segment of no octets may be invalid. And draft 5.2.3: a
- * handle that the Call names although it is none of its own may be of another Call, which
- * still uses it.
+ * In version 1 any handle of the Call will do (RFC 8797 section 4.1), but that of a segment
+ * of no octets may be invalid. A handle that a Call of version 2 names although it is none
+ * of its own may be of another Call, which still uses it (draft 5.2.3).
  *
  * Return: true if the Reply may invalidate @handle, and false if it must not
  * invalidate any.
@@ -374,8 +368,6 @@ static void message_encode_error(const struct rpcrdma_message *msg, __be32 *p)
  * @msg: the message
  * @buf: memory for the header, aligned to four octets
  * @size: octets of @buf
- *
- * Implements RFC 8166 section 4.1.2 and draft 5.2.
  *
  * Return: octets written. -EMSGSIZE: @size is too small. -EINVAL: @msg must not
  * be sent, because its rdma_proc is retired or RDMA2_OPTIONAL, or because with

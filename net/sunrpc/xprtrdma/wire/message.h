@@ -20,10 +20,7 @@
 #define RPCRDMA_VERSION_TWO	2
 #define RPCRDMA_VERSION_MAX	RPCRDMA_VERSION_TWO
 
-/*
- * Octets of a message, of whatever version. In a shorter one no XID is trusted
- * (RFC 8166 section 4.5).
- */
+/* In a message of fewer octets, of whatever version, no XID is trusted (RFC 8166 section 4.5). */
 #define RPCRDMA_MESSAGE_MIN	28
 
 /* Octets of a header without chunks, see rpcrdma_wire_header_min() */
@@ -41,17 +38,11 @@
 
 /*
  * Segments in one message, of all chunks together: enough for 1 MiB that is
- * registered in pages of 4 KiB, or for 4 MiB, the largest payload, in pieces of
- * 16 KiB. A header within an inline threshold of 4096 octets has fewer, because
- * a segment takes 16 octets.
+ * registered in pages of 4 KiB, or for 4 MiB, the largest payload, in pieces of 16 KiB.
  */
 #define RPCRDMA_MAX_SEGMENTS	256
 
-/*
- * Read chunks, and Write chunks, in one message. A chunk carries one
- * DDP-eligible data item, and most NFS requests have one. Only an NFSv4
- * COMPOUND with more READs or WRITEs than this needs more chunks.
- */
+/* Read chunks, and Write chunks, in one message: READs or WRITEs in an NFSv4 COMPOUND */
 #define RPCRDMA_MAX_CHUNKS	16
 
 /* rdma_proc, RFC 8166 section 4.2.4 and draft 5.2 */
@@ -64,10 +55,7 @@ enum rpcrdma_proc {
 	RPCRDMA_OPTIONAL = 5,		/* version 2 only */
 };
 
-/*
- * What an RDMA_ERROR says. The values are version 2's rdma_err (draft 5.2).
- * Version 1 has ERR_CHUNK for all but the first.
- */
+/* rdma_err of version 2 (draft 5.2). Version 1 has ERR_CHUNK for all but the first. */
 enum rpcrdma_error {
 	RPCRDMA_ERR_VERS = 1,		/* the version is not supported */
 	RPCRDMA_ERR_BAD_XDR = 2,	/* the Call cannot be understood */
@@ -77,15 +65,13 @@ enum rpcrdma_error {
 };
 
 /*
- * CALL and REPLY are the values of msg_type in an RPC message (RFC 5531). The
- * receiver of a Call acts as responder and the receiver of a Reply as
- * requester, at either end of the connection. UNKNOWN is for a header that does
- * not show its direction.
+ * The first two are msg_type of an RPC message (RFC 5531). The receiver of a Call acts as
+ * responder and that of a Reply as requester, at either end of the connection.
  */
 enum rpcrdma_direction {
 	RPCRDMA_CALL = 0,
 	RPCRDMA_REPLY = 1,
-	RPCRDMA_DIRECTION_UNKNOWN = 2,
+	RPCRDMA_DIRECTION_UNKNOWN = 2,	/* the header does not show it */
 };
 
 /* What one end of a connection is in the forward direction (RFC 8167) */
@@ -131,17 +117,10 @@ enum rpcrdma_reason {
 	RPCRDMA_REASON_COUNT
 };
 
-/**
- * struct rpcrdma_segment - a contiguous region of the requester's memory
- * @handle: steering tag
- * @length: octets; may be zero
- * @offset: start of the region; @offset + @length does not exceed 64 bits
- *
- * Part of a struct rpcrdma_message.
- */
+/* A contiguous region of the requester's memory. @offset + @length does not exceed 64 bits. */
 struct rpcrdma_segment {
-	u32 handle;
-	u32 length;
+	u32 handle;	/* steering tag */
+	u32 length;	/* octets; may be zero */
 	u64 offset;
 };
 
@@ -153,10 +132,7 @@ struct rpcrdma_segment {
  * @written: Write chunks and the Reply chunk: octets that the responder wrote;
  *	zero if it did not use the chunk. Equal to @length in a received Reply.
  * @first: index of its first segment in the message
- * @count: number of its segments, which follow each other in the message; zero
- *	in an empty chunk
- *
- * Part of a struct rpcrdma_message.
+ * @count: number of its segments, which follow each other in the message; may be zero
  */
 struct rpcrdma_chunk {
 	u32 position;
@@ -183,12 +159,11 @@ struct rpcrdma_chunk {
  *	other Read chunk, rounded up. Write chunks do not count.
  * @inv_handle: version 2 only: the handle that the requester lets the Reply
  *	invalidate, or zero. A Reply repeats it. It may be none of the Call's.
- * @num_segments: number of valid entries of @segment
- * @num_reads: number of valid entries of @read
- * @num_writes: number of valid entries of @write
- * @has_reply_chunk: whether there is a Reply chunk, which may have no segments
- * @error: what an RDMA_ERROR says; with the verdict RPCRDMA_ANSWER, what the
- *	RDMA_ERROR has to say that answers the message
+ * @num_segments: valid entries of @segment
+ * @num_reads: valid entries of @read
+ * @num_writes: valid entries of @write
+ * @has_reply_chunk: there is a Reply chunk, which may have no segments
+ * @error: what an RDMA_ERROR says, or has to say to answer this message
  * @version_low: lowest version its sender supports, RPCRDMA_ERR_VERS only
  * @version_high: highest version its sender supports, RPCRDMA_ERR_VERS only
  * @processed: the Call was executed, RPCRDMA_ERR_CANT_REPLY only
@@ -200,12 +175,11 @@ struct rpcrdma_chunk {
  * @read: Read chunks, sorted by position. No two have the same position, so a
  *	Position Zero Read chunk is the first.
  * @write: Write chunks in the requester's order
- * @segment: segments of all chunks; those of one chunk in the order of its list
+ * @segment: segments of all chunks: those of Read chunks, Write chunks, Reply chunk
  *
  * Part of the object that receives or sends, which reuses it for each message.
- * It holds no references and needs no destruction. What comes after
- * @has_reply_chunk, and each entry of the arrays, is written only if it becomes
- * valid: a message without chunks touches one or two cache lines. A received
+ * What comes after @has_reply_chunk, and each entry of the arrays, is written only if it
+ * becomes valid: a message without chunks touches one or two cache lines. A received
  * message has all of these properties only if the verdict was RPCRDMA_USE.
  */
 struct rpcrdma_message {
@@ -241,29 +215,16 @@ struct rpcrdma_message {
 	struct rpcrdma_segment segment[RPCRDMA_MAX_SEGMENTS];
 };
 
-/**
- * rpcrdma_position_zero - find the chunk that holds the RPC message
- * @msg: a decoded message
- *
- * Return: the Position Zero Read chunk of a Long Call (RFC 8166 section 3.5.3),
- * or NULL.
- */
+/* Return: the Read chunk that holds the RPC message of a Long Call, or NULL. */
 static inline const struct rpcrdma_chunk *
 rpcrdma_position_zero(const struct rpcrdma_message *msg)
 {
 	return msg->num_reads && !msg->read[0].position ? &msg->read[0] : NULL;
 }
 
-/**
- * rpcrdma_chunk_segments - the segments of a chunk
- * @msg: the message that has @chunk
- * @chunk: the chunk
- *
- * Return: an array of @chunk->count segments.
- */
+/* Return: an array of @chunk->count segments. */
 static inline const struct rpcrdma_segment *
-rpcrdma_chunk_segments(const struct rpcrdma_message *msg,
-		       const struct rpcrdma_chunk *chunk)
+rpcrdma_chunk_segments(const struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk)
 {
 	return msg->segment + chunk->first;
 }
@@ -274,25 +235,17 @@ static inline u64 rpcrdma_wire_round_up(u32 octets)
 	return ((u64)octets + 3) & ~3ULL;
 }
 
-/**
- * rpcrdma_wire_header_min - the size of a transport header without chunks
- * @version: of the message, which is an RDMA_MSG or RDMA_NOMSG
- *
- * Return: octets.
- */
+/* Octets of the header of an RDMA_MSG or RDMA_NOMSG without chunks */
 static inline u32 rpcrdma_wire_header_min(u32 version)
 {
-	return version == RPCRDMA_VERSION_TWO ? RPCRDMA_V2_HEADER_MIN :
-						RPCRDMA_V1_HEADER_MIN;
+	return version == RPCRDMA_VERSION_TWO ? RPCRDMA_V2_HEADER_MIN : RPCRDMA_V1_HEADER_MIN;
 }
 
 /**
- * rpcrdma_wire_threshold - an inline threshold
+ * rpcrdma_wire_threshold - an inline threshold (draft 2.3)
  * @version: of the message, or the highest version that a buffer is for
- * @agreed: octets that both ends have agreed on by RFC 8797
- *
- * Implements draft 2.3. A Receive is posted before the version of the message is
- * known. So what the agreement says of Receives is true for version 2 as well.
+ * @agreed: octets that both ends have agreed on by RFC 8797; Receives have as many in
+ *	version 2 as well, because they are posted before the version is known
  *
  * Return: octets of the transport header and the inline Payload stream.
  */
@@ -309,9 +262,8 @@ static inline u32 rpcrdma_wire_threshold(u32 version, u32 agreed)
  * @octets: contiguous from the start of its first segment, without roundup
  *	padding; zero if it is returned unused
  *
- * rpcrdma_wire_encode() computes the segment lengths of the Reply from it (RFC
- * 8166 section 3.4.6). The segments in the message keep the lengths that the
- * requester offered.
+ * The segments in the message keep the lengths that the requester offered;
+ * rpcrdma_wire_encode() computes those of the Reply (RFC 8166 section 3.4.6).
  *
  * Return: 0, or -EMSGSIZE if the chunk is shorter.
  */
@@ -329,9 +281,8 @@ static inline int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 oct
  * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message
  * @credits: credits to grant, at least one
  *
- * The Reply has all Write chunks and the Reply chunk of the Call. Each is
- * returned unused unless rpcrdma_wire_return_chunk() is called, before or after
- * this function. A Reply has no Read list (RFC 8166 section 4.3.1).
+ * The Reply has all Write chunks and the Reply chunk of the Call, unused unless
+ * rpcrdma_wire_return_chunk() says more, and no Read list (RFC 8166 section 4.3.1).
  */
 static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 					   enum rpcrdma_proc proc, u32 credits)
@@ -343,13 +294,12 @@ static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
 }
 
 /**
- * rpcrdma_wire_complete_word - complete the last word of a received message
+ * rpcrdma_wire_complete_word - complete the last word of a received message with zeros
  * @buf: the message, in a buffer of whole words
  * @len: octets received
  *
  * A message consists of words, but some servers, nfs-ganesha for one, send too few octets of
- * padding after data, or too many. The octets that the last word lacks become zeros. A
- * message that has to be dropped because it is short (RFC 8166 section 4.5) stays short.
+ * padding after data, or too many. A message that is too short to be trusted stays short.
  *
  * Return: octets of the message.
  */
@@ -369,26 +319,20 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 bool rpcrdma_wire_grants(const struct rpcrdma_message *msg);
 u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused);
 
-void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version,
-			    __be32 xid, u32 credits);
-struct rpcrdma_chunk *rpcrdma_wire_add_read(struct rpcrdma_message *msg,
-					    u32 position);
+void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid, u32 credits);
+struct rpcrdma_chunk *rpcrdma_wire_add_read(struct rpcrdma_message *msg, u32 position);
 struct rpcrdma_chunk *rpcrdma_wire_add_write(struct rpcrdma_message *msg);
 struct rpcrdma_chunk *rpcrdma_wire_add_reply(struct rpcrdma_message *msg);
-int rpcrdma_wire_add_segment(struct rpcrdma_message *msg,
-			     struct rpcrdma_chunk *chunk,
+int rpcrdma_wire_add_segment(struct rpcrdma_message *msg, struct rpcrdma_chunk *chunk,
 			     u32 handle, u32 length, u64 offset);
 
-bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed,
-				u32 *handle);
-void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg,
-			     const struct rpcrdma_chunk *chunk, u32 octets,
-			     bool processed);
+bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, u32 *handle);
+void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk,
+			     u32 octets, bool processed);
 void rpcrdma_wire_make_error(struct rpcrdma_message *msg, u32 credits);
 
 u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg);
-int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf,
-			u32 size);
+int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size);
 
 /* RFC 8797 */
 
@@ -396,47 +340,29 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf,
 #define RPCRDMA_INLINE_MIN	1024	/* also the default */
 #define RPCRDMA_INLINE_MAX	262144
 
-/**
- * struct rpcrdma_params - what one end of a connection announces
- * @send_size: octets it can transmit in one RDMA Send
- * @recv_size: octets it can receive in one RDMA Receive
- * @remote_inv: its requester accepts RDMA Send with Invalidate, and its
- *	responder can post it
- *
- * Part of a connection, which has one for each end.
- */
+/* What one end of a connection announces; part of the connection, which has one for each end */
 struct rpcrdma_params {
-	u32 send_size;
-	u32 recv_size;
-	bool remote_inv;
+	u32 send_size;		/* octets it can transmit in one RDMA Send */
+	u32 recv_size;		/* octets it can receive in one RDMA Receive */
+	bool remote_inv;	/* it accepts RDMA Send with Invalidate, and can post it */
 };
 
-/**
- * struct rpcrdma_agreement - what both ends of a connection agree on
- * @call_threshold: octets that the client may send inline at most
- * @reply_threshold: octets that the server may send inline at most
- * @client_inv: the client announced @remote_inv. Some servers, such as the
- *	kernel's own, invalidate if the client alone announced it.
- * @server_inv: the server announced @remote_inv
- * @remote_inv: both did: a responder may post RDMA Send with Invalidate
- *
- * Part of a connection. It is set before the connection is established and does
- * not change then. The next connection to the same peer may have another one.
+/*
+ * What both ends of a connection agree on; part of the connection. It is set before the
+ * connection is established and does not change then.
  */
 struct rpcrdma_agreement {
-	u32 call_threshold;
-	u32 reply_threshold;
-	bool client_inv;
+	u32 call_threshold;	/* octets that the client may send inline at most */
+	u32 reply_threshold;	/* octets that the server may send inline at most */
+	bool client_inv;	/* some servers, as the kernel's own, invalidate for this alone */
 	bool server_inv;
-	bool remote_inv;
+	bool remote_inv;	/* both: a responder may post RDMA Send with Invalidate */
 };
 
 void rpcrdma_wire_encode_private(const struct rpcrdma_params *params,
 				 u8 octets[RPCRDMA_PRIVATE_LEN]);
-bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
-				 const void *data, size_t len);
-void rpcrdma_wire_agree(const struct rpcrdma_params *client,
-			const struct rpcrdma_params *server,
+bool rpcrdma_wire_decode_private(struct rpcrdma_params *params, const void *data, size_t len);
+void rpcrdma_wire_agree(const struct rpcrdma_params *client, const struct rpcrdma_params *server,
 			struct rpcrdma_agreement *agreement);
 
 #endif /* RPCRDMA_WIRE_MESSAGE_H */

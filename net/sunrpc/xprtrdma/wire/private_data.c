@@ -4,19 +4,18 @@
  */
 #include "message.h"
 
-#define PRIVATE_VERSION		1
 #define PRIVATE_REMOTE_INV	0x01	/* R, the lowest bit of the flags */
 #define SIZE_UNIT		1024
 
-/* Offset in octets of each field after the format identifier */
-enum {
-	PRIVATE_AT_VERSION = 4,
-	PRIVATE_AT_FLAGS = 5,
-	PRIVATE_AT_SEND_SIZE = 6,
-	PRIVATE_AT_RECV_SIZE = 7,
-};
+/* The format identifier and the version */
+static const u8 private_id[] = { 0xf6, 0xab, 0x0e, 0x18, 1 };
 
-static const u8 private_id[] = { 0xf6, 0xab, 0x0e, 0x18 };
+/* Offset in octets of what follows */
+enum {
+	PRIVATE_AT_FLAGS = sizeof(private_id),
+	PRIVATE_AT_SEND_SIZE,
+	PRIVATE_AT_RECV_SIZE,
+};
 
 /* Rounds down: this end must not announce more than it can receive or send. */
 static u8 private_size_to_code(u32 size)
@@ -34,28 +33,19 @@ static u32 private_code_to_size(u8 code)
 }
 
 /**
- * rpcrdma_wire_encode_private - encode the private data of this end
+ * rpcrdma_wire_encode_private - encode the private data of this end (RFC 8797 section 4)
  * @params: what this end announces. Sizes are rounded down to a multiple of
  *	1024 octets and limited to RPCRDMA_INLINE_MIN, which every end supports,
  *	and RPCRDMA_INLINE_MAX.
  * @octets: memory for the private data
- *
- * Implements RFC 8797 section 4.
  */
 void rpcrdma_wire_encode_private(const struct rpcrdma_params *params,
 				 u8 octets[RPCRDMA_PRIVATE_LEN])
 {
 	memcpy(octets, private_id, sizeof(private_id));
-	octets[PRIVATE_AT_VERSION] = PRIVATE_VERSION;
 	octets[PRIVATE_AT_FLAGS] = params->remote_inv ? PRIVATE_REMOTE_INV : 0;
 	octets[PRIVATE_AT_SEND_SIZE] = private_size_to_code(params->send_size);
 	octets[PRIVATE_AT_RECV_SIZE] = private_size_to_code(params->recv_size);
-}
-
-static bool private_matches(const u8 *p)
-{
-	return !memcmp(p, private_id, sizeof(private_id)) &&
-	       p[PRIVATE_AT_VERSION] == PRIVATE_VERSION;
 }
 
 /**
@@ -65,24 +55,20 @@ static bool private_matches(const u8 *p)
  *	be NULL if @len is zero
  * @len: octets of @data
  *
- * Implements RFC 8797 section 4. The first format identifier that is followed
- * by a known version and all other fields is used. Others are taken for data of
- * another layer.
+ * The first format identifier that is followed by a known version and all other
+ * fields is used. Others are taken for data of another layer.
  *
  * Return: true if it was found.
  */
-bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
-				 const void *data, size_t len)
+bool rpcrdma_wire_decode_private(struct rpcrdma_params *params, const void *data, size_t len)
 {
 	const u8 *p = data;
 
 	for (; len >= RPCRDMA_PRIVATE_LEN; p++, len--) {
-		if (!private_matches(p))
+		if (memcmp(p, private_id, sizeof(private_id)))
 			continue;
-		params->send_size =
-			private_code_to_size(p[PRIVATE_AT_SEND_SIZE]);
-		params->recv_size =
-			private_code_to_size(p[PRIVATE_AT_RECV_SIZE]);
+		params->send_size = private_code_to_size(p[PRIVATE_AT_SEND_SIZE]);
+		params->recv_size = private_code_to_size(p[PRIVATE_AT_RECV_SIZE]);
 		params->remote_inv = p[PRIVATE_AT_FLAGS] & PRIVATE_REMOTE_INV;
 		return true;
 	}
@@ -92,34 +78,24 @@ bool rpcrdma_wire_decode_private(struct rpcrdma_params *params,
 	return false;
 }
 
-/*
- * The smaller of two sizes. It is computed from the codes, as the other end
- * does it, so that both ends get the same result.
- */
+/* The smaller of two sizes, rounded as the other end does it */
 static u32 private_agreed_size(u32 send_size, u32 recv_size)
 {
-	u8 send = private_size_to_code(send_size);
-	u8 recv = private_size_to_code(recv_size);
-
-	return private_code_to_size(send < recv ? send : recv);
+	return private_code_to_size(private_size_to_code(send_size < recv_size ? send_size :
+										 recv_size));
 }
 
 /**
- * rpcrdma_wire_agree - compute the agreement of a connection
+ * rpcrdma_wire_agree - compute the agreement of a connection (RFC 8797 sections 4.1, 4.2)
  * @client: what the end that connects announces
  * @server: what the end that accepts announces
- * @agreement: filled in
- *
- * Implements RFC 8797 sections 4.1 and 4.2. Both ends get the same result.
+ * @agreement: filled in, the same at both ends
  */
-void rpcrdma_wire_agree(const struct rpcrdma_params *client,
-			const struct rpcrdma_params *server,
+void rpcrdma_wire_agree(const struct rpcrdma_params *client, const struct rpcrdma_params *server,
 			struct rpcrdma_agreement *agreement)
 {
-	agreement->call_threshold = private_agreed_size(client->send_size,
-							server->recv_size);
-	agreement->reply_threshold = private_agreed_size(server->send_size,
-							 client->recv_size);
+	agreement->call_threshold = private_agreed_size(client->send_size, server->recv_size);
+	agreement->reply_threshold = private_agreed_size(server->send_size, client->recv_size);
 	agreement->client_inv = client->remote_inv;
 	agreement->server_inv = server->remote_inv;
 	agreement->remote_inv = client->remote_inv && server->remote_inv;
