@@ -26,8 +26,8 @@
 enum {
 	RPCRDMA_TRACE_LONG = 1,		/* Position Zero Read chunk */
 	RPCRDMA_TRACE_READ = 2,		/* any other Read chunk */
-	RPCRDMA_TRACE_WRITE = 4,		/* Write chunk: offered by a Call, or filled in a Reply */
-	RPCRDMA_TRACE_REPLY = 8,		/* Reply chunk: the same */
+	RPCRDMA_TRACE_WRITE = 4,		/* Write chunk: offered, or filled */
+	RPCRDMA_TRACE_REPLY = 8,		/* Reply chunk: offered, or filled */
 };
 
 static inline unsigned int rpcrdma_trace_form(const struct rpcrdma_message *msg)
