@@ -38,26 +38,6 @@ static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
 	return got;
 }
 
-/*
- * Return: true if all credits have been with unanswered Calls for
- * RPCRDMA_STALL_TIMEOUT. While messages wait for a thread, a Reply may be one of
- * them.
- */
-static bool svcrdma_callback_is_stuck(struct svcrdma_callback *callback)
-{
-	struct rpc_xprt *xprt = &callback->xprt;
-	bool stuck;
-
-	/* This needs no lock, because the next Call checks again. */
-	if (!list_empty(&svcrdma_service_of(xprt->bc_xprt)->received))
-		return false;
-	spin_lock(&xprt->transport_lock);
-	stuck = xprt->cong >= xprt->cwnd &&
-		time_after(jiffies, callback->last_call + RPCRDMA_STALL_TIMEOUT);
-	spin_unlock(&xprt->transport_lock);
-	return stuck;
-}
-
 static void svcrdma_callback_put_credit(struct rpc_xprt *xprt)
 {
 	spin_lock(&xprt->transport_lock);
@@ -235,16 +215,23 @@ out_lost:
 /*
  * Refuse a Call that does not fit into the client's buffer.
  *
- * A Call that waits for a credit is not sent, so ->send_request does not see it.
- * When nfsd repeats a Call that timed out, only this function is called. So this
- * is where a stuck connection is closed.
+ * Close a connection whose credits have all been with unanswered Calls for RPCRDMA_STALL_TIMEOUT.
+ * A Call that waits for a credit is not sent, so ->send_request does not see it: when nfsd repeats
+ * a Call that timed out, only this function is called.
  */
 static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
-	struct svcrdma_service *service = svcrdma_service_of(rqst->rq_xprt->bc_xprt);
+	struct rpc_xprt *xprt = rqst->rq_xprt;
+	struct svcrdma_service *service = svcrdma_service_of(xprt->bc_xprt);
 	u32 version = READ_ONCE(service->version);
+	bool stuck;
 
-	if (svcrdma_callback_is_stuck(svcrdma_callback_of(rqst->rq_xprt)))
+	spin_lock(&xprt->transport_lock);
+	/* A message that waits for a thread may be a Reply. */
+	stuck = xprt->cong >= xprt->cwnd && list_empty(&service->received) &&
+		time_after(jiffies, svcrdma_callback_of(xprt)->last_call + RPCRDMA_STALL_TIMEOUT);
+	spin_unlock(&xprt->transport_lock);
+	if (stuck)
 		rpcrdma_conn_close(service->conn, -ETIMEDOUT);
 	if (rqst->rq_snd_buf.len > svcrdma_service_threshold(service, version) -
 				   rpcrdma_wire_header_min(version))

@@ -12,7 +12,7 @@
 
 #include "form.h"
 
-/* Words of an RPC Call (RFC 5531 section 9) with empty credential and verifier */
+/* Words of an RPC Call (RFC 5531 section 9) */
 enum {
 	SVCRDMA_CALL_PROGRAM = 3,
 	SVCRDMA_CALL_VERSION,
@@ -20,8 +20,6 @@ enum {
 	SVCRDMA_CALL_FLAVOR,
 	SVCRDMA_CALL_CRED_LEN,
 	SVCRDMA_CALL_CRED,
-	SVCRDMA_CALL_VERF_LEN = SVCRDMA_CALL_CRED + 1,
-	SVCRDMA_CALL_ARGS,
 };
 
 /*
@@ -36,22 +34,20 @@ enum {
 /* Return: length of the RPC header in octets, or zero if @octets do not have it all. */
 static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
 {
-	u32 words = octets / sizeof(__be32), used = SVCRDMA_CALL_ARGS;
-	u32 cred_len, verf_len;
+	u32 words = octets / sizeof(__be32), at = SVCRDMA_CALL_CRED_LEN, len;
+	unsigned int i;
 
-	if (words < used)
-		return 0;
-	cred_len = be32_to_cpu(call[SVCRDMA_CALL_CRED_LEN]);
-	if (cred_len > RPC_MAX_AUTH_SIZE)
-		return 0;
-	used += XDR_QUADLEN(cred_len);
-	if (words < used)
-		return 0;
-	verf_len = be32_to_cpu(call[SVCRDMA_CALL_VERF_LEN + XDR_QUADLEN(cred_len)]);
-	if (verf_len > RPC_MAX_AUTH_SIZE)
-		return 0;
-	used += XDR_QUADLEN(verf_len);
-	return words < used ? 0 : used * sizeof(__be32);
+	/* Credential and verifier */
+	for (i = 0; i < 2; i++) {
+		if (words <= at)
+			return 0;
+		len = be32_to_cpu(call[at]);
+		if (len > RPC_MAX_AUTH_SIZE)
+			return 0;
+		at += 1 + XDR_QUADLEN(len) + 1;
+	}
+	at--;	/* The arguments have no flavor. */
+	return words < at ? 0 : at * sizeof(__be32);
 }
 
 /* Whether a Call has a credential of RPCSEC_GSS; @octets of it are in its head. */
@@ -59,11 +55,6 @@ bool svcrdma_call_gss(const __be32 *call, u32 octets)
 {
 	return octets >= SVCRDMA_CALL_CRED * sizeof(__be32) &&
 	       call[SVCRDMA_CALL_FLAVOR] == cpu_to_be32(RPC_AUTH_GSS);
-}
-
-static bool svcrdma_gss_proc_is(const __be32 *call, u32 proc)
-{
-	return call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(proc);
 }
 
 /* Return: true if all of the handle is in the credential. */
@@ -79,7 +70,8 @@ static bool svcrdma_gss_whole(const __be32 *call)
 /* Return: true if the arguments of a procedure follow the header unprotected. */
 static bool svcrdma_gss_plain(const __be32 *call)
 {
-	return svcrdma_gss_whole(call) && svcrdma_gss_proc_is(call, RPC_GSS_PROC_DATA) &&
+	return svcrdma_gss_whole(call) &&
+	       call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DATA) &&
 	       call[SVCRDMA_CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
 }
 
@@ -116,7 +108,8 @@ bool svcrdma_call_truncated(const __be32 *call, u32 octets)
 	if (!len || !svcrdma_gss_whole(call))
 		return true;
 	/* RPC_GSS_PROC_DESTROY has no arguments. */
-	if (svcrdma_gss_plain(call) || svcrdma_gss_proc_is(call, RPC_GSS_PROC_DESTROY))
+	if (svcrdma_gss_plain(call) ||
+	    call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DESTROY))
 		return false;
 	return octets - len < sizeof(__be32) ||
 	       be32_to_cpu(call[len / sizeof(__be32)]) > U32_MAX - 3;

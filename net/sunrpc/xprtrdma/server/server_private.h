@@ -278,8 +278,8 @@ struct svcrdma_request {
  * up the Call: only a Reply tells that the client has a Receive for another Call (RFC 8166 section
  * 3.3.1, which holds for both directions). Without credits the callback channel is dead, and
  * nobody else notices: nfsd reports a fault, and the client makes a new session, but on the same
- * connection and with the same rpc_xprt. So the connection is closed (svcrdma_callback_is_stuck()).
- * On the next one nfsd makes the client bind a new channel.
+ * connection and with the same rpc_xprt. So svcrdma_callback_prepare_request()
+ * closes the connection. On the next one nfsd makes the client bind a new channel.
  */
 struct svcrdma_callback {
 	struct rpc_xprt xprt;

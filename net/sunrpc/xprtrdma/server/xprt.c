@@ -20,19 +20,13 @@
 /* How long a connection may take from the server's answer to established */
 #define SVCRDMA_ESTABLISH_TIMEOUT_MS	10000
 
-/* Most pages that a Send of @octets gathers */
-#define SVCRDMA_SEND_PAGES(octets)	(DIV_ROUND_UP(octets, PAGE_SIZE) + 2)
-
-/**
- * struct svcrdma_listener - an address at which the RPC server listens
- * @xprt: the svc_xprt
- * @listener: the listener of the connection layer, until ->xpo_detach
- *
- * Allocated by ->xpo_create for the RPC server, which frees it by ->xpo_free.
+/*
+ * An address at which the RPC server listens. ->xpo_create allocates it for the RPC server, which
+ * frees it by ->xpo_free.
  */
 struct svcrdma_listener {
 	struct svc_xprt xprt;
-	struct rpcrdma_listener *listener;
+	struct rpcrdma_listener *listener;	/* until ->xpo_detach */
 };
 
 /*
@@ -327,7 +321,7 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 		.version_max		= version_max,
 		.credits		= READ_ONCE(svcrdma_max_requests),
 		.backward_credits	= READ_ONCE(svcrdma_max_bc_requests),
-		.send_pages		= SVCRDMA_SEND_PAGES(longest),
+		.send_pages		= DIV_ROUND_UP(longest, PAGE_SIZE) + 2,
 		.read_depth		= READ_ONCE(svcrdma_max_reads),
 		.poll_ctx		= IB_POLL_SOFTIRQ,
 		.sq_full		= &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
