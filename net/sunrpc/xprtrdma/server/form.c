@@ -141,6 +141,8 @@ static bool svcrdma_call_writes(const __be32 *call)
  * WRITE goes to the start of a page, as nfsd wants it, and the inline part before
  * it stays. All other Calls are put together as if they had come over a byte
  * stream.
+ *
+ * Return: the place.
  */
 enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const __be32 *payload)
 {

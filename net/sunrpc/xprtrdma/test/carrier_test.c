@@ -249,7 +249,8 @@ static int post(void)
 /* The device has finished with a chain; the last one has the Send. */
 static void done(unsigned int i, int status)
 {
-	struct rpcrdma_chain *chain = i < c->posted ? &c->request[i].rw_chain.chain : &c->send->chain;
+	struct rpcrdma_chain *chain = i < c->posted ? &c->request[i].rw_chain.chain :
+						      &c->send->chain;
 
 	chain->done(chain, status);
 }

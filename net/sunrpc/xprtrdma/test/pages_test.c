@@ -544,7 +544,7 @@ static void test_put_some(struct kunit *test)
 
 	pages_begin(test);
 	svcrdma_pages_take_reply(&p->request, &p->rqst,
-			   p->rqst.rq_respages + make_read(test, &row), false);
+				 p->rqst.rq_respages + make_read(test, &row), false);
 	svcrdma_pages_put_spares(&p->request);
 	KUNIT_EXPECT_EQ(test, p->request.num_pages, 3);
 	for (i = 1; i <= 3; i++)
@@ -589,7 +589,7 @@ static void take_many(struct pages *p, struct svcrdma_request *request, unsigned
 			p->rqst.rq_pages[i] = p->tracked[0];
 		}
 		svcrdma_pages_take_spares(request, &p->rqst,
-				   min(num, request->num_spares + (unsigned long)THREAD_PAGES));
+					  min(num, request->num_spares + 1UL * THREAD_PAGES));
 	}
 }
 
@@ -625,7 +625,8 @@ static void test_bounds(struct kunit *test)
 		row.head = i & 2;
 		pages_begin(test);
 		end = make_read(test, &row);
-		svcrdma_pages_take_reply(&p->request, &p->rqst, p->rqst.rq_respages + end, row.head);
+		svcrdma_pages_take_reply(&p->request, &p->rqst, p->rqst.rq_respages + end,
+					 row.head);
 		pages_end(test);
 	}
 }

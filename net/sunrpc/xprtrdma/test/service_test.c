@@ -143,7 +143,8 @@ static void reply(struct kunit *test, struct service_test *t)
 	struct rpcrdma_send *send = rpcrdma_send_get(t->fake.conn);
 
 	KUNIT_ASSERT_NOT_NULL(test, send);
-	KUNIT_EXPECT_EQ(test, rpcrdma_send_post(send, NULL, RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER, NULL), 0);
+	KUNIT_EXPECT_EQ(test, 0, rpcrdma_send_post(send, NULL, RPCRDMA_POST_SIGNALLED |
+						   RPCRDMA_POST_LATER, NULL));
 }
 
 /* The RPC server takes no Call while a Reply waits for space in the send queue. */
