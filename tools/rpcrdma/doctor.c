@@ -137,7 +137,7 @@ static void print_text(const struct doctor *d, bool quiet)
 
 static void print_json(const struct doctor *d, bool quiet)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *one;
 	size_t i;
 
 	for (i = 0; i < d->result_count; i++) {
@@ -145,10 +145,10 @@ static void print_json(const struct doctor *d, bool quiet)
 
 		if (quiet && result->verdict < DOCTOR_WRONG)
 			continue;
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s*}",
-			"check", result->check, "verdict", looks[result->verdict].word,
-			"what", result->what,
-			"advice", *result->advice ? result->advice : NULL));
+		one = json_pack("{s:s, s:s, s:s, s:s*}", "check", result->check,
+				"verdict", looks[result->verdict].word, "what", result->what,
+				"advice", *result->advice ? result->advice : NULL);
+		json_array_append_new(list, one);
 	}
 	out_json(json_pack("{s:s*, s:I, s:I, s:o}", "host", d->host,
 			   "findings", (json_int_t)d->count[DOCTOR_WRONG],

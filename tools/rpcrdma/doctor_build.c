@@ -19,7 +19,7 @@
 struct kmod_ctx *doctor_modules(struct doctor *d, const char *release)
 {
 	char folder[256], settings[256];
-	const char *config[] = { settings, NULL };
+	const char * const config[] = { settings, NULL };
 
 	setenv("KMOD_LOG", "0", 1);	/* it would complain about other lines of modprobe.d */
 	snprintf(folder, sizeof(folder), "%s/lib/modules/%s", d->root, release);

@@ -107,7 +107,8 @@ static void read_ports(struct doctor *d)
 	struct dirent **names = doctor_list(d, &devices, CLASS);
 
 	for (i = 0; i < devices; i++) {
-		struct dirent **numbers = doctor_list(d, &ports, CLASS "/%s/ports", names[i]->d_name);
+		struct dirent **numbers = doctor_list(d, &ports, CLASS "/%s/ports",
+						      names[i]->d_name);
 
 		for (n = 0; n < ports; n++)
 			read_port(d, names[i]->d_name, numbers[n]->d_name);

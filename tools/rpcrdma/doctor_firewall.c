@@ -99,8 +99,9 @@ static void check_port(struct doctor *d, const struct listing *l, bool named,
 			   protocol, port);
 		return;
 	}
-	doctor_advise(advice, "if rpcrdma ping from the other end fails, have them accept %s port "
-		      "%u; hardware mostly bypasses them", protocol, port);
+	doctor_advise(advice,
+		      "if rpcrdma ping from the other end fails, have them accept %s port %u; hardware mostly bypasses them",
+		      protocol, port);
 	doctor_add(d, CHECK, DOCTOR_NOTE, advice, "%s: no rule names %s port %u", l->tables,
 		   protocol, port);
 }

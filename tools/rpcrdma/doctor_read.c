@@ -18,7 +18,7 @@
 #include "doctor.h"
 
 #define KILL_MS		1000	/* that a killed child may take to die */
-#define NOT_STARTED	127	/* the status of a child that cannot start its program, and of shells */
+#define NOT_STARTED	127	/* the status if there is no such program */
 
 /* What a file or a pipe gives; grows up to DOCTOR_FILE_MAX. */
 struct contents {
@@ -58,7 +58,8 @@ static bool full_path(struct doctor *d, char full[PATH_MAX], const char *format,
 {
 	int len = snprintf(full, PATH_MAX, "%s", d->root);
 
-	return len < PATH_MAX && vsnprintf(full + len, PATH_MAX - len, format, args) < PATH_MAX - len;
+	return len < PATH_MAX &&
+	       vsnprintf(full + len, PATH_MAX - len, format, args) < PATH_MAX - len;
 }
 
 char *doctor_read(struct doctor *d, const char *path, size_t *len)

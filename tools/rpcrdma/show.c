@@ -30,11 +30,11 @@ static const struct kind {
 	void (*row)(struct table *table, const struct attrs *object);
 	void (*details)(const struct attrs *object);
 } kinds[] = {
-	{ "client", "Connections to servers", "none: nothing is mounted over RDMA here", CONNECTIONS,
-	  RPCRDMA_CONNECTION_ROLE_CLIENT, connection_columns, connection_row,
+	{ "client", "Connections to servers", "none: nothing is mounted over RDMA here",
+	  CONNECTIONS, RPCRDMA_CONNECTION_ROLE_CLIENT, connection_columns, connection_row,
 	  details_of_connection },
-	{ "server", "Connections of clients", "none: no client is connected over RDMA", CONNECTIONS,
-	  RPCRDMA_CONNECTION_ROLE_SERVER, connection_columns, connection_row,
+	{ "server", "Connections of clients", "none: no client is connected over RDMA",
+	  CONNECTIONS, RPCRDMA_CONNECTION_ROLE_SERVER, connection_columns, connection_row,
 	  details_of_connection },
 	{ "listeners", "Listeners", "none: the server does not listen for RDMA", LISTENERS,
 	  ANY_ROLE, listener_columns, listener_row, details_of_listener },

@@ -14,7 +14,8 @@
 static const char * const files[] = {
 	"/proc/sys/kernel/osrelease", "/lib/modules/6.12.0-test/modules.dep.bin",
 	"/lib/modules/6.12.0-test/modules.alias.bin",
-	"/lib/modules/6.12.0-test/modules.builtin.bin", "/lib/modules/6.12.0-test/updates/rpcrdma.ko",
+	"/lib/modules/6.12.0-test/modules.builtin.bin",
+	"/lib/modules/6.12.0-test/updates/rpcrdma.ko",
 	"/sys/module/rpcrdma/taint", "/sys/module/rpcrdma/version",
 	"/sys/module/rpcrdma/srcversion", "/etc/modprobe.d/a.conf",
 	"/sys/class/infiniband/rxe0/ports/1/state", "/sys/class/infiniband/rxe0/ports/1/gids/1",
