@@ -203,6 +203,16 @@ static void judge_rpc(struct ping_answer *answer, const struct ping_call *call,
 		judged(answer, PING_BROKEN, "its reply_stat %u is unknown", status);
 }
 
+/* The highest version that both ends have and that is lower; zero: none */
+static uint32_t lower_version(const struct rpcrdma_message *header, uint32_t refused)
+{
+	uint32_t version = refused - 1;
+
+	if (version > header->version_high)
+		version = header->version_high;
+	return version < header->version_low ? 0 : version;
+}
+
 static void judge_error(struct ping_answer *answer, const struct ping_call *call,
 			const struct rpcrdma_message *header)
 {
@@ -211,7 +221,7 @@ static void judge_error(struct ping_answer *answer, const struct ping_call *call
 			      "the server could not use the Call (RDMA_ERROR %s)",
 			      header->version == RPCRDMA_VERSION_ONE ?
 			      "ERR_CHUNK" : "of version 2");
-	answer->other = rpcrdma_wire_lower_version(header, call->version);
+	answer->other = lower_version(header, call->version);
 	judged(answer, PING_OTHER_TRANSPORT,
 	       "the server has versions %u to %u of RPC-over-RDMA, not %u",
 	       header->version_low, header->version_high, call->version);

@@ -1,86 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Choose how a Call travels, build its chunks, and post all of it as one chain. Most Calls
- * are copied into a Send as a whole, have no chunks, and take a short way.
+ * Choose how a Call travels, build its chunks, and post all of it as one chain.
  */
 #include <linux/sunrpc/auth.h>
 
 #include "client_private.h"
-#include "page_frag.h"
 #include "../trace.h"
 
 /* How long a Call that cannot be mapped may hold up the Calls after it */
 #define XPRT_RDMA_MAPPING_TIMEOUT	(5 * HZ)
 
-/**
- * struct xprt_rdma_builder - a Call with chunks or pages to gather, while it is built
- * @ep: the connection
- * @request: the request to be sent
- * @send: its Send
- * @version: the version of the Call
- * @first: the first work request of the chain
- * @next: where the next work request of the chain is linked in
- * @chunk: the chunk being built
- * @mr: the registration being filled
- * @direction: the DMA direction of @mr
- * @len: octets of the Send
- * @gathered: those of them that are not copied
- *
- * On the stack of xprt_rdma_call_submit_parts().
- */
+/* A Call while it is built, on the stack of xprt_rdma_call_submit() */
 struct xprt_rdma_builder {
 	struct xprt_rdma_endpoint *ep;
 	struct xprt_rdma_request *request;
 	struct rpcrdma_send *send;
-	u32 version;
-	struct ib_send_wr *first;
-	struct ib_send_wr **next;
-	struct rpcrdma_chunk *chunk;
-	struct rpcrdma_mr *mr;
-	enum dma_data_direction direction;
-	u32 len;
-	u32 gathered;
+	struct ib_send_wr *first;	/* of the chain */
+	struct ib_send_wr **next;	/* where the next one is linked in */
+	struct rpcrdma_chunk *chunk;	/* being built */
+	struct rpcrdma_mr *mr;		/* being filled */
+	enum dma_data_direction direction; /* of @mr */
+	bool gather;			/* the device reads the task's pages */
+	u32 gathered;			/* octets of the Payload stream that are not in the Send */
 };
+
+static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep, unsigned long start,
+				   u32 len)
+{
+	return xprt_rdma_form_segments(offset_in_page(start), len, ep->max_mr_pages,
+				       ep->conn->bounced);
+}
+
+/* An upper limit: on a device that allows gaps, neighbours may fit into one segment. */
+static u32 xprt_rdma_call_all_segments(const struct xprt_rdma_endpoint *ep,
+				       const struct xdr_buf *buf)
+{
+	return xprt_rdma_call_segments(ep, (unsigned long)buf->head[0].iov_base,
+				       buf->head[0].iov_len) +
+	       xprt_rdma_call_segments(ep, buf->page_base, buf->page_len) +
+	       xprt_rdma_call_segments(ep, (unsigned long)buf->tail[0].iov_base,
+				       buf->tail[0].iov_len);
+}
 
 /*
  * With integrity or privacy, RPCSEC_GSS computes over the data as well. For krb5 without
  * them it leaves the flag uninitialised, so the flavor decides.
  */
-static bool xprt_rdma_call_ddp_allowed(const struct rpc_rqst *rqst)
-{
-	const struct rpc_auth *auth = rqst->rq_cred->cr_auth;
-
-	return auth->au_flavor == RPC_AUTH_GSS_KRB5 ||
-	       !test_bit(RPCAUTH_AUTH_DATATOUCH, &auth->au_flags);
-}
-
-/*
- * Segments for the pages of a message, or for the whole of it. That is an upper limit: on a
- * device that allows gaps, neighbours may fit into one segment.
- */
-static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep,
-				   const struct xdr_buf *buf, bool whole)
-{
-	const struct { unsigned int offset, len; } part[] = {
-		{ offset_in_page(buf->page_base), buf->page_len },
-		{ offset_in_page(buf->head[0].iov_base), buf->head[0].iov_len },
-		{ offset_in_page(buf->tail[0].iov_base), buf->tail[0].iov_len },
-	};
-	unsigned int i, parts = whole ? ARRAY_SIZE(part) : 1;
-	u32 segments = 0;
-
-	for (i = 0; i < parts; i++)
-		segments += xprt_rdma_form_segments(part[i].offset, part[i].len,
-						    ep->max_mr_pages, ep->conn->bounced);
-	return segments;
-}
-
-static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint *ep,
-						 struct xprt_rdma_request *request)
+static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
+				      struct xprt_rdma_request *request)
 {
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
 	const struct xdr_buf *reply = &request->rqst.rq_rcv_buf;
-	bool ddp = xprt_rdma_call_ddp_allowed(&request->rqst);
+	const struct rpc_auth *auth = request->rqst.rq_cred->cr_auth;
+	bool ddp = auth->au_flavor == RPC_AUTH_GSS_KRB5 ||
+		   !test_bit(RPCAUTH_AUTH_DATATOUCH, &auth->au_flags);
 	const struct xprt_rdma_sizes sizes = {
 		.call_len	 = call->len,
 		.call_pages	 = call->page_len,
@@ -91,30 +64,13 @@ static noinline int xprt_rdma_call_choose_chunks(const struct xprt_rdma_endpoint
 		.header_min	 = ep->version.header_min,
 		.call_threshold	 = ep->version.call_threshold,
 		.reply_threshold = ep->version.reply_threshold,
-		.read_segments	 = xprt_rdma_call_segments(ep, call, false),
-		.long_segments	 = xprt_rdma_call_segments(ep, call, true),
-		.write_segments	 = xprt_rdma_call_segments(ep, reply, false),
-		.reply_segments	 = xprt_rdma_call_segments(ep, reply, true),
+		.read_segments	 = xprt_rdma_call_segments(ep, call->page_base, call->page_len),
+		.long_segments	 = xprt_rdma_call_all_segments(ep, call),
+		.write_segments	 = xprt_rdma_call_segments(ep, reply->page_base, reply->page_len),
+		.reply_segments	 = xprt_rdma_call_all_segments(ep, reply),
 	};
 
 	return xprt_rdma_form_choose(&request->form, &sizes);
-}
-
-/* For most RPCs no segments need to be counted. */
-static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
-				      struct xprt_rdma_request *request)
-{
-	const struct xprt_rdma_sizes sizes = {
-		.call_len	 = request->rqst.rq_snd_buf.len,
-		.reply_max	 = request->rqst.rq_rcv_buf.buflen,
-		.header_min	 = ep->version.header_min,
-		.call_threshold	 = ep->version.call_threshold,
-		.reply_threshold = ep->version.reply_threshold,
-	};
-
-	if (xprt_rdma_form_inline(&request->form, &sizes))
-		return 0;
-	return xprt_rdma_call_choose_chunks(ep, request);
 }
 
 /* -ENOBUFS may be a temporary lack of space, so the Call is tried again for a while. */
@@ -146,9 +102,8 @@ static int xprt_rdma_call_finish_mr(struct xprt_rdma_builder *b)
 }
 
 /* Add @len octets of @pages to the chunk, from @offset within the first page on. */
-static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b,
-				      struct page **pages, unsigned int offset,
-				      unsigned int len)
+static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b, struct page **pages,
+				      unsigned int offset, unsigned int len)
 {
 	unsigned int taken;
 	bool empty;
@@ -181,209 +136,152 @@ static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b,
 	return 0;
 }
 
-static int xprt_rdma_call_offer_frag(void *context, struct page *page,
-				     unsigned int offset, unsigned int len)
+static int xprt_rdma_call_offer_kvec(struct xprt_rdma_builder *b, const struct kvec *vec)
 {
-	return xprt_rdma_call_offer_pages(context, &page, offset, len);
-}
+	size_t at, part;
+	int ret = 0;
 
-/*
- * Draft 5.2.3: the Reply may invalidate one handle of the Call. A chunk for the Reply is
- * built last, so one of its handles is named if there is any. A header of version 1 has no
- * such field.
- */
-static void xprt_rdma_call_name_handle(struct xprt_rdma_builder *b)
-{
-	struct rpcrdma_message *msg = &b->ep->call;
+	for (at = 0; at < vec->iov_len && !ret; at += part) {
+		struct page *page = virt_to_page(vec->iov_base + at);
+		unsigned int offset = offset_in_page(vec->iov_base + at);
 
-	if (b->ep->version.names_handle && b->chunk->count)
-		msg->inv_handle = rpcrdma_chunk_segments(msg, b->chunk)->handle;
-}
-
-static int xprt_rdma_call_offer_data(struct xprt_rdma_builder *b, const struct xdr_buf *buf)
-{
-	return xprt_rdma_call_offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
-					  offset_in_page(buf->page_base), buf->page_len);
-}
-
-static noinline int xprt_rdma_call_offer_all(struct xprt_rdma_builder *b,
-					     const struct xdr_buf *buf)
-{
-	int ret;
-
-	ret = xprt_rdma_page_frags_in_kvec(&buf->head[0], xprt_rdma_call_offer_frag, b);
-	if (!ret)
-		ret = xprt_rdma_call_offer_data(b, buf);
-	if (!ret)
-		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0], xprt_rdma_call_offer_frag, b);
+		part = min_t(size_t, vec->iov_len - at, PAGE_SIZE - offset);
+		ret = xprt_rdma_call_offer_pages(b, &page, offset, part);
+	}
 	return ret;
 }
 
-/* Make a chunk of all of @buf, or only of its pages. */
+/*
+ * Make a chunk of all of @buf, or only of its pages. The Reply may invalidate one handle of the
+ * Call (draft 5.2.3): one of the chunk that is built last, which is the Reply's if it has any.
+ */
 static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma_chunk *chunk,
 				     const struct xdr_buf *buf, bool whole,
 				     enum dma_data_direction direction)
 {
-	int ret;
+	struct rpcrdma_message *msg = &b->ep->call;
+	int ret = 0;
 
 	b->chunk = chunk;
 	b->direction = direction;
-	ret = whole ? xprt_rdma_call_offer_all(b, buf) : xprt_rdma_call_offer_data(b, buf);
+	if (whole)
+		ret = xprt_rdma_call_offer_kvec(b, &buf->head[0]);
+	if (!ret)
+		ret = xprt_rdma_call_offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
+						 offset_in_page(buf->page_base), buf->page_len);
+	if (!ret && whole)
+		ret = xprt_rdma_call_offer_kvec(b, &buf->tail[0]);
 	if (!ret && b->mr)
 		ret = xprt_rdma_call_finish_mr(b);
-	if (!ret)
-		xprt_rdma_call_name_handle(b);
+	if (!ret && b->ep->version.names_handle && chunk->count)
+		msg->inv_handle = rpcrdma_chunk_segments(msg, chunk)->handle;
 	return ret;
 }
 
-static int xprt_rdma_call_build_call_chunk(struct xprt_rdma_builder *b)
-{
-	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
-	struct rpcrdma_message *msg = &b->ep->call;
-	bool whole = b->request->form.call == XPRT_RDMA_CALL_LONG;
-	u32 position = whole ? 0 : call->head[0].iov_len;
-	struct rpcrdma_chunk *chunk;
-
-	if (b->request->form.call == XPRT_RDMA_CALL_INLINE)
-		return 0;
-	if (whole)
-		msg->proc = RPCRDMA_NOMSG;
-	chunk = rpcrdma_wire_add_read(msg, position);
-	return xprt_rdma_call_fill_chunk(b, chunk, call, whole, DMA_TO_DEVICE);
-}
-
-static int xprt_rdma_call_build_reply_chunk(struct xprt_rdma_builder *b)
+static int xprt_rdma_call_build_chunks(struct xprt_rdma_builder *b)
 {
 	struct xprt_rdma_request *request = b->request;
-	const struct xdr_buf *reply = &request->rqst.rq_rcv_buf;
-	bool whole = request->form.reply == XPRT_RDMA_REPLY_CHUNK;
+	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
 	struct rpcrdma_message *msg = &b->ep->call;
 	struct rpcrdma_chunk *chunk;
 	struct list_head *last;
+	bool whole;
 	int ret;
 
+	if (request->form.call != XPRT_RDMA_CALL_INLINE) {
+		whole = request->form.call == XPRT_RDMA_CALL_LONG;
+		if (whole)
+			msg->proc = RPCRDMA_NOMSG;
+		chunk = rpcrdma_wire_add_read(msg, whole ? 0 : call->head[0].iov_len);
+		ret = xprt_rdma_call_fill_chunk(b, chunk, call, whole, DMA_TO_DEVICE);
+		if (ret)
+			return ret;
+	}
 	request->reply_mr = NULL;
 	request->reply_segments = 0;
-	if (request->form.reply == XPRT_RDMA_REPLY_INLINE)
-		return 0;
-
-	last = request->invalidation.mrs.prev;
-	chunk = whole ? rpcrdma_wire_add_reply(msg) : rpcrdma_wire_add_write(msg);
-	ret = xprt_rdma_call_fill_chunk(b, chunk, reply, whole, DMA_FROM_DEVICE);
-	if (ret)
-		return ret;
-	request->reply_mr = list_entry(last->next, struct rpcrdma_mr, list);
-	request->reply_segments = chunk->count;
+	if (request->form.reply != XPRT_RDMA_REPLY_INLINE) {
+		last = request->invalidation.mrs.prev;
+		whole = request->form.reply == XPRT_RDMA_REPLY_CHUNK;
+		chunk = whole ? rpcrdma_wire_add_reply(msg) : rpcrdma_wire_add_write(msg);
+		ret = xprt_rdma_call_fill_chunk(b, chunk, &request->rqst.rq_rcv_buf, whole,
+						DMA_FROM_DEVICE);
+		if (ret)
+			return ret;
+		request->reply_mr = list_entry(last->next, struct rpcrdma_mr, list);
+		request->reply_segments = chunk->count;
+	}
 	return 0;
 }
 
-/* The data item is in a chunk of its own, with its padding. Return: octets copied. */
-static u32 xprt_rdma_call_copy_around_pages(void *to, const struct xdr_buf *from)
+/* The tail follows the pages, so it is gathered as well. */
+static int xprt_rdma_call_gather(struct xprt_rdma_builder *b, const struct xdr_buf *call)
 {
-	const struct kvec *head = &from->head[0], *tail = &from->tail[0];
-	size_t pad = min_t(size_t, xdr_pad_size(from->page_len), tail->iov_len);
+	struct page **page = call->pages + (call->page_base >> PAGE_SHIFT);
+	u32 offset = offset_in_page(call->page_base), left, part;
+	const struct kvec *tail = &call->tail[0];
+	int ret = 0;
 
-	memcpy(to, head->iov_base, head->iov_len);
-	memcpy(to + head->iov_len, tail->iov_base + pad, tail->iov_len - pad);
-	return head->iov_len + tail->iov_len - pad;
-}
-
-static unsigned int xprt_rdma_call_count_frags(unsigned int offset, size_t len)
-{
-	return len ? DIV_ROUND_UP(offset + len, PAGE_SIZE) : 0;
+	for (left = call->page_len; left && !ret; left -= part, page++, offset = 0) {
+		part = min_t(u32, left, PAGE_SIZE - offset);
+		ret = rpcrdma_send_add_page(b->send, *page, offset, part);
+	}
+	if (!ret && tail->iov_len)
+		ret = rpcrdma_send_add_page(b->send, virt_to_page(tail->iov_base),
+					    offset_in_page(tail->iov_base), tail->iov_len);
+	b->gathered = call->page_len + tail->iov_len;
+	return ret ? xprt_rdma_call_mapping_failed(b->request, ret) : 0;
 }
 
 static bool xprt_rdma_call_worth_gathering(const struct xprt_rdma_builder *b)
 {
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
-	const struct kvec *tail = &call->tail[0];
+	u32 pages = DIV_ROUND_UP(offset_in_page(call->page_base) + call->page_len, PAGE_SIZE);
 
-	if (b->request->form.call != XPRT_RDMA_CALL_INLINE ||
-	    call->page_len < XPRT_RDMA_GATHER_MIN)
-		return false;
-	return xprt_rdma_call_count_frags(offset_in_page(call->page_base), call->page_len) +
-	       xprt_rdma_call_count_frags(offset_in_page(tail->iov_base), tail->iov_len) <=
-	       b->ep->conn->send_sges;
+	return b->request->form.call == XPRT_RDMA_CALL_INLINE &&
+	       call->page_len >= XPRT_RDMA_GATHER_MIN &&
+	       pages + !!call->tail[0].iov_len <= b->ep->conn->send_sges;
 }
 
-static int xprt_rdma_call_gather_frag(void *context, struct page *page,
-				      unsigned int offset, unsigned int len)
-{
-	return rpcrdma_send_add_page(context, page, offset, len);
-}
-
-/* The tail follows the pages, so it is gathered as well. */
-static int xprt_rdma_call_gather_pages(struct xprt_rdma_builder *b, const struct xdr_buf *buf)
-{
-	int ret = xprt_rdma_page_frags_in_pages(buf, buf->page_len,
-						xprt_rdma_call_gather_frag, b->send);
-
-	if (!ret)
-		ret = xprt_rdma_page_frags_in_kvec(&buf->tail[0],
-						   xprt_rdma_call_gather_frag, b->send);
-	return ret ? xprt_rdma_call_mapping_failed(b->request, ret) : 0;
-}
-
-/* Copy all of the Call into the Send, after the header. */
-static int xprt_rdma_call_copy(struct xprt_rdma_endpoint *ep, struct xprt_rdma_request *request,
-			       struct rpcrdma_send *send, u32 header_len)
-{
-	u32 len = request->form.inline_len;
-
-	if (header_len + len > min(send->size, ep->version.call_threshold))
-		return -EMSGSIZE;
-	send->len = header_len + len;
-	ep->client->stats.pullup += len;
-	return read_bytes_from_xdr_buf(&request->rqst.rq_snd_buf, 0, send->data + header_len,
-				       len);
-}
-
-static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b,
-					u32 header_len, bool gather)
+/* A data item in a chunk of its own has its padding there, too. */
+static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b)
 {
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
-	const struct xprt_rdma_form *form = &b->request->form;
-	struct rpcrdma_send *send = b->send;
-	void *start = send->data + header_len;
-	u32 copied = 0;
-	int ret = 0;
+	u32 head = call->head[0].iov_len, limit = b->ep->version.call_threshold, after;
+	int ret;
 
-	b->len = header_len + form->inline_len;
-	if (form->call == XPRT_RDMA_CALL_INLINE && !gather)
-		return xprt_rdma_call_copy(b->ep, b->request, send, header_len);
-	if (b->len > min(send->size, b->ep->version.call_threshold))
-		return -EMSGSIZE;
-
-	if (gather) {
-		copied = call->head[0].iov_len;
-		memcpy(start, call->head[0].iov_base, copied);
-		b->gathered = form->inline_len - copied;
-		ret = xprt_rdma_call_gather_pages(b, call);
-	} else if (form->call == XPRT_RDMA_CALL_READ_CHUNK) {
-		copied = xprt_rdma_call_copy_around_pages(start, call);
-	}
-	send->len = header_len + copied;
-	b->ep->client->stats.pullup += copied;
-	return ret;
+	if (b->request->form.call == XPRT_RDMA_CALL_LONG)
+		return 0;
+	if (b->request->form.call == XPRT_RDMA_CALL_INLINE && !b->gather)
+		return rpcrdma_send_copy(b->send, call, 0, call->len, limit);
+	ret = rpcrdma_send_copy(b->send, call, 0, head, limit);
+	if (ret)
+		return ret;
+	if (b->gather)
+		return xprt_rdma_call_gather(b, call);
+	after = head + call->page_len +
+		min_t(u32, xdr_pad_size(call->page_len), call->tail[0].iov_len);
+	return rpcrdma_send_copy(b->send, call, after, call->len - after, limit);
 }
 
-static int xprt_rdma_call_build(struct xprt_rdma_builder *b, bool gather)
+static int xprt_rdma_call_build(struct xprt_rdma_builder *b)
 {
 	struct rpcrdma_message *msg = &b->ep->call;
 	int ret;
 
-	rpcrdma_wire_init_call(msg, b->version, b->request->rqst.rq_xid,
+	rpcrdma_wire_init_call(msg, b->ep->version.settled, b->request->rqst.rq_xid,
 			       b->ep->conn->credits);
-	ret = xprt_rdma_call_build_call_chunk(b);
+	ret = xprt_rdma_call_build_chunks(b);
 	if (!ret)
-		ret = xprt_rdma_call_build_reply_chunk(b);
+		ret = rpcrdma_send_header(b->send, msg);
 	if (ret)
 		return ret;
-	ret = rpcrdma_wire_encode(msg, b->send->data, b->send->size);
-	if (ret < 0)
-		return ret;
 	*b->next = &b->send->wr;
-	return xprt_rdma_call_build_payload(b, ret, gather);
+	b->gather = xprt_rdma_call_worth_gathering(b);
+	ret = xprt_rdma_call_build_payload(b);
+	if (ret)
+		return ret;
+	trace_rpcrdma_call_form(b->ep->conn, msg, b->send->len + b->gathered, true);
+	return 0;
 }
 
 /*
@@ -407,64 +305,63 @@ static void xprt_rdma_call_gathered(struct rpcrdma_chain *chain, int status)
  * send it before the Call: until the device gets the Call, request->posted is false, and no
  * Reply matches. Nothing may be invalidated before it is registered.
  */
-static __always_inline int xprt_rdma_call_post(struct xprt_rdma_endpoint *ep,
-					       struct xprt_rdma_request *request,
-					       struct rpcrdma_send *send,
-					       struct ib_send_wr *first, bool gather)
+static int xprt_rdma_call_post(struct xprt_rdma_builder *b)
 {
+	struct xprt_rdma_request *request = b->request;
+	struct xprt_rdma_endpoint *ep = b->ep;
 	int ret;
 
-	send->private = request;
+	b->send->private = request;
 	request->posted = false;
 	request->replied = false;
 	request->sent = jiffies;
-	request->on_wait = XPRT_RDMA_WAIT;
+	request->close_on_wait = false;
 	request->rqst.rq_xtime = ktime_get();
-	if (gather) {
-		send->chain.done = xprt_rdma_call_gathered;
+	if (b->gather) {
+		b->send->chain.done = xprt_rdma_call_gathered;
 		set_bit(XPRT_RDMA_GATHERING, &request->state);
 	}
 	xprt_rdma_ep_get(ep);
-	xprt_rdma_credits_take(&ep->credits);
+	atomic_inc(&ep->credits.in_flight);
 	/*
 	 * A reader of request->ep sees that @posted is false, and what was built. Pairs with
 	 * the acquire in xprt_rdma_receive_match().
 	 */
 	smp_store_release(&request->ep, ep);
 
-	ret = rpcrdma_send_post(send, first, gather ? RPCRDMA_POST_SIGNALLED : 0, &request->posted);
+	ret = rpcrdma_send_post(b->send, b->first, b->gather ? RPCRDMA_POST_SIGNALLED : 0,
+				&request->posted);
 	if (ret) {
 		request->ep = NULL;
 		xprt_rdma_credits_give(&ep->credits);
 		xprt_rdma_ep_put(ep);
 		clear_bit(XPRT_RDMA_GATHERING, &request->state);
 	}
+	if (ret == -EAGAIN)
+		xprt_rdma_count_wait(ep, &request->rqst, RPCRDMA_A_WAITS_SEND_QUEUE);
 	return ret;
 }
 
-static void xprt_rdma_call_count_traffic(const struct xprt_rdma_builder *b)
+static void xprt_rdma_call_count(const struct xprt_rdma_builder *b)
 {
-	struct rpcrdma_traffic *traffic = &b->ep->conn->counters.sent;
+	static const u8 forms[] = {
+		[XPRT_RDMA_CALL_INLINE]		= RPCRDMA_A_TRAFFIC_INLINE,
+		[XPRT_RDMA_CALL_READ_CHUNK]	= RPCRDMA_A_TRAFFIC_READ_CHUNK,
+		[XPRT_RDMA_CALL_LONG]		= RPCRDMA_A_TRAFFIC_LONG_CALL,
+	};
+	struct xprt_rdma_client_stats *stats = &b->ep->client->stats;
+	struct rpcrdma_traffic *sent = &b->ep->conn->counters.sent;
 	const struct xprt_rdma_form *form = &b->request->form;
+	const struct rpcrdma_message *msg = &b->ep->call;
 
-	traffic->inline_octets += form->inline_len;
-	traffic->copied_octets += form->inline_len - b->gathered;
-	if (form->call == XPRT_RDMA_CALL_INLINE) {
-		traffic->messages[RPCRDMA_A_TRAFFIC_INLINE]++;
-		return;
-	}
-	traffic->placed_octets += b->ep->call.read[0].length;
-	traffic->messages[form->call == XPRT_RDMA_CALL_LONG ?
-			  RPCRDMA_A_TRAFFIC_LONG_CALL : RPCRDMA_A_TRAFFIC_READ_CHUNK]++;
-}
-
-static void xprt_rdma_call_count(struct xprt_rdma_endpoint *ep,
-				 const struct rpcrdma_message *msg)
-{
-	struct xprt_rdma_client_stats *stats = &ep->client->stats;
-
-	if (msg->num_reads)
+	sent->messages[forms[form->call]]++;
+	sent->inline_octets += form->inline_len;
+	sent->copied_octets += form->inline_len - b->gathered;
+	stats->pullup += form->inline_len - b->gathered;
+	if (msg->num_reads) {
+		sent->placed_octets += msg->read[0].length;
 		stats->read_segments += msg->read[0].count;
+	}
 	if (msg->num_writes)
 		stats->write_segments += msg->write[0].count;
 	if (msg->has_reply_chunk)
@@ -473,146 +370,36 @@ static void xprt_rdma_call_count(struct xprt_rdma_endpoint *ep,
 		stats->long_calls++;
 }
 
-static int xprt_rdma_call_submit_built(struct xprt_rdma_builder *b)
-{
-	bool gather = xprt_rdma_call_worth_gathering(b);
-	struct xprt_rdma_endpoint *ep = b->ep;
-	int ret;
-
-	ret = xprt_rdma_call_build(b, gather);
-	if (ret)
-		return ret;
-	trace_rpcrdma_call_form(ep->conn, &ep->call, b->len, true);
-	ret = xprt_rdma_call_post(ep, b->request, b->send, b->first, gather);
-	if (ret == -EAGAIN)
-		xprt_rdma_count_wait(ep, &b->request->rqst, RPCRDMA_A_WAITS_SEND_QUEUE);
-	return ret;
-}
-
-/* Any Call but a plain one */
-static noinline_for_stack int xprt_rdma_call_submit_parts(struct xprt_rdma_endpoint *ep,
-							  struct xprt_rdma_request *request,
-							  struct rpcrdma_send *send,
-							  u32 version)
-{
-	struct xprt_rdma_builder b = {
-		.ep = ep, .request = request, .send = send, .version = version,
-	};
-	int ret;
-
-	b.next = &b.first;
-	ret = xprt_rdma_call_submit_built(&b);
-	if (ret) {
-		xprt_rdma_request_put_mrs(request);
-		return ret;
-	}
-	xprt_rdma_call_count(ep, &ep->call);
-	xprt_rdma_call_count_traffic(&b);
-	return 0;
-}
-
-/*
- * A plain Call is copied as a whole, and neither it nor its Reply needs a chunk. So there is
- * nothing to map, and nothing to undo but the Send.
- */
-static bool xprt_rdma_call_is_plain(const struct xprt_rdma_request *request)
-{
-	return request->form.call == XPRT_RDMA_CALL_INLINE &&
-	       request->form.reply == XPRT_RDMA_REPLY_INLINE &&
-	       request->rqst.rq_snd_buf.page_len < XPRT_RDMA_GATHER_MIN;
-}
-
-static int xprt_rdma_call_submit_plain(struct xprt_rdma_endpoint *ep,
-				       struct xprt_rdma_request *request,
-				       struct rpcrdma_send *send, u32 version)
-{
-	struct rpcrdma_traffic *traffic = &ep->conn->counters.sent;
-	struct rpcrdma_message *msg = &ep->call;
-	int ret;
-
-	rpcrdma_wire_init_call(msg, version, request->rqst.rq_xid, ep->conn->credits);
-	ret = rpcrdma_wire_encode(msg, send->data, send->size);
-	if (ret < 0)
-		return ret;
-	ret = xprt_rdma_call_copy(ep, request, send, ret);
-	if (ret)
-		return ret;
-	trace_rpcrdma_call_form(ep->conn, msg, send->len, true);
-	ret = xprt_rdma_call_post(ep, request, send, NULL, false);
-	if (ret) {
-		if (ret == -EAGAIN)
-			xprt_rdma_count_wait(ep, &request->rqst, RPCRDMA_A_WAITS_SEND_QUEUE);
-		return ret;
-	}
-	traffic->inline_octets += request->form.inline_len;
-	traffic->copied_octets += request->form.inline_len;
-	traffic->messages[RPCRDMA_A_TRAFFIC_INLINE]++;
-	return 0;
-}
-
-static int xprt_rdma_call_submit_in(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
-				    u32 version)
-{
-	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
-	struct rpcrdma_send *send;
-	int ret;
-
-	ret = xprt_rdma_call_choose_form(ep, request);
-	if (ret)
-		return ret;
-	send = rpcrdma_send_get(ep->conn);
-	if (!send) {
-		ep->client->stats.no_send++;
-		xprt_rdma_count_wait(ep, rqst, RPCRDMA_A_WAITS_SEND_BUFFER);
-		return -EAGAIN;
-	}
-	if (xprt_rdma_call_is_plain(request))
-		ret = xprt_rdma_call_submit_plain(ep, request, send, version);
-	else
-		ret = xprt_rdma_call_submit_parts(ep, request, send, version);
-	if (ret)
-		rpcrdma_send_put(send);
-	return ret;
-}
-
-/*
- * The first Call asks for the highest version, and no other is sent before its answer. The
- * sender of another one waits for a credit. The credit comes back after the version has been
- * settled.
- */
-static int xprt_rdma_call_submit_first(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
-{
-	int ret;
-
-	if (!xprt_rdma_version_ask(&ep->version, rqst->rq_xid))
-		return -EAGAIN;
-	/* Before the Call: its answer ends this. */
-	xprt_rdma_ep_offer_made(ep);
-	ret = xprt_rdma_call_submit_in(ep, rqst, ep->version.offered);
-	if (ret) {
-		xprt_rdma_version_unask(&ep->version);
-		xprt_rdma_ep_offer_over(ep);
-	}
-	return ret;
-}
-
 static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
-	u32 version;
+	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
+	struct xprt_rdma_builder b = { .ep = ep, .request = request };
+	int ret;
 
 	if (!xprt_rdma_ep_has_credit(ep)) {
 		xprt_rdma_count_credit_wait(ep, rqst);
 		return -EAGAIN;
 	}
-	version = xprt_rdma_version_settled(&ep->version);
-	return version ? xprt_rdma_call_submit_in(ep, rqst, version) :
-			 xprt_rdma_call_submit_first(ep, rqst);
-}
-
-static inline int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
-{
-	return bc_prealloc(rqst) ? xprt_rdma_backward_reply(ep, rqst) :
-				   xprt_rdma_call_submit(ep, rqst);
+	ret = xprt_rdma_call_choose_form(ep, request);
+	if (ret)
+		return ret;
+	b.send = rpcrdma_send_get(ep->conn);
+	if (!b.send) {
+		ep->client->stats.no_send++;
+		xprt_rdma_count_wait(ep, rqst, RPCRDMA_A_WAITS_SEND_BUFFER);
+		return -EAGAIN;
+	}
+	b.next = &b.first;
+	ret = xprt_rdma_call_build(&b);
+	if (!ret)
+		ret = xprt_rdma_call_post(&b);
+	if (ret) {
+		xprt_rdma_request_put_mrs(request);
+		rpcrdma_send_put(b.send);
+		return ret;
+	}
+	xprt_rdma_call_count(&b);
+	return 0;
 }
 
 /*
@@ -620,39 +407,21 @@ static inline int xprt_rdma_call_submit_either(struct xprt_rdma_endpoint *ep, st
  * sets XPRT_WRITE_SPACE and waits. What was missing may have come back before the bit
  * was set. Then nothing would end the wait, so this tries a second time.
  */
-static noinline int xprt_rdma_call_submit_again(struct xprt_rdma_endpoint *ep,
-						struct rpc_rqst *rqst)
-{
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-	int ret;
-
-	xprt_wait_for_buffer_space(xprt);
-	/* Pairs with the barriers before xprt_write_space() in endpoint.c. */
-	smp_mb__after_atomic();
-	ret = xprt_rdma_call_submit_either(ep, rqst);
-	if (ret != -EAGAIN)
-		clear_bit(XPRT_WRITE_SPACE, &xprt->state);
-	return ret;
-}
-
 static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
-	int ret = xprt_rdma_call_submit_either(ep, rqst);
+	int (*submit)(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst) =
+		bc_prealloc(rqst) ? xprt_rdma_backward_reply : xprt_rdma_call_submit;
+	int ret = submit(ep, rqst);
 
-	return ret == -EAGAIN ? xprt_rdma_call_submit_again(ep, rqst) : ret;
-}
-
-/*
- * The first message has to be short. A Call whose header does not fit into it does not
- * fail: the connection uses version 1.
- */
-static bool xprt_rdma_call_decline_version(struct xprt_rdma_endpoint *ep,
-					   struct rpc_rqst *rqst)
-{
-	if (bc_prealloc(rqst) || !xprt_rdma_version_decline(&ep->version))
-		return false;
-	xprt_rdma_ep_offer_over(ep);
-	return true;
+	if (ret != -EAGAIN)
+		return ret;
+	xprt_wait_for_buffer_space(rqst->rq_xprt);
+	/* Pairs with the barriers before xprt_write_space() in endpoint.c. */
+	smp_mb__after_atomic();
+	ret = submit(ep, rqst);
+	if (ret != -EAGAIN)
+		clear_bit(XPRT_WRITE_SPACE, &rqst->rq_xprt->state);
+	return ret;
 }
 
 /**
@@ -692,10 +461,6 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 	case -ENOMEM:
 		xprt_rdma_count_wait(ep, rqst, RPCRDMA_A_WAITS_MEMORY);
 		return -ENOBUFS;
-	case -EMSGSIZE:
-		if (xprt_rdma_call_decline_version(ep, rqst))
-			return -EAGAIN;
-		fallthrough;
 	default:
 		ep->client->stats.failed++;
 		ep->conn->counters.errors[RPCRDMA_A_ERRORS_NOT_SENT]++;

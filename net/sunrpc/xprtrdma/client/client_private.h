@@ -22,7 +22,7 @@
  *	XPRT_LOCKED	serialises sending, connecting and closing; protects client->ep
  *	queue_lock	a Reply is matched once
  *	reserve_lock	slots
- *	transport_lock	the client's address; client->ep for who lacks XPRT_LOCKED
+ *	transport_lock	the client's address
  *
  * ->received and ->done of one connection never run at the same time. What only
  * they touch needs no lock. This layer's own locks are
@@ -48,16 +48,13 @@
 #include "../conn/conn.h"
 #include "credits.h"
 #include "form.h"
-#include "outage.h"
-#include "version.h"
 
 /* Backward Calls that the server may have outstanding (RFC 8167) */
 #define XPRT_RDMA_BACKWARD_CREDITS	8
 
 /*
- * Slots that NFS may offer the server for backward Calls: as many as NFS offers by
- * default. They cost no Receives: a Call with a slot but no credit waits at the
- * server.
+ * Slots that NFS may offer the server for backward Calls: NFS's default. They cost no Receives: a
+ * Call with a slot but no credit waits at the server.
  */
 #define XPRT_RDMA_BACKWARD_SLOTS	16
 
@@ -70,15 +67,6 @@
 /* How long it waits for a Reply: no longer than a reconnect takes */
 #define XPRT_RDMA_AWAIT_REPLY_TIMEOUT	HZ
 
-/*
- * How long the first message of a version may wait for its answer: longer than a server
- * takes for any first Call of a mount, and less than the first time-out of most mounts
- */
-#define XPRT_RDMA_OFFER_TIMEOUT		(10 * HZ)
-
-/* How long a server is taken for one of version 1 after it has not answered */
-#define XPRT_RDMA_VERSION_ONE_PERIOD	(3600 * HZ)
-
 /* Tunables, sysctl.c */
 extern unsigned int xprt_rdma_slot_table_entries;
 extern unsigned int xprt_rdma_max_inline_read;
@@ -88,11 +76,9 @@ extern unsigned int xprt_rdma_remote_invalidation;
 extern unsigned int xprt_rdma_version_max;
 
 /*
- * Counters for mountstats, see xprt_rdma_client_print_stats().
- *
- * Those above @fixup are counted with XPRT_LOCKED held, the others in ->received and
- * ->done. Killed tasks count @invalidations and @recovered as well, without a lock:
- * a lost count does no harm.
+ * Counters for mountstats. Those above @fixup are counted with XPRT_LOCKED held, the others in
+ * ->received and ->done. Killed tasks count @invalidations and @recovered as well, without a
+ * lock: a lost count does no harm.
  */
 struct xprt_rdma_client_stats {
 	unsigned long read_segments;
@@ -115,32 +101,27 @@ struct xprt_rdma_client_stats {
 /**
  * struct xprt_rdma_client - a transport to one server
  * @xprt: the rpc_xprt; has to be first
- * @ep: the connection, while there is one; XPRT_LOCKED, and transport_lock to change it
+ * @ep: the connection, while there is one; XPRT_LOCKED
  * @connect_work: makes @ep; has XPRT_LOCKED while it is pending or running
- * @connect_at: when the next attempt to connect may begin, or the last one began, in
- *	jiffies
- * @outage: since when there is no device that leads to the server; XPRT_LOCKED
- * @netunreach_fatal: the task that connects has RPC_TASK_NETUNREACH_FATAL; XPRT_LOCKED
+ * @connect_at: when the next attempt to connect may begin, or the last one began; jiffies
+ * @program: RPC program of the task that connects; XPRT_LOCKED
+ * @program_version: its version
  * @source: address to connect from; AF_UNSPEC: any
  * @local: address that the last connection was made from; transport_lock
  * @strings: address strings of @xprt
  * @wants_backward: used by NFSv4.1 or later, so the server may send backward Calls
- * @backward_payload: octets of the longest backward Call or Reply, by the version and the
- *	agreement of the last connection; written in ->established, and when the version
- *	is settled
- * @version: of the connection; zero while there is none or its version is open
+ * @backward_payload: octets of the longest backward Call or Reply on the last connection
+ * @version: of the connection; zero while there is none
  * @version_one_until: until when the server is taken for one of version 1, in jiffies;
- *	zero: it is not. Written in ->closed, or while there is no connection.
+ *	zero: it is not. See xprt_rdma_version_closed().
  * @stuck: one of its connections was, so slots and their buffers are never freed
- * @reply_lost: a Reply on this connection may have been discarded, so an RPC may wait
- *	in vain
- * @idle: the first slot not in use, linked by ->next_idle; reserve_lock
+ * @reply_lost: a Reply on this connection may have been discarded: an RPC may wait in vain
+ * @idle: slots not in use, by ->list; reserve_lock
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
- * @limit: slots that may be in use, at least one; reserve_lock. Once the server has
- *	granted credits, no more than xprt_rdma_credits_slots(): a Call that has a slot
- *	finds a credit, unless there is no memory for Receives. Other tasks wait for a
- *	slot, where they do not block backward Replies.
+ * @limit: slots that may be in use, at least one; reserve_lock. With it a Call that has a slot
+ *	finds a credit, unless there is no memory for Receives. Other tasks wait for a slot,
+ *	where they do not block backward Replies.
  * @slot_waits: tasks that had to wait for a slot; reserve_lock
  * @buffers_size: octets of the buffers of all slots
  * @stats: counters
@@ -156,8 +137,8 @@ struct xprt_rdma_client {
 	struct xprt_rdma_endpoint *ep;
 	struct delayed_work connect_work;
 	unsigned long connect_at;
-	struct xprt_rdma_outage outage;
-	bool netunreach_fatal;
+	u32 program;
+	u32 program_version;
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	struct rpcrdma_address_strings strings;
@@ -168,7 +149,7 @@ struct xprt_rdma_client {
 	bool stuck;
 	bool reply_lost;
 
-	struct xprt_rdma_request *idle;
+	struct list_head idle;
 	struct list_head slots;
 	unsigned int in_use;
 	unsigned int limit;
@@ -177,26 +158,47 @@ struct xprt_rdma_client {
 
 	struct xprt_rdma_client_stats stats;
 
-	spinlock_t backward_lock;	/* protects the members below */
+	spinlock_t backward_lock;	/* for the members below */
 	struct list_head backward_idle;
 	unsigned int backward_count;
 	unsigned int backward_users;
 };
 
-/**
- * struct xprt_rdma_unmatched_reply - a Reply that no task was waiting for
- * @xid: its XID
- * @invalidated: the server invalidated @handle with it
- * @handle: the handle
- * @arrived: when it arrived
- *
- * Part of a request.
- */
+/* A Reply that no task was waiting for; part of a request */
 struct xprt_rdma_unmatched_reply {
 	__be32 xid;
-	bool invalidated;
+	bool invalidated;		/* the server invalidated @handle with it */
 	u32 handle;
 	ktime_t arrived;
+};
+
+/**
+ * struct xprt_rdma_version - the version of a connection, see version.c
+ * @offered: the highest version that may be used; constant
+ * @settled: the version of all Calls. Zero: there may be none yet, and what follows up to
+ *	@may_invalidate is not valid.
+ * @header_min: octets of a header without chunks
+ * @call_threshold: octets that may be sent inline
+ * @reply_threshold: octets that may be received inline
+ * @names_handle: Calls name a handle that the Reply may invalidate
+ * @may_invalidate: a Reply may invalidate a handle of its Call. In version 1 only what the
+ *	client announced counts: the kernel's own server does not announce that it does.
+ * @xid: of the NULL that asks for the version; zero: none has been sent
+ * @deadline: when it has to be answered, in jiffies; zero: none has been sent
+ *
+ * Part of an endpoint. Written in ->established, or in ->received when the NULL is answered,
+ * before any Call is sent.
+ */
+struct xprt_rdma_version {
+	u32 offered;
+	u32 settled;
+	u32 header_min;
+	u32 call_threshold;
+	u32 reply_threshold;
+	bool names_handle;
+	bool may_invalidate;
+	__be32 xid;
+	unsigned long deadline;
 };
 
 /**
@@ -205,18 +207,14 @@ struct xprt_rdma_unmatched_reply {
  *	request on the wire and of each backward Call
  * @client: valid until @closed is complete
  * @conn: the connection, once it is established; put with the last of @ref
- * @ready: complete when the connection is established or has failed
+ * @ready: complete when the version is settled or the connection has failed
  * @closed: complete when no memory can be reached through the connection
- * @established: the connection was established; valid when @ready is complete
  * @status: why the connection ended, a negative errno; valid when @closed is complete
  * @closing: the client itself closes the connection
- * @credits: the credits. A Call whose task was killed keeps its credit until the Reply
- *	arrives.
+ * @credits: the credits
  * @version: the version of its messages
- * @offer_timer: pending while the first Call of the highest version is not answered
  * @wedged: what xprt_rdma_credits_wedged() said last; ->keepalive only
- * @grow_again: pending for a while after there was no memory for Receives; until it
- *	runs, no more are asked for
+ * @grow_again: pending for a while after there was no memory for Receives
  * @max_mr_pages: pages that one registration can cover
  * @awaiting_lock: protects @awaiting_reply, @orphaned_mrs, and @unmatched of requests
  *	on this endpoint
@@ -225,7 +223,6 @@ struct xprt_rdma_unmatched_reply {
  *	arrived; ->tag is the XID
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
- *
  * @slot_waits: client->slot_waits when the endpoint was made
  *
  * Made for each attempt by client->connect_work, freed with the last of @ref.
@@ -239,20 +236,18 @@ struct xprt_rdma_endpoint {
 	struct rpcrdma_conn *conn;
 	struct completion ready;
 	struct completion closed;
-	bool established;
 	int status;
 	bool closing;
 	struct xprt_rdma_credits credits;
 	struct xprt_rdma_version version;
-	struct delayed_work offer_timer;
 	bool wedged;
 	struct delayed_work grow_again;
 	unsigned int max_mr_pages;
-	spinlock_t awaiting_lock;	/* see above for what it protects */
+	spinlock_t awaiting_lock;	/* see above */
 	struct list_head awaiting_reply;
 	struct list_head orphaned_mrs;
 	unsigned long slot_waits;
-	/* An inline message needs one cache line of them. */
+	/* An inline message needs one cache line of each. */
 	struct rpcrdma_message call ____cacheline_aligned;
 	struct rpcrdma_message reply ____cacheline_aligned;
 };
@@ -287,13 +282,6 @@ enum {
 	XPRT_RDMA_INVALIDATING,		/* a task that ends invalidates its registrations */
 };
 
-/* What a task does when it is about to wait for its Reply */
-enum xprt_rdma_on_wait {
-	XPRT_RDMA_WAIT,
-	XPRT_RDMA_CLOSE,		/* close the connection if it is still on the wire */
-	XPRT_RDMA_SEND_AGAIN,		/* send the Call again on the same connection */
-};
-
 /*
  * Memory that stays with a slot, so that few RPCs need to allocate any. Part of a
  * request; the memory is freed with the slot, or when an RPC needs more.
@@ -306,22 +294,21 @@ struct xprt_rdma_buffer {
 /**
  * struct xprt_rdma_request - a slot, and the RPC that has it
  * @rqst: the rpc_rqst; has to be first
- * @list: in ep->awaiting_reply
- * @next_idle: the next one in client->idle
+ * @list: in client->idle, or in ep->awaiting_reply
  * @all: in client->slots
  * @call_buffer: memory of rq_buffer
  * @reply_buffer: memory of rq_rbuffer
  * @ep: the endpoint that it is on the wire of, with a reference; else NULL. Set before it
  *	is posted, cleared when nobody else can reach its memory.
- * @state: XPRT_RDMA_GATHERING and the other bits
+ * @state: %XPRT_RDMA_GATHERING and the other bits
  * @release_snd_buf: what xprt_rdma_request_prepare() found in rq_release_snd_buf
  * @form: how it travels
- * @mapping_since: since when its memory cannot be mapped, in jiffies; zero: it could be
+ * @mapping_since: since when its memory cannot be mapped, in jiffies; zero: it can be
  * @waited: what it has waited for, a bit for each RPCRDMA_A_WAITS; reserve_lock
  *	while nobody has the slot, then XPRT_LOCKED
  * @sent: when the Call was posted last, in jiffies; set before @ep
- * @on_wait: what to do when the task waits again; queue_lock. Reset when the Call is
- *	posted.
+ * @close_on_wait: when the task waits again and is still on the wire, close the connection;
+ *	queue_lock. Reset when the Call is posted.
  * @invalidation: its registrations: first the Call's, then the Reply's
  * @invalidation_status: how the invalidation of a task that ends went
  * @reply_mr: the first of the Reply's registrations
@@ -334,19 +321,16 @@ struct xprt_rdma_buffer {
  * @payload: the inline part of the Reply, in @recv; NULL: none
  * @payload_len: octets of @payload
  * @written: octets that the server wrote into the Write chunk or the Reply chunk
- * @error: zero, or what the RPC fails with. -EAGAIN: it does not fail; its Call is sent
- *	again on the same connection.
+ * @error: zero, or what the RPC fails with
  * @unmatched: a Reply that arrived after the task had gone, and before the request was
  *	in @ep->awaiting_reply; @ep->awaiting_lock. It may answer an earlier Call, so it
  *	counts only if it has this XID and arrived after this Call was sent.
  *
- * Owned by its client, which frees it when it is destroyed. sunrpc uses it while it is
- * not in client->idle.
+ * Owned by its client, and freed with it. sunrpc uses it while it is not in client->idle.
  */
 struct xprt_rdma_request {
 	struct rpc_rqst rqst;
 	struct list_head list;
-	struct xprt_rdma_request *next_idle;
 	struct list_head all;
 	struct xprt_rdma_buffer call_buffer;
 	struct xprt_rdma_buffer reply_buffer;
@@ -358,7 +342,7 @@ struct xprt_rdma_request {
 	unsigned long mapping_since;
 	u8 waited;
 	unsigned long sent;
-	enum xprt_rdma_on_wait on_wait;
+	bool close_on_wait;
 	struct rpcrdma_invalidation invalidation;
 	int invalidation_status;
 	struct rpcrdma_mr *reply_mr;
@@ -388,23 +372,12 @@ static inline struct xprt_rdma_request *xprt_rdma_request_of(struct rpc_rqst *rq
 /* endpoint.c */
 void xprt_rdma_ep_release(struct kref *ref);
 
-/**
- * xprt_rdma_ep_get - take a reference
- * @ep: an endpoint that the caller has a reference to
- *
- * Context: any.
- */
 static inline void xprt_rdma_ep_get(struct xprt_rdma_endpoint *ep)
 {
 	kref_get(&ep->ref);
 }
 
-/**
- * xprt_rdma_ep_put - drop a reference
- * @ep: the endpoint, which is freed with its last reference
- *
- * Context: may sleep.
- */
+/* The last reference frees it; may sleep. */
 static inline void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep)
 {
 	kref_put(&ep->ref, xprt_rdma_ep_release);
@@ -414,13 +387,17 @@ extern struct workqueue_struct *xprt_rdma_connect_wq;
 
 void xprt_rdma_ep_init(struct xprt_rdma_client *client);
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep);
-void xprt_rdma_ep_offer_made(struct xprt_rdma_endpoint *ep);
-void xprt_rdma_ep_offer_over(struct xprt_rdma_endpoint *ep);
-void xprt_rdma_ep_show_credits(struct xprt_rdma_client *client);
 void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 credits);
 void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task);
 void xprt_rdma_ep_close(struct rpc_xprt *xprt);
+
+/* version.c */
+u32 xprt_rdma_version_to_offer(struct xprt_rdma_client *client);
+void xprt_rdma_version_begin(struct xprt_rdma_endpoint *ep);
+bool xprt_rdma_version_answered(struct xprt_rdma_endpoint *ep, const struct rpcrdma_message *msg);
+bool xprt_rdma_version_is_overdue(const struct xprt_rdma_endpoint *ep);
+void xprt_rdma_version_closed(struct xprt_rdma_endpoint *ep, int status);
 
 /* slot.c */
 int xprt_rdma_slots_create(struct xprt_rdma_client *client);
@@ -448,23 +425,7 @@ void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request);
 void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
 				__be32 xid);
 void xprt_rdma_retire_find_unmatched_locked(struct xprt_rdma_request *request);
-void xprt_rdma_retire_on_wire(struct xprt_rdma_request *request);
-
-/**
- * xprt_rdma_request_retire - take a request off the wire, if it is on it
- * @request: one that no Reply is being matched with
- *
- * A task that was killed or timed out, or whose connection is closed, comes here
- * before it gives back its memory or uses it again (RFC 8166 section 4.4.1). If the
- * Reply has been processed, there is nothing to do.
- *
- * Context: may sleep until the connection is closed.
- */
-static inline void xprt_rdma_request_retire(struct xprt_rdma_request *request)
-{
-	if (request->ep)
-		xprt_rdma_retire_on_wire(request);
-}
+void xprt_rdma_request_retire(struct xprt_rdma_request *request);
 
 /* call.c */
 int xprt_rdma_call_send(struct rpc_rqst *rqst);
@@ -479,9 +440,8 @@ int xprt_rdma_reply_place(struct xprt_rdma_request *request);
 struct rpcrdma_mr *
 xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
-void xprt_rdma_rpc_send_again_locked(struct rpc_rqst *rqst);
 
-/* callback.c */
+/* backward.c */
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
 int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs);
 size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt);

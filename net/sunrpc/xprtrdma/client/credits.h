@@ -15,7 +15,8 @@
 /**
  * struct xprt_rdma_credits - how many Calls may be outstanding
  * @in_flight: Calls sent whose Reply has not been received
- * @orphaned: those of @in_flight whose tasks have gone
+ * @orphaned: those of @in_flight whose tasks have gone. The server still owes the Reply, so
+ *	they keep their credits. Briefly less than zero if the Reply arrives first.
  * @posted: Replies that there are Receives for
  * @granted: the last grant, at least one; one before the first Reply
  * @answered: the server has granted something
@@ -32,11 +33,6 @@ struct xprt_rdma_credits {
 	bool answered;
 };
 
-/**
- * xprt_rdma_credits_init - set up the credits of a new connection
- * @credits: the credits
- * @posted: Replies that the connection has Receives for
- */
 static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32 posted)
 {
 	atomic_set(&credits->in_flight, 0);
@@ -46,61 +42,31 @@ static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32
 	credits->answered = false;
 }
 
-/**
- * xprt_rdma_credits_limit - how many Calls may be outstanding
- * @credits: the credits
- *
- * Whatever the server grants, each Call needs a Receive for its Reply (RFC 8166
- * section 3.3.1).
- *
- * Return: the number of Calls, at least one.
- */
-static inline u32 xprt_rdma_credits_limit(const struct xprt_rdma_credits *credits)
-{
-	return min(READ_ONCE(credits->granted), READ_ONCE(credits->posted));
-}
-
-/**
- * xprt_rdma_credits_slots - how many RPCs may have a slot
- * @credits: the credits
- *
- * One more than there are Receives for, if the server grants that. More Receives are
- * made when the Call of that one is to be sent; a task that waits for a slot makes
- * none.
- *
- * Return: the number of slots, at least one.
+/*
+ * How many RPCs may have a slot: one more than there are Receives for, if the server grants that.
+ * More Receives are made when the Call of that one is to be sent; a task that waits for a slot
+ * makes none.
  */
 static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
 {
 	return min(READ_ONCE(credits->granted), READ_ONCE(credits->posted) + 1);
 }
 
-/**
- * xprt_rdma_credits_left - whether one more Call may be sent
- * @credits: the credits
- * @requested: what the Calls ask for
- *
- * Only the holder of XPRT_LOCKED takes credits. So a credit that is left stays until
- * it takes it, unless the grant falls.
- *
- * Return: true if one more may be sent.
+/*
+ * Whether one more Call may be sent, of the @requested ones. Whatever the server grants, each Call
+ * needs a Receive for its Reply (RFC 8166 section 3.3.1). Only the holder of XPRT_LOCKED takes
+ * credits. So a credit that is left stays until it takes it, unless the grant falls.
  */
 static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32 requested)
 {
-	u32 limit = min(xprt_rdma_credits_limit(credits), requested);
+	u32 limit = min3(READ_ONCE(credits->granted), READ_ONCE(credits->posted), requested);
 
 	return (u32)atomic_read(&credits->in_flight) < limit;
 }
 
-/**
- * xprt_rdma_credits_to_post - how many Receives there should be
- * @credits: the credits
- * @requested: what the Calls ask for
- *
- * Twice as many as now, but no more than the server grants.
- *
- * Return: Replies to have Receives for; not more than @credits->posted if the grant is
- * what limits the Calls.
+/*
+ * How many Receives there should be: twice as many as now, but no more than the server grants.
+ * Not more than @credits->posted if the grant is what limits the Calls.
  */
 static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits,
 					    u32 requested)
@@ -108,69 +74,17 @@ static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *cred
 	return min3(READ_ONCE(credits->granted), requested, 2 * credits->posted);
 }
 
-/**
- * xprt_rdma_credits_posted - note that there are more Receives
- * @credits: the credits
- * @posted: Replies that there are Receives for now
- */
-static inline void xprt_rdma_credits_posted(struct xprt_rdma_credits *credits, u32 posted)
-{
-	WRITE_ONCE(credits->posted, posted);
-}
-
-/**
- * xprt_rdma_credits_take - take a credit for a Call that is being sent
- * @credits: the credits
- */
-static inline void xprt_rdma_credits_take(struct xprt_rdma_credits *credits)
-{
-	atomic_inc(&credits->in_flight);
-}
-
-/**
- * xprt_rdma_credits_give - give a credit back: a Reply has arrived, or a Call was not sent
- * @credits: the credits
- *
- * While no Call is outstanding, a Reply gives nothing.
- */
+/* A Reply has arrived, or a Call was not sent. While none is outstanding, this gives nothing. */
 static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
 {
 	atomic_dec_if_positive(&credits->in_flight);
 }
 
-/**
- * xprt_rdma_credits_orphan - note that the task of a Call has gone before the Reply
- * @credits: the credits
- *
- * The server still owes the Reply, so the Call keeps its credit.
- */
-static inline void xprt_rdma_credits_orphan(struct xprt_rdma_credits *credits)
-{
-	atomic_inc(&credits->orphaned);
-}
-
-/**
- * xprt_rdma_credits_conclude - note that a Reply has arrived that no task waits for
- * @credits: the credits
- *
- * It may arrive just before xprt_rdma_credits_orphan() is called for its Call.
- */
-static inline void xprt_rdma_credits_conclude(struct xprt_rdma_credits *credits)
-{
-	atomic_dec(&credits->orphaned);
-}
-
-/**
- * xprt_rdma_credits_wedged - whether orphaned Calls hold all credits
- * @credits: the credits
- * @requested: what the Calls ask for
- *
- * Servers may drop a Call, for instance the repetition of one that they are still
- * executing. The time-out of its task would close the connection, but an orphaned Call
- * has no task, and all other tasks wait to send. A lack of Receives does not count:
- * more can be made.
- *
- * Return: true if no Call can be sent before a Reply that may never come.
+/*
+ * Whether no Call can be sent before a Reply that may never come, because orphaned Calls hold all
+ * credits. Servers may drop a Call, for instance the repetition of one that they are still
+ * executing. The time-out of its task would close the connection, but an orphaned Call has no
+ * task, and all other tasks wait to send. A lack of Receives does not count: more can be made.
  */
 static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits,
 					    u32 requested)
@@ -194,8 +108,6 @@ static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *cred
  * credit, and all other tasks wait for it: then the first time-out is enough. sunrpc
  * does not restart the time-outs when it sends the Call again, so @waited counts as
  * well.
- *
- * Return: true if the Call should be sent again on another connection.
  */
 static inline bool
 xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
@@ -204,21 +116,16 @@ xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
 	return waited >= minor && (major || !READ_ONCE(credits->answered));
 }
 
-/**
- * xprt_rdma_credits_freed_by - whether a message that is dropped gives a credit back
- * @msg: the message; the decoder's verdict was RPCRDMA_DROP
- * @backward: whether backward Calls are expected
+/*
+ * Whether a message with the verdict RPCRDMA_DROP gives a credit back. A Reply with a bad header
+ * has to be discarded (RFC 8166 section 4.5), and its grant is not used. But the server is done
+ * with some Call, and has a Receive for another. The credit would be lost as long as the
+ * connection lasts if it were kept.
  *
- * A Reply with a bad header has to be discarded (RFC 8166 section 4.5), and its grant
- * is not used. But the server is done with some Call, and has a Receive for another.
- * The credit would be lost as long as the connection lasts if it were kept.
- *
- * A message whose direction is unknown is a Reply if backward Calls are not expected.
- * Otherwise it may be a backward Call, and the credit is kept: with a credit too many
- * the client would send a Call that the server has no Receive for. If it was a Reply,
- * its RPC times out, and that closes the connection.
- *
- * Return: true if it gives a credit back; false for messages that answer no Call.
+ * A message whose direction is unknown is a Reply if @backward Calls are not expected. Otherwise
+ * it may be one, and the credit is kept: with a credit too many the client would send a Call that
+ * the server has no Receive for. If it was a Reply, its RPC times out, and that closes the
+ * connection.
  */
 static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg, bool backward)
 {
@@ -228,12 +135,9 @@ static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg,
 	return msg->direction == RPCRDMA_REPLY || !backward;
 }
 
-/**
- * xprt_rdma_credits_grant - note what a Reply grants
- * @credits: the credits
- * @granted: rdma_credit of the Reply; zero, which no server may send, counts as one
- *
- * Return: true if the grant has changed, or if this is the first one.
+/*
+ * Note what a Reply grants. Zero, which no server may send, counts as one. Return: true if the
+ * grant has changed, or if this is the first one.
  */
 static inline bool xprt_rdma_credits_grant(struct xprt_rdma_credits *credits, u32 granted)
 {

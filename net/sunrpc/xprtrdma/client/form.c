@@ -12,8 +12,6 @@
  * @len: octets of data
  * @max_pages: pages that one segment can cover
  * @bounced: a range shorter than a page needs a segment of its own
- *
- * Return: the number of segments.
  */
 u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced)
 {
@@ -33,94 +31,56 @@ u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages
 	return segments + DIV_ROUND_UP(DIV_ROUND_UP(offset + len, PAGE_SIZE), max_pages);
 }
 
-static u64 xprt_rdma_form_write_chunk_len(const struct xprt_rdma_sizes *sizes)
-{
-	return RPCRDMA_WRITE_CHUNK_LEN + (u64)sizes->write_segments * RPCRDMA_SEGMENT_LEN;
-}
-
-static u64 xprt_rdma_form_reply_chunk_len(const struct xprt_rdma_sizes *sizes)
-{
-	return RPCRDMA_REPLY_CHUNK_LEN + (u64)sizes->reply_segments * RPCRDMA_SEGMENT_LEN;
-}
-
-/*
- * A Reply that fits is received inline, even if it has a DDP-eligible data item:
- * copying the item costs less than a registration.
- */
-static bool xprt_rdma_form_reply_fits(const struct xprt_rdma_sizes *sizes)
-{
-	return (u64)sizes->header_min + sizes->reply_max <= sizes->reply_threshold;
-}
-
-/* The Reply returns the Write chunk, so the chunk takes space in it as well. */
-static enum xprt_rdma_reply_form
-xprt_rdma_form_choose_reply(const struct xprt_rdma_sizes *sizes)
-{
-	u64 beside_data;
-
-	if (xprt_rdma_form_reply_fits(sizes))
-		return XPRT_RDMA_REPLY_INLINE;
-	if (!sizes->reply_ddp)
-		return XPRT_RDMA_REPLY_CHUNK;
-
-	beside_data = sizes->reply_max - sizes->reply_pages;
-	if (sizes->header_min + xprt_rdma_form_write_chunk_len(sizes) + beside_data <=
-	    sizes->reply_threshold)
-		return XPRT_RDMA_REPLY_WRITE_CHUNK;
-	return XPRT_RDMA_REPLY_CHUNK;
-}
-
 /**
  * xprt_rdma_form_choose - choose how an RPC travels
  * @form: set, unless this fails
  * @sizes: what it depends on
  *
- * Implements RFC 8166 sections 3.5.1 to 3.5.3: inline if the message fits; otherwise a
- * chunk for the DDP-eligible data item if the rest fits; otherwise a chunk for the
- * whole message.
+ * Implements RFC 8166 sections 3.5.1 to 3.5.3: inline if the message fits, because copying costs
+ * less than a registration; otherwise a chunk for the DDP-eligible data item if the rest fits;
+ * otherwise a chunk for the whole message.
  *
- * Context: any.
- * Return: 0, or -EMSGSIZE if the transport header alone is too long or needs more
- * segments than a message can have.
+ * Return: 0, or -EMSGSIZE if the transport header alone is too long or needs more segments than
+ * a message can have.
  */
 int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes)
 {
-	u64 header = sizes->header_min, body = sizes->call_len;
-	u64 segments = 0;
+	u64 write = RPCRDMA_WRITE_CHUNK_LEN + (u64)sizes->write_segments * RPCRDMA_SEGMENT_LEN;
+	u64 read = (u64)sizes->read_segments * RPCRDMA_READ_SEGMENT_LEN;
+	u64 rest = sizes->call_len - rpcrdma_wire_round_up(sizes->call_pages);
+	u64 header = sizes->header_min, segments = 0;
 
-	form->reply = xprt_rdma_form_choose_reply(sizes);
-	if (form->reply == XPRT_RDMA_REPLY_WRITE_CHUNK) {
-		header += xprt_rdma_form_write_chunk_len(sizes);
+	if (header + sizes->reply_max <= sizes->reply_threshold) {
+		form->reply = XPRT_RDMA_REPLY_INLINE;
+	} else if (sizes->reply_ddp && header + write + sizes->reply_max - sizes->reply_pages <=
+				       sizes->reply_threshold) {
+		/* The Reply returns the Write chunk, so the chunk takes space in it as well. */
+		form->reply = XPRT_RDMA_REPLY_WRITE_CHUNK;
+		header += write;
 		segments += sizes->write_segments;
-	} else if (form->reply == XPRT_RDMA_REPLY_CHUNK) {
-		header += xprt_rdma_form_reply_chunk_len(sizes);
+	} else {
+		form->reply = XPRT_RDMA_REPLY_CHUNK;
+		header += RPCRDMA_REPLY_CHUNK_LEN +
+			  (u64)sizes->reply_segments * RPCRDMA_SEGMENT_LEN;
 		segments += sizes->reply_segments;
 	}
 
-	form->call = XPRT_RDMA_CALL_INLINE;
-	if (header + body > sizes->call_threshold && sizes->call_ddp) {
-		u64 reads = (u64)sizes->read_segments * RPCRDMA_READ_SEGMENT_LEN;
-		u64 rest = body - rpcrdma_wire_round_up(sizes->call_pages);
-
-		if (header + reads + rest <= sizes->call_threshold) {
-			form->call = XPRT_RDMA_CALL_READ_CHUNK;
-			segments += sizes->read_segments;
-			header += reads;
-			body = rest;
-		}
-	}
-	if (header + body > sizes->call_threshold) {
+	if (header + sizes->call_len <= sizes->call_threshold) {
+		form->call = XPRT_RDMA_CALL_INLINE;
+		form->inline_len = sizes->call_len;
+	} else if (sizes->call_ddp && header + read + rest <= sizes->call_threshold) {
+		form->call = XPRT_RDMA_CALL_READ_CHUNK;
+		form->inline_len = rest;
+		header += read;
+		segments += sizes->read_segments;
+	} else {
 		form->call = XPRT_RDMA_CALL_LONG;
-		segments += sizes->long_segments;
+		form->inline_len = 0;
 		header += (u64)sizes->long_segments * RPCRDMA_READ_SEGMENT_LEN;
-		body = 0;
+		segments += sizes->long_segments;
 	}
-
-	if (header > sizes->call_threshold || segments > RPCRDMA_MAX_SEGMENTS)
-		return -EMSGSIZE;
 	form->header_len = header;
-	form->inline_len = body;
-	return 0;
+	return header > sizes->call_threshold || segments > RPCRDMA_MAX_SEGMENTS ? -EMSGSIZE : 0;
 }
 
 /**
@@ -133,7 +93,6 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
  * A message whose data need too many segments for its header cannot be sent in any form.
  * That can happen on a device that registers few pages at once.
  *
- * Context: any.
  * Return: octets, in whole pages; XPRT_RDMA_MAX_PAYLOAD at most.
  */
 u32 xprt_rdma_form_max_payload(u32 version, u32 call_threshold, u32 reply_threshold,
@@ -159,7 +118,6 @@ u32 xprt_rdma_form_max_payload(u32 version, u32 call_threshold, u32 reply_thresh
  *
  * Both are inline, and NFS tells the server one limit for both.
  *
- * Context: any.
  * Return: octets of the RPC message.
  */
 u32 xprt_rdma_form_backward(u32 version, u32 call_threshold, u32 reply_threshold, u32 space)

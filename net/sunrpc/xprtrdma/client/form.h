@@ -76,29 +76,6 @@ struct xprt_rdma_form {
 	u32 inline_len;
 };
 
-/**
- * xprt_rdma_form_inline - whether an RPC travels without chunks
- * @form: set if it does
- * @sizes: what it depends on; the numbers of segments are not used
- *
- * For most RPCs this saves counting segments for xprt_rdma_form_choose(), which
- * chooses the same.
- *
- * Return: true if both Call and Reply fit inline.
- */
-static inline bool xprt_rdma_form_inline(struct xprt_rdma_form *form,
-					 const struct xprt_rdma_sizes *sizes)
-{
-	if ((u64)sizes->header_min + sizes->reply_max > sizes->reply_threshold ||
-	    (u64)sizes->header_min + sizes->call_len > sizes->call_threshold)
-		return false;
-	form->call = XPRT_RDMA_CALL_INLINE;
-	form->reply = XPRT_RDMA_REPLY_INLINE;
-	form->header_len = sizes->header_min;
-	form->inline_len = sizes->call_len;
-	return true;
-}
-
 u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced);
 int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_sizes *sizes);
 u32 xprt_rdma_form_max_payload(u32 version, u32 call_threshold, u32 reply_threshold,

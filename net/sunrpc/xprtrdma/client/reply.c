@@ -7,10 +7,8 @@
  *	  xprt_rdma_reply_proceed()	the Call's Send is done: invalidate the other handles
  *	    xprt_rdma_reply_finish()	nobody else can reach the memory: place and complete
  *
- * If the server has refused the version of the Call, the last step has the Call sent again
- * instead.
- *
- * The request is pinned from the first to the last step.
+ * The request is pinned from the first to the last step. All of them run in ->received or
+ * ->done.
  */
 #include <linux/string.h>
 #include <linux/sunrpc/msg_prot.h>
@@ -45,98 +43,19 @@ static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 	xprt_complete_rqst(task, len);
 }
 
-/**
- * xprt_rdma_rpc_fail - fail an RPC that cannot be sent
- * @rqst: its request, pinned and not on the wire
- * @error: negative errno
- *
- * Context: takes queue_lock.
- */
+/* Fail an RPC that cannot be sent. Its request is pinned and not on the wire. */
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error)
 {
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	spin_lock(&xprt->queue_lock);
+	spin_lock(&rqst->rq_xprt->queue_lock);
 	xprt_rdma_rpc_fail_locked(rqst, error);
-	spin_unlock(&xprt->queue_lock);
-}
-
-/**
- * xprt_rdma_rpc_send_again_locked - have sunrpc send a Call again
- * @rqst: its request, not on the wire
- *
- * sunrpc repeats a Call with RPC_TASK_NO_RETRANS_TIMEOUT, as all of NFSv4's, only if the
- * transport has another cookie than the Call was sent with. That tells it that there is
- * another connection. Changing the transport's own cookie would repeat all Calls that are
- * being sent. So the request gets the one that sunrpc gives to a new request.
- *
- * Context: queue_lock is held.
- */
-void xprt_rdma_rpc_send_again_locked(struct rpc_rqst *rqst)
-{
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	lockdep_assert_held(&xprt->queue_lock);
-
-	WRITE_ONCE(rqst->rq_connect_cookie, READ_ONCE(xprt->connect_cookie) - 1);
+	spin_unlock(&rqst->rq_xprt->queue_lock);
 }
 
 static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
 {
-	struct xprt_rdma_endpoint *ep = request->ep;
-
 	rpcrdma_recv_put(request->recv);
 	request->recv = NULL;
-	xprt_rdma_ep_credit_back(ep);
-}
-
-static void xprt_rdma_reply_complete(struct xprt_rdma_request *request, int copied)
-{
-	struct xprt_rdma_endpoint *ep = request->ep;
-	struct rpc_rqst *rqst = &request->rqst;
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	spin_lock(&xprt->queue_lock);
-	/* Under the lock: xprt_rdma_client_timer() sees both this and the Reply, or neither. */
-	request->ep = NULL;
-	if (copied < 0) {
-		xprt_rdma_rpc_fail_locked(rqst, copied);
-	} else {
-		xprt_update_rtt(rqst->rq_task);
-		xprt_complete_rqst(rqst->rq_task, copied);
-	}
-	xprt_unpin_rqst(rqst);
-	spin_unlock(&xprt->queue_lock);
-	xprt_rdma_ep_put(ep);
-}
-
-/*
- * The task encodes and sends its Call again, on the same connection, in the version that is
- * settled by now. RPCSEC_GSS gives it another sequence number. A task that is woken has the
- * status -EAGAIN, or -ENOTCONN if sunrpc wakes it because its cookie is old. sunrpc fails no
- * RPC for either, so soft tasks need no other way.
- *
- * A task that does not sleep yet may still be sending, and then sunrpc overwrites the cookie.
- * Such a task calls xprt_rdma_client_wait_for_reply() under queue_lock, which sets the cookie
- * again.
- */
-static void xprt_rdma_reply_send_again(struct xprt_rdma_request *request)
-{
-	struct xprt_rdma_endpoint *ep = request->ep;
-	struct rpc_rqst *rqst = &request->rqst;
-	struct rpc_xprt *xprt = rqst->rq_xprt;
-
-	xprt_rdma_reply_release(request);
-	spin_lock(&xprt->queue_lock);
-	request->ep = NULL;
-	request->on_wait = XPRT_RDMA_SEND_AGAIN;
-	xprt_rdma_rpc_send_again_locked(rqst);
-	if (RPC_IS_QUEUED(rqst->rq_task))
-		rqst->rq_task->tk_status = -EAGAIN;
-	rpc_wake_up_queued_task(&xprt->pending, rqst->rq_task);
-	xprt_unpin_rqst(rqst);
-	spin_unlock(&xprt->queue_lock);
-	xprt_rdma_ep_put(ep);
+	xprt_rdma_ep_credit_back(request->ep);
 }
 
 /*
@@ -146,13 +65,12 @@ static void xprt_rdma_reply_send_again(struct xprt_rdma_request *request)
 static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 {
 	struct rpc_rqst *rqst = &request->rqst;
-	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	xprt_rdma_reply_release(request);
 	request->replied = false;
-	spin_lock(&xprt->queue_lock);
+	spin_lock(&rqst->rq_xprt->queue_lock);
 	xprt_unpin_rqst(rqst);
-	spin_unlock(&xprt->queue_lock);
+	spin_unlock(&rqst->rq_xprt->queue_lock);
 }
 
 /*
@@ -162,15 +80,6 @@ static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 static u32 xprt_rdma_reply_len(const struct xdr_buf *buf, u32 len)
 {
 	return min_t(u32, xdr_align_size(len), round_down(buf->buflen, sizeof(__be32)));
-}
-
-/* All of it is inline, even if a chunk was offered. */
-static int xprt_rdma_reply_place_inline(struct xprt_rdma_request *request)
-{
-	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
-	u32 len = xprt_rdma_reply_len(buf, request->payload_len);
-
-	return write_bytes_to_xdr_buf(buf, 0, request->payload, len) ? -EIO : len;
 }
 
 static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
@@ -217,25 +126,6 @@ static int xprt_rdma_reply_place_long(struct xprt_rdma_request *request)
 	return len;
 }
 
-static unsigned int xprt_rdma_reply_form(const struct xprt_rdma_request *request)
-{
-	if (!request->payload)
-		return RPCRDMA_A_TRAFFIC_REPLY_CHUNK;
-	return request->written ? RPCRDMA_A_TRAFFIC_WRITE_CHUNK : RPCRDMA_A_TRAFFIC_INLINE;
-}
-
-/* Both paths above copy what is inline. */
-static void xprt_rdma_reply_count(const struct xprt_rdma_request *request)
-{
-	struct rpcrdma_counters *counters = &request->ep->conn->counters;
-
-	counters->received.messages[xprt_rdma_reply_form(request)]++;
-	counters->received.inline_octets += request->payload_len;
-	counters->received.copied_octets += request->payload_len;
-	counters->received.placed_octets += request->written;
-	counters->latency[rpcrdma_latency_slot(request->rqst.rq_rtt)]++;
-}
-
 /**
  * xprt_rdma_reply_place - place a Reply where its task expects it
  * @request: the request that the Reply answers; nobody else can reach its memory
@@ -243,42 +133,66 @@ static void xprt_rdma_reply_count(const struct xprt_rdma_request *request)
  * Servers pad wrongly. So what is beyond the buffer is dropped, and whether the Reply lacks
  * anything is left to the XDR decoder.
  *
- * Context: ->received or ->done.
  * Return: octets of the Reply, in the sum of head, pages and tail; or what the RPC fails
- * with. -EAGAIN: see @request->error.
+ * with.
  */
 int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 {
-	struct xprt_rdma_client_stats *stats = &request->ep->client->stats;
+	struct rpcrdma_counters *counters = &request->ep->conn->counters;
+	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
+	unsigned int form = RPCRDMA_A_TRAFFIC_INLINE;
+	int ret;
 
 	if (request->error)
 		return request->error;
-	stats->placed += request->written;
-	stats->fixup += request->payload_len;
-	xprt_rdma_reply_count(request);
-	if (!request->payload)
-		return xprt_rdma_reply_place_long(request);
-	if (request->written)
-		return xprt_rdma_reply_place_around_data(request);
-	return xprt_rdma_reply_place_inline(request);
+	if (!request->payload) {
+		form = RPCRDMA_A_TRAFFIC_REPLY_CHUNK;
+		ret = xprt_rdma_reply_place_long(request);
+	} else if (request->written) {
+		form = RPCRDMA_A_TRAFFIC_WRITE_CHUNK;
+		ret = xprt_rdma_reply_place_around_data(request);
+	} else {
+		/* Even if a chunk was offered */
+		ret = xprt_rdma_reply_len(buf, request->payload_len);
+		if (write_bytes_to_xdr_buf(buf, 0, request->payload, ret))
+			ret = -EIO;
+	}
+	request->ep->client->stats.placed += request->written;
+	request->ep->client->stats.fixup += request->payload_len;
+	counters->received.messages[form]++;
+	counters->received.inline_octets += request->payload_len;
+	counters->received.copied_octets += request->payload_len;
+	counters->received.placed_octets += request->written;
+	counters->latency[rpcrdma_latency_slot(request->rqst.rq_rtt)]++;
+	return ret;
 }
 
 static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 {
 	int copied = xprt_rdma_reply_place(request);
+	struct xprt_rdma_endpoint *ep = request->ep;
+	struct rpc_rqst *rqst = &request->rqst;
+	struct rpc_xprt *xprt = rqst->rq_xprt;
 
 	if (copied < 0) {
-		if (copied == -EAGAIN) {
-			xprt_rdma_reply_send_again(request);
-			return;
-		}
-		request->ep->client->stats.bad_replies++;
+		ep->client->stats.bad_replies++;
 		/* Otherwise it was counted when it arrived. */
 		if (!request->error)
-			request->ep->conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
+			ep->conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 	}
 	xprt_rdma_reply_release(request);
-	xprt_rdma_reply_complete(request, copied);
+	spin_lock(&xprt->queue_lock);
+	/* Under the lock: xprt_rdma_client_timer() sees both this and the Reply, or neither. */
+	request->ep = NULL;
+	if (copied < 0) {
+		xprt_rdma_rpc_fail_locked(rqst, copied);
+	} else {
+		xprt_update_rtt(rqst->rq_task);
+		xprt_complete_rqst(rqst->rq_task, copied);
+	}
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	xprt_rdma_ep_put(ep);
 }
 
 static void xprt_rdma_reply_invalidated(struct rpcrdma_chain *chain, int status)
@@ -294,40 +208,22 @@ static void xprt_rdma_reply_invalidated(struct rpcrdma_chain *chain, int status)
 	xprt_rdma_reply_finish(request);
 }
 
-static noinline void xprt_rdma_reply_invalidate(struct xprt_rdma_request *request)
-{
-	if (xprt_rdma_request_invalidate(request, xprt_rdma_reply_invalidated))
-		xprt_rdma_reply_give_up(request);
-}
-
-/**
- * xprt_rdma_reply_proceed - process a Reply when the Send of its Call is done
- * @request: the request, matched with its Reply
- *
- * The RPC is complete only when the server cannot reach its memory any more (RFC 8166
- * section 4.4.1).
- *
- * Context: ->received or ->done.
+/*
+ * The Send of the Call is done. The RPC is complete only when the server cannot reach its
+ * memory any more (RFC 8166 section 4.4.1).
  */
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 {
 	if (list_empty(&request->invalidation.mrs))
 		xprt_rdma_reply_finish(request);
-	else
-		xprt_rdma_reply_invalidate(request);
+	else if (xprt_rdma_request_invalidate(request, xprt_rdma_reply_invalidated))
+		xprt_rdma_reply_give_up(request);
 }
 
-/**
- * xprt_rdma_reply_take_invalidated - find what a Reply has invalidated
- * @request: the request that the Reply answers
- * @handle: the handle that the server invalidated
- *
- * RFC 8797 section 4.1: the server chooses among the handles of this RPC. Any other
- * handle belongs to another RPC, or to none.
- *
- * Context: ->received, or @request is in ep->awaiting_reply and awaiting_lock is held.
- * Return: the registration with this handle, which is @request's no more and is to be
- * given back; or NULL if @request has none.
+/*
+ * Take the registration that a Reply has invalidated from its request. RFC 8797 section 4.1: the
+ * server chooses among the handles of this RPC. Any other handle belongs to another RPC, or to
+ * none, and the result is NULL. In ->received, or with the awaiting_lock that protects @request.
  */
 struct rpcrdma_mr *
 xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
@@ -343,16 +239,6 @@ xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
 	return NULL;
 }
 
-/* Return: false if the Reply has invalidated a handle that its Call does not have. */
-static bool xprt_rdma_reply_return_invalidated(struct xprt_rdma_request *request, u32 handle)
-{
-	struct rpcrdma_mr *mr = xprt_rdma_reply_take_invalidated(request, handle);
-
-	if (mr)
-		rpcrdma_mr_put(mr);
-	return mr;
-}
-
 /**
  * xprt_rdma_reply_matched - process a Reply that has been matched with its Call
  * @request: the request, pinned; xprt_rdma_received() has noted what the header says
@@ -360,20 +246,23 @@ static bool xprt_rdma_reply_return_invalidated(struct xprt_rdma_request *request
  *
  * If the device still gathers the Call's pages, xprt_rdma_reply_proceed() is called
  * when that is done.
- *
- * Context: ->received.
  */
 void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv)
 {
-	struct xprt_rdma_endpoint *ep = request->ep;
+	struct rpcrdma_mr *mr;
 
 	request->recv = recv;
-	if (recv->invalidated && !xprt_rdma_reply_return_invalidated(request, recv->inv_handle)) {
-		rpcrdma_conn_close(ep->conn, -EPROTO);
-		xprt_rdma_reply_give_up(request);
-	} else if (test_bit(XPRT_RDMA_GATHERING, &request->state)) {
-		ep->client->stats.waits_for_send++;
-	} else {
-		xprt_rdma_reply_proceed(request);
+	if (recv->invalidated) {
+		mr = xprt_rdma_reply_take_invalidated(request, recv->inv_handle);
+		if (!mr) {
+			rpcrdma_conn_close(request->ep->conn, -EPROTO);
+			xprt_rdma_reply_give_up(request);
+			return;
+		}
+		rpcrdma_mr_put(mr);
 	}
+	if (test_bit(XPRT_RDMA_GATHERING, &request->state))
+		request->ep->client->stats.waits_for_send++;
+	else
+		xprt_rdma_reply_proceed(request);
 }

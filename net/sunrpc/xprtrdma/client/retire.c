@@ -11,8 +11,6 @@
 
 #include "client_private.h"
 
-/* Registrations */
-
 static unsigned int xprt_rdma_request_count_mrs(const struct xprt_rdma_request *request)
 {
 	const struct rpcrdma_mr *mr;
@@ -23,15 +21,11 @@ static unsigned int xprt_rdma_request_count_mrs(const struct xprt_rdma_request *
 	return count;
 }
 
-/**
- * xprt_rdma_request_invalidate - invalidate all registrations of a request
- * @request: on the wire, with registrations
- * @done: called once when none of them can be reached any more; @status is zero, or
- *	a negative errno if the connection broke first
- *
- * Context: any but hard interrupts.
- * Return: 0. -ENOTCONN: @done will not be called; the connection is closed, and the
- * server can reach the memory until that is done.
+/*
+ * Invalidate all registrations of a request that is on the wire. @done is called once when none
+ * of them can be reached any more, with a negative errno if the connection broke first. Return:
+ * 0. -ENOTCONN: @done will not be called; the server can reach the memory until the connection
+ * is closed.
  */
 int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
 				 void (*done)(struct rpcrdma_chain *chain, int status))
@@ -49,12 +43,7 @@ int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
 	return ret;
 }
 
-/**
- * xprt_rdma_request_put_mrs - give back all registrations of a request
- * @request: the request; neither server nor device can reach its memory
- *
- * Context: any but hard interrupts.
- */
+/* Give back all registrations of a request whose memory nobody else can reach. */
 void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
 {
 	struct rpcrdma_mr *mr, *next;
@@ -64,8 +53,6 @@ void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
 		rpcrdma_mr_put(mr);
 	}
 }
-
-/* Replies that no task waits for */
 
 /* If the request does not await its Reply any more, it invalidates all handles itself. */
 static void xprt_rdma_retire_answered_locked(struct xprt_rdma_request *request,
@@ -109,16 +96,10 @@ static bool xprt_rdma_retire_free_orphaned_locked(struct xprt_rdma_endpoint *ep,
 	return found;
 }
 
-/**
- * xprt_rdma_retire_unmatched - a Reply has arrived that no task waits for
- * @ep: where it arrived
- * @recv: the message, which remains the caller's
- * @xid: its XID
- *
- * A request that is being retired has to know what its Reply has invalidated. If
- * its task does not wait for the Reply yet, the request notes that for later.
- *
- * Context: ->received.
+/*
+ * A Reply has arrived that no task waits for. A request that is being retired has to know what
+ * its Reply has invalidated. If its task does not wait for the Reply yet, the request notes that
+ * for later. In ->received.
  */
 void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
 				__be32 xid)
@@ -144,27 +125,18 @@ out:
 	spin_unlock(&ep->awaiting_lock);
 }
 
-/**
- * xprt_rdma_retire_find_unmatched_locked - do not wait if the Reply has already arrived
- * @request: on the wire; sunrpc does not find it by its XID any more
- *
- * A Reply that arrived before the Call was sent does not answer it. Shared with
- * the tests alone.
- *
- * Context: the endpoint's awaiting_lock is held.
+/*
+ * Do not wait if the Reply has already arrived. One that arrived before the Call was sent does
+ * not answer it. Shared with the tests alone.
  */
 void xprt_rdma_retire_find_unmatched_locked(struct xprt_rdma_request *request)
 {
 	const struct xprt_rdma_unmatched_reply *unmatched = &request->unmatched;
 
-	lockdep_assert_held(&request->ep->awaiting_lock);
-
 	if (unmatched->xid == request->rqst.rq_xid &&
 	    ktime_after(unmatched->arrived, request->rqst.rq_xtime))
 		xprt_rdma_retire_answered_locked(request, unmatched);
 }
-
-/* Retire */
 
 static void xprt_rdma_retire_invalidated(struct rpcrdma_chain *chain, int status)
 {
@@ -203,7 +175,7 @@ static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 	list_add(&request->list, &ep->awaiting_reply);
 	xprt_rdma_retire_find_unmatched_locked(request);
 	spin_unlock(&ep->awaiting_lock);
-	if (RPC_SIGNALLED(task) && xprt_rdma_version_may_invalidate(&ep->version) &&
+	if (RPC_SIGNALLED(task) && ep->version.may_invalidate &&
 	    rpcrdma_conn_established(ep->conn))
 		wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY,
 				    TASK_UNINTERRUPTIBLE, XPRT_RDMA_AWAIT_REPLY_TIMEOUT);
@@ -260,19 +232,6 @@ static void xprt_rdma_retire_put_mrs(struct xprt_rdma_request *request)
 	xprt_rdma_request_put_mrs(request);
 }
 
-/* The task has a process of its own, which may wait for the server. */
-static void xprt_rdma_retire_sync(struct xprt_rdma_request *request)
-{
-	if (!list_empty(&request->invalidation.mrs)) {
-		xprt_rdma_retire_await_reply(request);
-		/* The Reply may have invalidated the only one. */
-		if (!list_empty(&request->invalidation.mrs))
-			xprt_rdma_retire_mrs(request);
-		xprt_rdma_retire_put_mrs(request);
-	}
-	xprt_rdma_retire_wait(request, XPRT_RDMA_GATHERING);
-}
-
 /*
  * A task without a process ends in rpciod. Its workers serve all RPCs of the host,
  * for any server and transport, so the task may not wait for a peer there. A
@@ -289,23 +248,35 @@ static void xprt_rdma_retire_async(struct xprt_rdma_request *request)
 }
 
 /**
- * xprt_rdma_retire_on_wire - take a request off the wire
- * @request: on the wire, and no Reply is being matched with it
+ * xprt_rdma_request_retire - take a request off the wire, if it is on it
+ * @request: one that no Reply is being matched with
  *
- * See xprt_rdma_request_retire().
+ * A task that was killed or timed out, or whose connection is closed, comes here
+ * before it gives back its memory or uses it again (RFC 8166 section 4.4.1). If the
+ * Reply has been processed, there is nothing to do.
  *
- * Context: sleeps, at most until the connection is closed.
+ * Context: may sleep until the connection is closed.
  */
-void xprt_rdma_retire_on_wire(struct xprt_rdma_request *request)
+void xprt_rdma_request_retire(struct xprt_rdma_request *request)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 
-	if (RPC_IS_ASYNC(request->rqst.rq_task))
+	if (!ep)
+		return;
+	if (RPC_IS_ASYNC(request->rqst.rq_task)) {
 		xprt_rdma_retire_async(request);
-	else
-		xprt_rdma_retire_sync(request);
+	} else {
+		if (!list_empty(&request->invalidation.mrs)) {
+			xprt_rdma_retire_await_reply(request);
+			/* The Reply may have invalidated the only one. */
+			if (!list_empty(&request->invalidation.mrs))
+				xprt_rdma_retire_mrs(request);
+			xprt_rdma_retire_put_mrs(request);
+		}
+		xprt_rdma_retire_wait(request, XPRT_RDMA_GATHERING);
+	}
 	if (!request->replied)
-		xprt_rdma_credits_orphan(&ep->credits);
+		atomic_inc(&ep->credits.orphaned);
 	request->ep = NULL;
 	xprt_rdma_ep_put(ep);
 }

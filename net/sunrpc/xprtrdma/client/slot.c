@@ -6,7 +6,6 @@
 #include <linux/slab.h>
 
 #include "client_private.h"
-#include "page_frag.h"
 #include "../objects.h"
 
 /* Sizes of buffers are multiples of this, in octets, so that they soon fit every RPC. */
@@ -27,47 +26,30 @@ static void xprt_rdma_slot_add_locked(struct xprt_rdma_client *client,
 				      struct xprt_rdma_request *request)
 {
 	lockdep_assert_held(&client->xprt.reserve_lock);
-
 	list_add(&request->all, &client->slots);
 	client->xprt.num_reqs++;
 	client->xprt.stat.max_slots = client->xprt.num_reqs;
 }
 
-static void xprt_rdma_slot_put_idle_locked(struct xprt_rdma_client *client,
-					   struct xprt_rdma_request *request)
-{
-	lockdep_assert_held(&client->xprt.reserve_lock);
-
-	request->next_idle = client->idle;
-	client->idle = request;
-}
-
 static struct xprt_rdma_request *xprt_rdma_slot_take_idle_locked(struct xprt_rdma_client *client)
 {
-	struct xprt_rdma_request *request = client->idle;
+	struct xprt_rdma_request *request =
+		list_first_entry_or_null(&client->idle, struct xprt_rdma_request, list);
 
 	lockdep_assert_held(&client->xprt.reserve_lock);
-
 	if (request)
-		client->idle = request->next_idle;
+		list_del(&request->list);
 	return request;
 }
 
-/**
- * xprt_rdma_slots_create - make the first slot
- * @client: the new client
- *
- * One slot always exists, so that RPCs proceed one by one when memory is short.
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Make the first slot. One always exists, so that RPCs proceed when memory is short. */
 int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct xprt_rdma_request *request;
 
 	INIT_LIST_HEAD(&client->slots);
+	INIT_LIST_HEAD(&client->idle);
 	xprt->max_reqs = xprt_rdma_slot_table_entries;
 	xprt->min_reqs = 1;
 	client->limit = xprt->max_reqs;
@@ -77,17 +59,12 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 		return -ENOMEM;
 	spin_lock(&xprt->reserve_lock);
 	xprt_rdma_slot_add_locked(client, request);
-	xprt_rdma_slot_put_idle_locked(client, request);
+	list_add(&request->list, &client->idle);
 	spin_unlock(&xprt->reserve_lock);
 	return 0;
 }
 
-/**
- * xprt_rdma_slots_destroy - free all slots
- * @client: the client, which has no slot in use and no users
- *
- * Context: any.
- */
+/* Free all slots. None is in use. */
 void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request, *next;
@@ -104,7 +81,7 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 }
 
 /* Make the slot that is already counted as in use. Return: NULL if there is no memory. */
-static noinline struct xprt_rdma_request *xprt_rdma_slot_make(struct xprt_rdma_client *client)
+static struct xprt_rdma_request *xprt_rdma_slot_make(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request = xprt_rdma_slot_new(rpc_task_gfp_mask());
 	struct rpc_xprt *xprt = &client->xprt;
@@ -121,14 +98,9 @@ static noinline struct xprt_rdma_request *xprt_rdma_slot_make(struct xprt_rdma_c
 	return request;
 }
 
-/**
- * xprt_rdma_slot_alloc - the rpc_xprt_ops's alloc_slot
- * @xprt: the transport
- * @task: gets a slot, or waits on the backlog until one is free
- *
- * Sets the task's status: 0, -EAGAIN if it waits, or -ENOMEM.
- *
- * Context: may sleep; takes reserve_lock.
+/*
+ * The rpc_xprt_ops's alloc_slot. Sets the task's status: 0, -EAGAIN if it waits on the backlog
+ * until a slot is free, or -ENOMEM. May sleep.
  */
 void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -153,13 +125,7 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 	task->tk_status = request ? 0 : -ENOMEM;
 }
 
-/**
- * xprt_rdma_slot_free - the rpc_xprt_ops's free_slot
- * @xprt: the transport
- * @rqst: the slot, which the first task on the backlog gets
- *
- * Context: does not sleep; takes reserve_lock.
- */
+/* The rpc_xprt_ops's free_slot. The first task on the backlog gets the slot. */
 void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
@@ -171,21 +137,15 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
 		request->waited = 0;
 		memset(rqst, 0, sizeof(*rqst));
-		xprt_rdma_slot_put_idle_locked(client, request);
+		list_add(&request->list, &client->idle);
 		client->in_use--;
 	}
 	spin_unlock(&xprt->reserve_lock);
 }
 
-/**
- * xprt_rdma_slots_limit - adapt the number of slots to the credits
- * @client: the client
- * @credits: the credits of its connection, which have just changed
- *
- * A higher limit wakes tasks on the backlog. A lower one takes effect when slots are
- * freed.
- *
- * Context: does not sleep.
+/*
+ * Adapt the number of slots to the credits, which have just changed. A higher limit wakes tasks
+ * on the backlog. A lower one takes effect when slots are freed. Does not sleep.
  */
 void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 			   const struct xprt_rdma_credits *credits)
@@ -207,7 +167,7 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 		request->waited = BIT(RPCRDMA_A_WAITS_CREDIT);
 		if (!xprt_wake_up_backlog(xprt, &request->rqst)) {
 			request->waited = 0;
-			xprt_rdma_slot_put_idle_locked(client, request);
+			list_add(&request->list, &client->idle);
 			break;
 		}
 		client->in_use++;
@@ -215,16 +175,9 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 	spin_unlock(&xprt->reserve_lock);
 }
 
-/**
- * xprt_rdma_slots_note_unmatched_locked - note a Reply for a task that is ending
- * @client: the client
- * @ep: where the Reply arrived
- * @unmatched: the Reply
- *
- * sunrpc does not find the task by its XID any more, but its request may still be on
- * the wire. Mostly there is no such request: the task has gone.
- *
- * Context: @ep's awaiting_lock is held.
+/*
+ * Note a Reply for a task that is ending: sunrpc does not find it by its XID any more, but its
+ * request may still be on the wire. Mostly there is no such request: the task has gone.
  */
 void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
 					   const struct xprt_rdma_endpoint *ep,
@@ -234,7 +187,6 @@ void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
 	struct xprt_rdma_request *request;
 
 	lockdep_assert_held(&ep->awaiting_lock);
-
 	spin_lock(&xprt->reserve_lock);
 	list_for_each_entry(request, &client->slots, all) {
 		if (READ_ONCE(request->ep) != ep ||
@@ -266,44 +218,25 @@ static bool xprt_rdma_buffer_grow(struct xprt_rdma_client *client,
 	return buffer->data;
 }
 
-static noinline bool xprt_rdma_buffers_grow(struct xprt_rdma_request *request)
-{
-	const struct rpc_rqst *rqst = &request->rqst;
-	struct xprt_rdma_client *client = xprt_rdma_client_of(rqst->rq_xprt);
-
-	return xprt_rdma_buffer_grow(client, &request->call_buffer, rqst->rq_callsize) &&
-	       xprt_rdma_buffer_grow(client, &request->reply_buffer, rqst->rq_rcvsize);
-}
-
-/**
- * xprt_rdma_buffers_alloc - the rpc_xprt_ops's buf_alloc
- * @task: the task, whose slot gets rq_buffer and rq_rbuffer
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* The rpc_xprt_ops's buf_alloc: rq_buffer and rq_rbuffer. Return: 0 or -ENOMEM. */
 int xprt_rdma_buffers_alloc(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;
+	struct xprt_rdma_client *client = xprt_rdma_client_of(rqst->rq_xprt);
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
-	if ((request->call_buffer.size < rqst->rq_callsize ||
-	     request->reply_buffer.size < rqst->rq_rcvsize) &&
-	    !xprt_rdma_buffers_grow(request))
+	if (!xprt_rdma_buffer_grow(client, &request->call_buffer, rqst->rq_callsize) ||
+	    !xprt_rdma_buffer_grow(client, &request->reply_buffer, rqst->rq_rcvsize))
 		return -ENOMEM;
 	rqst->rq_buffer = request->call_buffer.data;
 	rqst->rq_rbuffer = request->reply_buffer.data;
 	return 0;
 }
 
-/**
- * xprt_rdma_buffers_free - the rpc_xprt_ops's buf_free
- * @task: the task, which ends
- *
- * When this returns, nobody else can reach the memory that the task sends from and
- * receives to, so the task may give it back.
- *
- * Context: may sleep until the connection is closed.
+/*
+ * The rpc_xprt_ops's buf_free. When this returns, nobody else can reach the memory that the task
+ * sends from and receives to, so the task may give it back. May sleep until the connection is
+ * closed.
  */
 void xprt_rdma_buffers_free(struct rpc_task *task)
 {
@@ -343,14 +276,6 @@ static bool xprt_rdma_slot_page_is_fresh(struct page *page)
 	       !folio_is_zone_device(folio);
 }
 
-static int xprt_rdma_slot_clear_if_fresh(void *context, struct page *page,
-					 unsigned int offset, unsigned int len)
-{
-	if (xprt_rdma_slot_page_is_fresh(page))
-		memzero_page(page, offset, len);
-	return 0;
-}
-
 /*
  * The server may claim to have written more into these pages than it has. Then a reader
  * would see what the kernel kept there before. So fresh pages are cleared: those of the page
@@ -359,9 +284,16 @@ static int xprt_rdma_slot_clear_if_fresh(void *context, struct page *page,
  */
 static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
 {
-	if (!want_init_on_alloc(0))
-		xprt_rdma_page_frags_in_pages(buf, buf->page_len,
-					      xprt_rdma_slot_clear_if_fresh, NULL);
+	struct page **page = buf->pages + (buf->page_base >> PAGE_SHIFT);
+	unsigned int offset = offset_in_page(buf->page_base), left, part;
+
+	if (want_init_on_alloc(0))
+		return;
+	for (left = buf->page_len; left; left -= part, page++, offset = 0) {
+		part = min_t(unsigned int, left, PAGE_SIZE - offset);
+		if (xprt_rdma_slot_page_is_fresh(*page))
+			memzero_page(*page, offset, part);
+	}
 }
 
 /*
@@ -378,36 +310,12 @@ static void xprt_rdma_slot_release_snd_buf(struct rpc_rqst *rqst)
 	rqst->rq_release_snd_buf(rqst);
 }
 
-static void xprt_rdma_slot_guard_snd_buf(struct rpc_rqst *rqst)
-{
-	if (!rqst->rq_release_snd_buf ||
-	    rqst->rq_release_snd_buf == xprt_rdma_slot_release_snd_buf)
-		return;
-	xprt_rdma_request_of(rqst)->release_snd_buf = rqst->rq_release_snd_buf;
-	rqst->rq_release_snd_buf = xprt_rdma_slot_release_snd_buf;
-}
-
-static noinline int xprt_rdma_slot_prepare_pages(struct xdr_buf *buf)
-{
-	if (!buf->page_len)
-		return 0;
-	if (buf->flags & XDRBUF_SPARSE_PAGES && xprt_rdma_slot_fill_sparse_pages(buf))
-		return -ENOMEM;
-	xprt_rdma_slot_clear_fresh_pages(buf);
-	return 0;
-}
-
-/**
- * xprt_rdma_request_prepare - the rpc_xprt_ops's prepare_request
- * @rqst: an encoded Call
- * @buf: its rq_rcv_buf, or later its rq_snd_buf
- *
- * A Call that is sent again has been encoded into the same memory. The last
- * transmission has to end before the next one begins. Until then the server may read
- * that memory, which holds the same Call.
- *
- * Context: may sleep until the connection is closed.
- * Return: 0 or -ENOMEM, after which sunrpc tries again.
+/*
+ * The rpc_xprt_ops's prepare_request. @rqst is an encoded Call, and @buf its rq_rcv_buf, or later
+ * its rq_snd_buf. A Call that is sent again has been encoded into the same memory. The last
+ * transmission has to end before the next one begins. Until then the server may read that memory,
+ * which holds the same Call. May sleep until the connection is closed. After -ENOMEM sunrpc tries
+ * again.
  */
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
@@ -417,6 +325,15 @@ int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 		return 0;
 	xprt_rdma_request_retire(request);
 	request->mapping_since = 0;
-	xprt_rdma_slot_guard_snd_buf(rqst);
-	return buf == &rqst->rq_rcv_buf ? xprt_rdma_slot_prepare_pages(buf) : 0;
+	if (rqst->rq_release_snd_buf &&
+	    rqst->rq_release_snd_buf != xprt_rdma_slot_release_snd_buf) {
+		request->release_snd_buf = rqst->rq_release_snd_buf;
+		rqst->rq_release_snd_buf = xprt_rdma_slot_release_snd_buf;
+	}
+	if (buf != &rqst->rq_rcv_buf || !buf->page_len)
+		return 0;
+	if (buf->flags & XDRBUF_SPARSE_PAGES && xprt_rdma_slot_fill_sparse_pages(buf))
+		return -ENOMEM;
+	xprt_rdma_slot_clear_fresh_pages(buf);
+	return 0;
 }

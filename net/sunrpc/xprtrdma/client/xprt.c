@@ -50,16 +50,10 @@ static int xprt_rdma_client_get_srcaddr(struct rpc_xprt *xprt, char *buf, size_t
 	return rpc_ntop((struct sockaddr *)&local, buf, buflen);
 }
 
-/*
- * sunrpc asks for the port just before it shows xprt_info in sysfs, and for nothing else. So
- * this is where the congestion window is made to say what the credits are, and no RPC has to
- * write it.
- */
 static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
 {
 	struct sockaddr_storage local;
 
-	xprt_rdma_ep_show_credits(xprt_rdma_client_of(xprt));
 	xprt_rdma_client_local(xprt, &local);
 	return rpc_get_port((struct sockaddr *)&local);
 }
@@ -117,7 +111,7 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 		another = xprt_rdma_client_needs_another_locked(xprt_rdma_client_of(xprt), task);
 	if (another && request->ep) {
 		if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
-			request->on_wait = XPRT_RDMA_CLOSE;
+			request->close_on_wait = true;
 		else
 			rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
 		another = false;
@@ -127,17 +121,6 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 		xprt_force_disconnect(xprt);
 }
 
-static void xprt_rdma_client_do_on_wait_locked(struct xprt_rdma_request *request)
-{
-	lockdep_assert_held(&request->rqst.rq_xprt->queue_lock);
-
-	if (request->on_wait == XPRT_RDMA_CLOSE && request->ep)
-		rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
-	if (request->on_wait == XPRT_RDMA_SEND_AGAIN && !request->ep)
-		xprt_rdma_rpc_send_again_locked(&request->rqst);
-	request->on_wait = XPRT_RDMA_WAIT;
-}
-
 /*
  * sunrpc does not restart the major time-out of a Call that it sends again. If it is over,
  * the timer would close this connection before the server can answer, and each later one
@@ -145,27 +128,20 @@ static void xprt_rdma_client_do_on_wait_locked(struct xprt_rdma_request *request
  * its time-outs, and another task may have sent the Call: so this is done when the task
  * waits.
  */
-static void xprt_rdma_client_extend_timeout(struct rpc_task *task)
-{
-	struct rpc_rqst *rqst = task->tk_rqstp;
-
-	if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
-		return;
-	if (time_after_eq(jiffies, rqst->rq_majortimeo))
-		rqst->rq_majortimeo = jiffies + rqst->rq_timeout;
-}
-
-/* sunrpc looks at the cookie after this, and wakes a task whose Call has to be sent again. */
 static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 {
-	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
+	struct rpc_rqst *rqst = task->tk_rqstp;
+	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
-	lockdep_assert_held(&request->rqst.rq_xprt->queue_lock);
+	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 
-	xprt_rdma_client_extend_timeout(task);
+	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) &&
+	    time_after_eq(jiffies, rqst->rq_majortimeo))
+		rqst->rq_majortimeo = jiffies + rqst->rq_timeout;
 	xprt_wait_for_reply_request_def(task);
-	if (request->on_wait != XPRT_RDMA_WAIT)
-		xprt_rdma_client_do_on_wait_locked(request);
+	if (request->close_on_wait && request->ep)
+		rpcrdma_conn_close(request->ep->conn, -ETIMEDOUT);
+	request->close_on_wait = false;
 }
 
 static void xprt_rdma_client_set_connect_timeout(struct rpc_xprt *xprt,
@@ -196,7 +172,7 @@ static void xprt_rdma_client_disable_swap(struct rpc_xprt *xprt)
 /*
  * mountstats takes 27 integers by their place in the line. Those that mean nothing here
  * are zero: the local port, allocations while sending, and orphaned registrations. The
- * 28th is the version of the connection: zero while there is none or its version is open.
+ * 28th is the version of the connection: zero while there is none.
  */
 static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {

@@ -68,7 +68,9 @@ static const struct form_row form_rows[] = {
 	  .gathered = 8196 },
 	{ "all elements of a Send", 16384, { .head = 100, .base = 4097, .pages = 8192, .tail = 4 },
 	  SHORT, .gathered = 8196 },
-	{ "one element more", 16384, { .head = 100, .base = 1, .pages = 8192, .tail = 104 },
+	{ "a tail that crosses pages", 16384,
+	  { .head = 100, .base = 1, .pages = 8192, .tail = 104 }, SHORT, .gathered = 8296 },
+	{ "one element more", 16384, { .head = 100, .base = 1, .pages = 12288, .tail = 4 },
 	  SHORT },
 	{ "all of them for pages", 16384, { .head = 100, .pages = 16256 }, SHORT,
 	  .gathered = 16256 },
@@ -275,12 +277,12 @@ static void test_request_begins_anew(struct kunit *test)
 
 	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
 	request->replied = true;
-	request->on_wait = XPRT_RDMA_CLOSE;
+	request->close_on_wait = true;
 	request->sent = jiffies - HZ;
 	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
 	KUNIT_EXPECT_TRUE(test, request->posted);
 	KUNIT_EXPECT_FALSE(test, request->replied);
-	KUNIT_EXPECT_EQ(test, request->on_wait, XPRT_RDMA_WAIT);
+	KUNIT_EXPECT_FALSE(test, request->close_on_wait);
 	KUNIT_EXPECT_TRUE(test, time_after(request->sent, jiffies - HZ / 2));
 	KUNIT_EXPECT_FALSE(test, ktime_before(request->rqst.rq_xtime, before));
 	KUNIT_EXPECT_PTR_EQ(test, request->ep, t->ep);
@@ -386,7 +388,7 @@ static void test_gathered_wakes(struct kunit *test)
 
 /* Version 2 */
 
-static struct fake_client *begin_open(struct kunit *test, bool remote_inv)
+static struct fake_client *begin_version_2(struct kunit *test, bool remote_inv)
 {
 	struct fake_client *t;
 
@@ -397,65 +399,11 @@ static struct fake_client *begin_open(struct kunit *test, bool remote_inv)
 	return t;
 }
 
-/* No other Call is sent before the answer. An answer has to come in time. */
-static void test_first_call_asks(struct kunit *test)
-{
-	struct fake_client *t = begin_open(test, true);
-
-	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
-	fake_rpc_begin(test, t, &t->other, XID + 1, NULL, NULL);
-	/* There would be a credit for both. */
-	t->ep->credits.granted = 4;
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
-	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->ep->offer_timer));
-	KUNIT_EXPECT_TRUE(test, fake_server_gets(t, &t->rpc));
-	KUNIT_EXPECT_EQ(test, t->msg.version, RPCRDMA_VERSION_TWO);
-	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->other), -EAGAIN);
-	KUNIT_EXPECT_EQ(test, t->fake.posts, 1);
-
-	fake_server_replies(t, REPLY_LEN, 0);
-	KUNIT_EXPECT_TRUE(test, fake_rpc_is_complete(&t->rpc));
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->other), 0);
-	KUNIT_EXPECT_TRUE(test, fake_server_gets(t, &t->other));
-	KUNIT_EXPECT_EQ(test, t->msg.version, RPCRDMA_VERSION_TWO);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	fake_client_end(test, t);
-}
-
-/* With a header that is too long for the first message, version 1 is used without asking. */
-static void test_first_call_is_too_long(struct kunit *test)
-{
-	const struct fake_sizes call = { .head = 4096, .pages = 39 * PAGE_SIZE, .tail = 100 };
-	struct fake_client *t = begin_open(test, true);
-
-	fake_rpc_begin(test, t, &t->rpc, XID, &call, NULL);
-	t->ep->max_mr_pages = 1;
-	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
-	fake_client_end(test, t);
-
-	t = begin_open(test, true);
-	fake_rpc_begin(test, t, &t->rpc, XID, &call, NULL);
-	fake_rpc_begin(test, t, &t->other, XID + 1, NULL, NULL);
-	t->rpc.request.rqst.rq_snd_buf.tail[0].iov_len = 200;
-	t->rpc.request.rqst.rq_snd_buf.len += 100;
-	t->ep->max_mr_pages = 1;
-	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), -EAGAIN);
-	KUNIT_EXPECT_FALSE(test, fake_rpc_is_complete(&t->rpc));
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_ONE);
-	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->other), 0);
-	KUNIT_EXPECT_TRUE(test, fake_server_gets(t, &t->other));
-	KUNIT_EXPECT_EQ(test, t->msg.version, RPCRDMA_VERSION_ONE);
-	fake_client_end(test, t);
-}
-
 /* The Reply may invalidate the handle that the Call names: one of its own, if at all. */
 static void test_handle_is_named(struct kunit *test)
 {
 	const struct fake_sizes data = { .head = 200, .pages = 4096, .ddp = true };
-	struct fake_client *t = begin_open(test, true);
+	struct fake_client *t = begin_version_2(test, true);
 
 	fake_rpc_begin(test, t, &t->rpc, XID, &data, &data);
 	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
@@ -465,7 +413,7 @@ static void test_handle_is_named(struct kunit *test)
 			rpcrdma_chunk_segments(&t->msg, &t->msg.write[0])->handle);
 	fake_client_end(test, t);
 
-	t = begin_open(test, false);
+	t = begin_version_2(test, false);
 	fake_rpc_begin(test, t, &t->rpc, XID, &data, &data);
 	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
 	KUNIT_EXPECT_TRUE(test, fake_server_gets(t, &t->rpc));
@@ -516,8 +464,6 @@ static struct kunit_case call_cases[] = {
 	KUNIT_CASE(test_reply_before_gathered),
 	KUNIT_CASE(test_reply_after_gathered),
 	KUNIT_CASE(test_gathered_wakes),
-	KUNIT_CASE(test_first_call_asks),
-	KUNIT_CASE(test_first_call_is_too_long),
 	KUNIT_CASE(test_handle_is_named),
 	KUNIT_CASE(test_backward_reply),
 	{}

@@ -279,7 +279,7 @@ static void test_call(struct kunit *test)
 struct reply_row {
 	const char *name;
 	u32 version;		/* of the Call */
-	u32 settled;		/* version of the connection; zero: not yet known */
+	u32 settled;		/* version of the connection */
 	u32 agreed;		/* threshold */
 	u32 len;		/* of the RPC message */
 	enum rpcrdma_proc proc;
@@ -293,9 +293,6 @@ static const struct reply_row reply_rows[] = {
 	{ "version 2: too long", 2, 2, 1024, 4064, RPCRDMA_ERROR, RPCRDMA_ERR_CANT_REPLY },
 	{ "version 2: a larger threshold", 2, 2, 8192, 8156 },
 	{ "version 2: too long for it", 2, 2, 8192, 8160, RPCRDMA_ERROR, RPCRDMA_ERR_CANT_REPLY },
-	{ "version 2 is not settled: as long as fits", 2, 0, 1024, 988 },
-	{ "version 2 is not settled: too long", 2, 0, 1024, 992,
-	  RPCRDMA_ERROR, RPCRDMA_ERR_CANT_REPLY },
 	{ "version 1 after version 2: too long", 1, 2, 1024, 1000,
 	  RPCRDMA_ERROR, RPCRDMA_ERR_BAD_XDR },
 	{ "version 2 after version 1: too long", 2, 1, 1024, 992,

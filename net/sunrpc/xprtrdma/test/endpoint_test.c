@@ -176,8 +176,6 @@ struct status_row {
 	const char *name;
 	int status;
 	int woken;
-	int fatal;		/* if the task shall fail without a network; zero: the same */
-	int gone;		/* and if there has been no device for long */
 };
 
 static const struct status_row status_rows[] = {
@@ -193,10 +191,10 @@ static const struct status_row status_rows[] = {
 	{ "no memory", -ENOMEM, -ENOBUFS },
 	{ "try again", -EAGAIN, -ENOBUFS },
 	{ "no files", -ENFILE, -ENOBUFS },
-	{ "no device", -ENODEV, -EHOSTUNREACH, 0, -ENETUNREACH },
-	{ "no address", -EADDRNOTAVAIL, -EHOSTUNREACH, 0, -ENETUNREACH },
-	{ "no network", -ENETUNREACH, -ENETUNREACH, -EHOSTUNREACH, -ENETUNREACH },
-	{ "network down", -ENETDOWN, -ENETDOWN, -EHOSTUNREACH, -ENETDOWN },
+	{ "no device", -ENODEV, -EHOSTUNREACH },
+	{ "no address", -EADDRNOTAVAIL, -EHOSTUNREACH },
+	{ "no network", -ENETUNREACH, -ENETUNREACH },
+	{ "network down", -ENETDOWN, -ENETDOWN },
 	{ "anything else", -EINVAL, -ECONNABORTED },
 };
 
@@ -212,31 +210,15 @@ static void expect_failed(struct kunit *test, struct fake_client *t, int status)
 	KUNIT_EXPECT_EQ(test, t->client->xprt.stat.connect_count, 0);
 }
 
-static void fail_to_connect(struct fake_client *t, bool fatal)
-{
-	t->connector.tk_flags = fatal ? RPC_TASK_NETUNREACH_FATAL : 0;
-	/* At once, whatever happened before */
-	t->client->xprt.reestablish_timeout = 0;
-	fake_client_connect(t);
-}
-
 static void test_status(struct kunit *test)
 {
 	const struct status_row *row = test->param_value;
 	struct fake_client *t = endpoint_make(test);
 
 	t->fake.connect_error = row->status;
-	fail_to_connect(t, false);
+	fake_client_connect(t);
 	expect_failed(test, t, row->woken);
-	fail_to_connect(t, RPC_TASK_NETUNREACH_FATAL);
-	expect_failed(test, t, RPC_TASK_NETUNREACH_FATAL && row->fatal ? row->fatal : row->woken);
-	/* There has been no device for a minute. */
-	t->client->outage.since -= XPRT_RDMA_OUTAGE_MAX;
-	fail_to_connect(t, false);
-	expect_failed(test, t, row->woken);
-	fail_to_connect(t, true);
-	expect_failed(test, t, RPC_TASK_NETUNREACH_FATAL && row->gone ? row->gone : row->woken);
-	KUNIT_EXPECT_EQ(test, t->connects, 4);
+	KUNIT_EXPECT_EQ(test, t->connects, 1);
 	fake_client_end(test, t);
 }
 
@@ -665,19 +647,15 @@ static void test_grow_without_memory(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* sysfs shows the credits as a congestion window. */
+/* sysfs shows the grant as a congestion window. */
 static void test_show_credits(struct kunit *test)
 {
-	struct fake_client *t = begin_with_credits(test, 12, 5);
+	struct fake_client *t = endpoint_begin(test);
 	struct rpc_xprt *xprt = &t->client->xprt;
 
-	xprt_rdma_ep_show_credits(t->client);
-	KUNIT_EXPECT_EQ(test, xprt->cwnd, 12 * RPC_CWNDSCALE);
-	KUNIT_EXPECT_EQ(test, xprt->cong, 5 * RPC_CWNDSCALE);
-	xprt_rdma_ep_close(xprt);
-	xprt_rdma_ep_show_credits(t->client);
 	KUNIT_EXPECT_EQ(test, xprt->cwnd, RPC_CWNDSCALE);
-	KUNIT_EXPECT_EQ(test, xprt->cong, 0);
+	xprt_rdma_ep_granted(t->ep, 12);
+	KUNIT_EXPECT_EQ(test, xprt->cwnd, 12 * RPC_CWNDSCALE);
 	fake_client_end(test, t);
 }
 
@@ -798,113 +776,18 @@ static void test_timer_is_late(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* The server has refused the version while the task was still sending. */
-static void test_send_again_on_wait(struct kunit *test)
+/* The timer of a connection does not run when it is closed: the endpoint may be gone. */
+static void test_timer_ends(struct kunit *test)
 {
 	struct fake_client *t = endpoint_begin(test);
-	struct rpc_rqst *rqst = &t->rpc.request.rqst;
-	u32 cookie = t->client->xprt.connect_cookie;
-
-	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
-	rqst->rq_connect_cookie = cookie;
-	t->rpc.request.on_wait = XPRT_RDMA_SEND_AGAIN;
-	wait_for_reply(t);
-	KUNIT_EXPECT_NE(test, rqst->rq_connect_cookie, cookie);
-	/* Once */
-	rqst->rq_connect_cookie = cookie;
-	wait_for_reply(t);
-	KUNIT_EXPECT_EQ(test, rqst->rq_connect_cookie, cookie);
-	fake_client_end(test, t);
-}
-
-/* Version 2 */
-
-static struct fake_client *begin_asked(struct kunit *test)
-{
-	struct fake_client *t = fake_client_begin(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_TWO);
-
-	KUNIT_EXPECT_EQ(test, t->config.version_max, RPCRDMA_VERSION_TWO);
-	KUNIT_EXPECT_EQ(test, t->client->version, 0);
-	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
-	KUNIT_ASSERT_EQ(test, fake_rpc_send(&t->rpc), 0);
-	KUNIT_ASSERT_TRUE(test, fake_server_gets(t, &t->rpc));
-	return t;
-}
-
-/* Which version the next connection offers */
-static u32 next_offer(struct kunit *test, struct fake_client *t)
-{
-	fake_conn_close(test, &t->fake);
-	xprt_rdma_request_retire(&t->rpc.request);
-	clear_bit(XPRT_CLOSE_WAIT, &t->client->xprt.state);
-	xprt_rdma_ep_close(&t->client->xprt);
-	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
-	t->fake.connect_error = -ECONNREFUSED;
-	t->client->xprt.reestablish_timeout = 0;
-	fake_client_connect(t);
-	return t->config.version_max;
-}
-
-/* A server that does not answer in time has version 1 alone, for an hour. */
-static void test_offer_times_out(struct kunit *test)
-{
-	struct fake_client *t = begin_asked(test);
-	struct xprt_rdma_client *client = t->client;
-	long left = t->ep->offer_timer.timer.expires - jiffies;
-
-	KUNIT_EXPECT_LE(test, left, 10 * HZ);
-	KUNIT_EXPECT_GT(test, left, 9 * HZ);
-	flush_delayed_work(&t->ep->offer_timer);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(t->fake.conn));
-	fake_conn_close(test, &t->fake);
-	KUNIT_EXPECT_EQ(test, t->ep->status, -ETIMEDOUT);
-	left = client->version_one_until - jiffies;
-	KUNIT_EXPECT_LE(test, left, 3600 * HZ);
-	KUNIT_EXPECT_GT(test, left, 3590 * HZ);
-	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_ONE);
-	client->version_one_until = jiffies ?: 1;
-	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_TWO);
-	KUNIT_EXPECT_EQ(test, client->version_one_until, 0);
-	fake_client_end(test, t);
-}
-
-/* One that has answered is not suspected, and nor is one of which this host lets go. */
-static void test_offer_is_answered(struct kunit *test)
-{
-	struct fake_client *t = begin_asked(test);
-
-	fake_server_replies(t, 24, 0);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	/* The timer may run at that moment. */
-	t->ep->offer_timer.work.func(&t->ep->offer_timer.work);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
-	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_TWO);
-	KUNIT_EXPECT_EQ(test, t->client->backward_payload,
-			RPCRDMA_V2_INLINE_MIN - RPCRDMA_V2_HEADER_MIN);
-	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_TWO);
-	KUNIT_EXPECT_EQ(test, t->client->version, 0);
-	fake_client_end(test, t);
-
-	t = begin_asked(test);
-	rpcrdma_conn_close(t->fake.conn, -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, next_offer(test, t), RPCRDMA_VERSION_TWO);
-	fake_client_end(test, t);
-}
-
-/* No timer of a connection runs when it is closed: the endpoint may be gone. */
-static void test_timers_end(struct kunit *test)
-{
-	struct fake_client *t = begin_asked(test);
 
 	t->ep->credits.granted = 12;
 	atomic_set(&t->ep->credits.in_flight, 4);
 	t->fake.conn->recv_size = 1U << 30;
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
 	KUNIT_EXPECT_TRUE(test, mod_delayed_work(xprtiod_workqueue, &t->ep->grow_again, 60 * HZ));
-	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->ep->offer_timer));
 	fake_conn_close(test, &t->fake);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->grow_again));
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
 	fake_client_end(test, t);
 }
 
@@ -935,10 +818,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_wedged),
 	KUNIT_CASE_PARAM(test_timer, timer_gen_params),
 	KUNIT_CASE(test_timer_is_late),
-	KUNIT_CASE(test_send_again_on_wait),
-	KUNIT_CASE(test_offer_times_out),
-	KUNIT_CASE(test_offer_is_answered),
-	KUNIT_CASE(test_timers_end),
+	KUNIT_CASE(test_timer_ends),
 	{}
 };
 

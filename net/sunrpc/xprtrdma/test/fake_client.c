@@ -26,6 +26,18 @@ static void fake_connecting(struct fake_conn *fake, const struct sockaddr *sourc
 	t->connects++;
 }
 
+/* A server that has version 2 if the client offers it */
+static void fake_agrees(struct fake_conn *fake)
+{
+	struct fake_client *t = container_of(fake, struct fake_client, fake);
+
+	if (t->config.version_max == RPCRDMA_VERSION_ONE)
+		return;
+	fake->broken += !fake_server_gets_null(t);
+	fake_server_replies(t, FAKE_NULL_REPLY_LEN, 0);
+	fake->posts = 0;
+}
+
 /* sunrpc's would close the transport. */
 static void fake_cleanup(struct work_struct *work)
 {
@@ -46,6 +58,7 @@ static void fake_xprt_make(struct kunit *test, struct fake_client *t)
 	t->client = xprt_rdma_client_of(xprt);
 	t->client->limit = FAKE_CREDITS;
 	INIT_LIST_HEAD(&t->client->slots);
+	INIT_LIST_HEAD(&t->client->idle);
 	INIT_LIST_HEAD(&t->client->backward_idle);
 	spin_lock_init(&t->client->backward_lock);
 	xprt_rdma_ep_init(t->client);
@@ -69,6 +82,10 @@ struct fake_client *fake_client_make(struct kunit *test, u32 threshold, u32 vers
 	fake_conn_make(test, &t->fake, threshold, version);
 	fake_xprt_make(test, t);
 	t->fake.connecting = fake_connecting;
+	t->fake.established = fake_agrees;
+	t->clnt.cl_prog = FAKE_PROGRAM;
+	t->clnt.cl_vers = FAKE_PROGRAM_VERSION;
+	t->connector.tk_client = &t->clnt;
 	t->connector.tk_rqstp = &t->connector_rqst;
 	t->connector_rqst.rq_xprt = &t->client->xprt;
 	xprt_rdma_version_max = version;
@@ -386,6 +403,22 @@ bool fake_server_gets(struct fake_client *t, const struct fake_rpc *rpc)
 		return false;
 	return fake_server_assembles(t) == buf->len &&
 	       !memcmp(t->stream, t->expected, buf->len);
+}
+
+/* The server takes the NULL that asks for the version. Return: true if it is one. */
+bool fake_server_gets_null(struct fake_client *t)
+{
+	__be32 null[FAKE_NULL_LEN / sizeof(__be32)] = {
+		[1] = rpc_call, cpu_to_be32(RPC_VERSION), cpu_to_be32(FAKE_PROGRAM),
+		cpu_to_be32(FAKE_PROGRAM_VERSION),
+	};
+
+	if (rpcrdma_wire_decode(&t->msg, t->fake.sent, t->fake.sent_len, RPCRDMA_RESPONDER,
+				false, RPCRDMA_VERSION_MAX) != RPCRDMA_USE)
+		return false;
+	null[0] = t->msg.xid;
+	return t->msg.xid && t->msg.payload_len == sizeof(null) &&
+	       !memcmp(t->fake.sent + t->msg.header_len, null, sizeof(null));
 }
 
 /* The server fills a chunk of the Call. Return: false if it must not write there. */

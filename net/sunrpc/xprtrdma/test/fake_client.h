@@ -12,6 +12,12 @@
 #define FAKE_PAGES		48	/* of a message */
 #define FAKE_KVEC_MAX		(2 * PAGE_SIZE)
 #define FAKE_STREAM_MAX		((FAKE_PAGES + 4) * PAGE_SIZE)
+/* The RPC program that the client is for */
+#define FAKE_PROGRAM		100003
+#define FAKE_PROGRAM_VERSION	3
+/* Octets of a NULL and of its Reply */
+#define FAKE_NULL_LEN		40
+#define FAKE_NULL_REPLY_LEN	24
 /* Octets from the start of a tail to the end of its page */
 #define FAKE_TAIL_SPLIT		100
 
@@ -100,6 +106,7 @@ bool fake_rpc_is_complete(const struct fake_rpc *rpc);
 void fake_expect_off_wire(struct kunit *test, struct fake_client *t, unsigned int mrs);
 
 bool fake_server_gets(struct fake_client *t, const struct fake_rpc *rpc);
+bool fake_server_gets_null(struct fake_client *t);
 bool fake_server_writes(struct fake_client *t, const struct rpcrdma_chunk *chunk, u8 value);
 void fake_server_sends(struct fake_client *t, u32 payload_len, u32 invalidated);
 void fake_server_replies(struct fake_client *t, u32 payload_len, u32 invalidated);

@@ -437,6 +437,8 @@ static struct rpcrdma_conn *fake_begin(struct fake_conn *fake, const struct sock
 		fake->stalls(fake);
 	} else {
 		conn->ops->established(conn);
+		if (fake->established)
+			fake->established(fake);
 	}
 	return conn;
 }

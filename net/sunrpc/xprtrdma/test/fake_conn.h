@@ -40,6 +40,7 @@ struct fake_mr {
  * @stalls: called if the attempt leads to nothing before the test closes the connection;
  *	NULL: it succeeds
  * @connecting: called when the client connects; may be NULL
+ * @established: called when it is established; may be NULL
  * @mapping: called before a registration is mapped; may be NULL
  * @posted: called when a chain has been posted, with post_lock held; may be NULL
  * @reposting: called before a Receive is posted; may be NULL
@@ -68,6 +69,7 @@ struct fake_conn {
 	void (*stalls)(struct fake_conn *fake);
 	void (*connecting)(struct fake_conn *fake, const struct sockaddr *source,
 			   const struct rpcrdma_conn_config *config);
+	void (*established)(struct fake_conn *fake);
 	void (*mapping)(struct fake_conn *fake);
 	void (*posted)(struct fake_conn *fake);
 	void (*reposting)(struct fake_conn *fake);

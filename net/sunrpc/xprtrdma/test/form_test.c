@@ -204,32 +204,13 @@ static struct xprt_rdma_sizes fill_in(const struct xprt_rdma_sizes *from)
 	return sizes;
 }
 
-/* xprt_rdma_form_inline(), the short cut, has to choose the same. */
-static int choose(struct kunit *test, struct xprt_rdma_form *form,
-		  const struct xprt_rdma_sizes *sizes)
-{
-	int err = xprt_rdma_form_choose(form, sizes);
-	struct xprt_rdma_form short_cut;
-
-	if (!xprt_rdma_form_inline(&short_cut, sizes)) {
-		KUNIT_EXPECT_TRUE(test, err || form->call || form->reply);
-		return err;
-	}
-	KUNIT_EXPECT_EQ(test, err, 0);
-	KUNIT_EXPECT_EQ(test, short_cut.call, form->call);
-	KUNIT_EXPECT_EQ(test, short_cut.reply, form->reply);
-	KUNIT_EXPECT_EQ(test, short_cut.header_len, form->header_len);
-	KUNIT_EXPECT_EQ(test, short_cut.inline_len, form->inline_len);
-	return err;
-}
-
 static void test_form(struct kunit *test)
 {
 	const struct form_row *row = test->param_value;
 	struct xprt_rdma_sizes sizes = fill_in(&row->sizes);
 	struct xprt_rdma_form form;
 
-	KUNIT_ASSERT_EQ(test, choose(test, &form, &sizes), 0);
+	KUNIT_ASSERT_EQ(test, xprt_rdma_form_choose(&form, &sizes), 0);
 	KUNIT_EXPECT_EQ(test, form.call, row->form.call);
 	KUNIT_EXPECT_EQ(test, form.reply, row->form.reply);
 	KUNIT_EXPECT_EQ(test, form.header_len, row->form.header_len);
@@ -281,7 +262,7 @@ static void test_form_header_len(struct kunit *test)
 		sizes.header_min = rpcrdma_wire_header_min(version);
 		/* One row's header fits in version 1 alone. */
 		fits = row->form.header_len + sizes.header_min - HEADER <= sizes.call_threshold;
-		KUNIT_ASSERT_EQ(test, !choose(test, &form, &sizes), fits);
+		KUNIT_ASSERT_EQ(test, !xprt_rdma_form_choose(&form, &sizes), fits);
 		if (!fits)
 			continue;
 		rpcrdma_wire_init_call(msg, version, 0, 1);
@@ -296,7 +277,7 @@ static void expect_forms(struct kunit *test, struct xprt_rdma_sizes sizes,
 	struct xprt_rdma_form form;
 
 	sizes = fill_in(&sizes);
-	KUNIT_ASSERT_EQ(test, choose(test, &form, &sizes), 0);
+	KUNIT_ASSERT_EQ(test, xprt_rdma_form_choose(&form, &sizes), 0);
 	KUNIT_EXPECT_EQ(test, form.call, call);
 	KUNIT_EXPECT_EQ(test, form.reply, reply);
 	KUNIT_EXPECT_LE(test, form.header_len + form.inline_len,
@@ -381,7 +362,7 @@ static void expect_no_form(struct kunit *test, struct xprt_rdma_sizes sizes)
 	struct xprt_rdma_form form;
 
 	sizes = fill_in(&sizes);
-	KUNIT_EXPECT_EQ(test, choose(test, &form, &sizes), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, xprt_rdma_form_choose(&form, &sizes), -EMSGSIZE);
 }
 
 static void test_form_too_long(struct kunit *test)

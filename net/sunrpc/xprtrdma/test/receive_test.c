@@ -849,9 +849,9 @@ static void test_backward_users(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* Version 2: answers to the first Call */
+/* Version 2 */
 
-static struct fake_client *begin_asked(struct kunit *test)
+static struct fake_client *begin_version_2(struct kunit *test)
 {
 	struct fake_client *t = fake_client_begin(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_TWO);
 
@@ -860,9 +860,9 @@ static struct fake_client *begin_asked(struct kunit *test)
 	return t;
 }
 
-static void test_agreed(struct kunit *test)
+static void test_version_2(struct kunit *test)
 {
-	struct fake_client *t = begin_asked(test);
+	struct fake_client *t = begin_version_2(test);
 	unsigned int receives = t->fake.num_recvs;
 
 	fake_server_replies(t, REPLY_LEN, 0);
@@ -870,7 +870,6 @@ static void test_agreed(struct kunit *test)
 	expect_complete(test, t);
 	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, FAKE_CREDITS);
 	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_TWO);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
 
 	/* An error of version 2 grants nothing. */
 	begin_and_send(test, t, NULL, NULL);
@@ -883,67 +882,10 @@ static void test_agreed(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* The server has version 1 alone. The task sends its Call again, in that version. */
-static void test_refused(struct kunit *test)
-{
-	struct fake_client *t = begin_asked(test);
-	struct rpc_rqst *rqst = &t->rpc.request.rqst;
-	unsigned int receives = t->fake.num_recvs;
-
-	t->client->xprt.connect_cookie = 17;
-	rqst->rq_connect_cookie = 17;
-	t->msg.error = RPCRDMA_ERR_VERS;
-	t->msg.version_low = RPCRDMA_VERSION_ONE;
-	t->msg.version_high = RPCRDMA_VERSION_ONE;
-	rpcrdma_wire_make_error(&t->msg, 5);
-	wait_for_credit(t);
-	fake_sleep(&t->client->xprt.pending, &t->rpc.task);
-	fake_server_sends(t, 0, 0);
-	expect_credit(test, t);
-	expect_nothing_held(test, t, receives);
-	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&t->rpc.task));
-	KUNIT_EXPECT_EQ(test, t->rpc.task.tk_status, -EAGAIN);
-	KUNIT_EXPECT_FALSE(test, fake_rpc_is_complete(&t->rpc));
-	KUNIT_EXPECT_NULL(test, t->rpc.request.ep);
-	KUNIT_EXPECT_NE(test, rqst->rq_connect_cookie, 17);
-	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
-	KUNIT_EXPECT_EQ(test, t->client->version, RPCRDMA_VERSION_ONE);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_A_TRAFFIC_ERROR], 1);
-	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 0);
-
-	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
-	KUNIT_EXPECT_TRUE(test, fake_server_gets(t, &t->rpc));
-	KUNIT_EXPECT_EQ(test, t->msg.version, RPCRDMA_VERSION_ONE);
-	fake_server_replies(t, REPLY_LEN, 0);
-	expect_complete(test, t);
-	fake_client_end(test, t);
-}
-
-/* The server could read the Call, but cannot send the Reply. The next Call asks again. */
-static void test_failed(struct kunit *test)
-{
-	struct fake_client *t = begin_asked(test);
-	unsigned int receives = t->fake.num_recvs;
-
-	rpcrdma_wire_cant_reply(&t->msg, NULL, 0, true);
-	rpcrdma_wire_make_error(&t->msg, 5);
-	fake_server_sends(t, 0, 0);
-	expect_nothing_held(test, t, receives);
-	KUNIT_EXPECT_TRUE(test, fake_rpc_is_complete(&t->rpc));
-	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 1);
-	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
-	KUNIT_EXPECT_EQ(test, t->client->version, 0);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->offer_timer));
-	begin_and_send(test, t, NULL, NULL);
-	KUNIT_EXPECT_EQ(test, t->msg.version, RPCRDMA_VERSION_TWO);
-	fake_client_end(test, t);
-}
-
 /* A Reply in a version that no Call had */
 static void test_other_version(struct kunit *test)
 {
-	struct fake_client *t = begin_asked(test);
+	struct fake_client *t = begin_version_2(test);
 	unsigned int receives = t->fake.num_recvs;
 
 	t->msg.version = RPCRDMA_VERSION_ONE;
@@ -957,7 +899,6 @@ static void test_other_version(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 1);
 	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER], 1);
 	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
-	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->ep->offer_timer));
 	fake_client_end(test, t);
 }
 
@@ -987,9 +928,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(test_backward_call_length),
 	KUNIT_CASE(test_backward_call_is_left),
 	KUNIT_CASE(test_backward_users),
-	KUNIT_CASE(test_agreed),
-	KUNIT_CASE(test_refused),
-	KUNIT_CASE(test_failed),
+	KUNIT_CASE(test_version_2),
 	KUNIT_CASE(test_other_version),
 	{}
 };

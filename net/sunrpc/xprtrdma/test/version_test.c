@@ -1,379 +1,388 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of client/: how a connection settles on a version.
+ * KUnit suite of client/version.c: a NULL of version 2 is the first message where that version
+ * is allowed; which version its answer settles, and what no answer means for the next connection.
  */
 #include <kunit/test.h>
 
-#include "../client/version.h"
+#include "fake_client.h"
 
-#define XID		cpu_to_be32(0xcafe)
-#define OTHER_XID	cpu_to_be32(0xbeef)
+#define XID		0x1badcafe
+#define LARGE		16384
+#define REPLY_LEN	24
 
-static const struct rpcrdma_agreement defaults = {
-	.call_threshold = 1024, .reply_threshold = 1024, .client_inv = true,
+/* What the server does with the NULL */
+struct answer {
+	u32 version;
+	enum rpcrdma_proc proc;
+	enum rpcrdma_error error;
+	u32 low;
+	u32 high;
 };
 
-static const struct rpcrdma_agreement large = {
-	.call_threshold = 16384, .reply_threshold = 8192,
+static const struct answer agrees = { RPCRDMA_VERSION_TWO, RPCRDMA_MSG };
+static const struct answer refuses = {
+	RPCRDMA_VERSION_TWO, RPCRDMA_ERROR, RPCRDMA_ERR_VERS, 1, 1
 };
 
-static struct xprt_rdma_version start_with(u32 offered,
-					   const struct rpcrdma_agreement *agreement)
-{
-	struct xprt_rdma_version version;
+/* Of the test that runs */
+static struct answer answer;
+static int close_status;
+static struct kunit *current_test;
 
-	xprt_rdma_version_init(&version, offered, true);
-	xprt_rdma_version_begin(&version, agreement);
-	return version;
+static struct fake_client *client_of(struct fake_conn *fake)
+{
+	return container_of(fake, struct fake_client, fake);
 }
 
-/* The first Call is outstanding. */
-static struct xprt_rdma_version start_asked(struct kunit *test)
+static void send_answer(struct fake_client *t)
 {
-	struct xprt_rdma_version version = start_with(RPCRDMA_VERSION_TWO, &defaults);
-
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_ask(&version, XID));
-	return version;
-}
-
-/* A message has kilobytes, and only these few members count. */
-static enum xprt_rdma_version_verdict
-judge_message(struct kunit *test, struct xprt_rdma_version *version, u32 of_message,
-	      enum rpcrdma_proc proc, enum rpcrdma_error error, u32 low, u32 high)
-{
-	struct rpcrdma_message *msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, msg);
-	msg->xid = XID;
-	msg->version = of_message;
-	msg->proc = proc;
-	msg->direction = RPCRDMA_REPLY;
-	msg->error = error;
-	if (error == RPCRDMA_ERR_VERS) {
-		msg->version_low = low;
-		msg->version_high = high;
+	t->msg.version = answer.version;
+	if (answer.proc == RPCRDMA_ERROR) {
+		rpcrdma_wire_cant_reply(&t->msg, NULL, 0, true);
+		t->msg.error = answer.error;
+		if (answer.error == RPCRDMA_ERR_VERS) {
+			t->msg.version_low = answer.low;
+			t->msg.version_high = answer.high;
+		}
+		rpcrdma_wire_make_error(&t->msg, FAKE_CREDITS);
+		fake_server_sends(t, 0, 0);
+	} else {
+		fake_server_replies(t, FAKE_NULL_REPLY_LEN, 0);
 	}
-	return xprt_rdma_version_judge(version, msg);
 }
 
-static enum xprt_rdma_version_verdict
-reply(struct kunit *test, struct xprt_rdma_version *version, u32 of_message)
+static void expect_asked(struct fake_client *t)
 {
-	return judge_message(test, version, of_message, RPCRDMA_MSG, 0, 0, 0);
+	KUNIT_EXPECT_TRUE(current_test, fake_server_gets_null(t));
+	KUNIT_EXPECT_EQ(current_test, t->msg.version, RPCRDMA_VERSION_TWO);
+	KUNIT_EXPECT_EQ(current_test, t->fake.posts, 1);
+	KUNIT_EXPECT_EQ(current_test, t->ep->version.settled, 0);
+	KUNIT_EXPECT_FALSE(current_test, completion_done(&t->ep->ready));
 }
 
-static enum xprt_rdma_version_verdict
-judge_error(struct kunit *test, struct xprt_rdma_version *version, u32 of_message,
-	    enum rpcrdma_error error)
+static void answers(struct fake_conn *fake)
 {
-	return judge_message(test, version, of_message, RPCRDMA_ERROR, error, 0, 0);
+	struct fake_client *t = client_of(fake);
+
+	expect_asked(t);
+	send_answer(t);
 }
 
-static enum xprt_rdma_version_verdict
-judge_refusal(struct kunit *test, struct xprt_rdma_version *version, u32 of_message,
-	      u32 low, u32 high)
+/* There is no other attempt, but what it asks for is known. */
+static void fail_next(struct fake_client *t)
 {
-	return judge_message(test, version, of_message, RPCRDMA_ERROR, RPCRDMA_ERR_VERS,
-		     low, high);
+	t->fake.connect_error = -ECONNREFUSED;
 }
 
-static void expect_limits(struct kunit *test, const struct xprt_rdma_version *version,
-			  u32 header_min, u32 call_threshold, u32 reply_threshold)
+static void fail_next_of(struct fake_conn *fake)
 {
+	fail_next(client_of(fake));
+}
+
+static void closes(struct fake_conn *fake)
+{
+	struct fake_client *t = client_of(fake);
+
+	expect_asked(t);
+	fail_next(t);
+	rpcrdma_conn_close(fake->conn, close_status);
+}
+
+static void never_answers(struct fake_conn *fake)
+{
+	struct fake_client *t = client_of(fake);
+	long left = t->ep->version.deadline - jiffies;
+
+	expect_asked(t);
+	KUNIT_EXPECT_LE(current_test, left, 10 * HZ);
+	KUNIT_EXPECT_GT(current_test, left, 9 * HZ);
+	WRITE_ONCE(t->ep->version.deadline, jiffies);
+	fail_next(t);
+}
+
+static struct fake_client *connect(struct kunit *test, u32 threshold,
+				   void (*established)(struct fake_conn *fake))
+{
+	struct fake_client *t = fake_client_make(test, threshold, RPCRDMA_VERSION_TWO);
+
+	current_test = test;
+	t->fake.established = established;
+	fake_client_connect(t);
+	return t;
+}
+
+static struct fake_client *connect_answered(struct kunit *test, u32 threshold,
+					    const struct answer *of_server)
+{
+	answer = *of_server;
+	return connect(test, threshold, answers);
+}
+
+static void expect_limits(struct kunit *test, const struct fake_client *t, u32 settled,
+			  u32 header_min, u32 threshold)
+{
+	const struct xprt_rdma_version *version = &t->ep->version;
+
+	KUNIT_EXPECT_EQ(test, version->settled, settled);
+	KUNIT_EXPECT_EQ(test, t->client->version, settled);
 	KUNIT_EXPECT_EQ(test, version->header_min, header_min);
-	KUNIT_EXPECT_EQ(test, version->call_threshold, call_threshold);
-	KUNIT_EXPECT_EQ(test, version->reply_threshold, reply_threshold);
+	KUNIT_EXPECT_EQ(test, version->call_threshold, threshold);
+	KUNIT_EXPECT_EQ(test, version->reply_threshold, threshold);
+	KUNIT_EXPECT_EQ(test, t->client->backward_payload,
+			min_t(u32, threshold - header_min, PAGE_SIZE));
+	KUNIT_EXPECT_PTR_EQ(test, t->client->ep, t->ep);
+	/* The NULL takes no credit, and its answer grants none. */
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), 0);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
+	KUNIT_EXPECT_FALSE(test, t->ep->credits.answered);
 }
 
-static void expect_open(struct kunit *test, struct xprt_rdma_version *version)
+/* Which version the next connection offers */
+static u32 next_offer(struct kunit *test, struct fake_client *t, int status)
 {
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(version), 0);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_ask(version, XID));
+	rpcrdma_conn_close(t->fake.conn, status);
+	fake_conn_close(test, &t->fake);
+	xprt_rdma_request_retire(&t->rpc.request);
+	clear_bit(XPRT_CLOSE_WAIT, &t->client->xprt.state);
+	xprt_rdma_ep_close(&t->client->xprt);
+	KUNIT_EXPECT_EQ(test, t->client->version, 0);
+	fail_next(t);
+	t->client->xprt.reestablish_timeout = 0;
+	fake_client_connect(t);
+	return t->config.version_max;
 }
 
-/* Version 1 alone: nothing to ask, and no time-out */
+static void expect_call_in(struct kunit *test, struct fake_client *t, u32 version)
+{
+	fake_rpc_begin(test, t, &t->rpc, XID, NULL, NULL);
+	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), 0);
+	KUNIT_EXPECT_TRUE(test, fake_server_gets(t, &t->rpc));
+	KUNIT_EXPECT_EQ(test, t->msg.version, version);
+}
+
+/* Version 1 alone: nothing to ask */
 static void test_version_one(struct kunit *test)
 {
-	struct xprt_rdma_version version = start_with(RPCRDMA_VERSION_ONE, &large);
+	struct fake_client *t = fake_client_begin(test, LARGE, RPCRDMA_VERSION_ONE);
 
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 1);
-	expect_limits(test, &version, 28, 16384, 8192);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_ask(&version, XID));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_decline(&version));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_time_out(&version));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
-}
-
-/* The first Call goes alone, and is short. */
-static void test_version_ask(struct kunit *test)
-{
-	struct xprt_rdma_version version = start_with(RPCRDMA_VERSION_TWO, &large);
-
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 0);
-	expect_limits(test, &version, 36, 1024, 8192);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_ask(&version, XID));
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 0);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_ask(&version, OTHER_XID));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_decline(&version));
-}
-
-static void test_version_unask(struct kunit *test)
-{
-	struct xprt_rdma_version version = start_asked(test);
-
-	xprt_rdma_version_unask(&version);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_time_out(&version));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
-	expect_open(test, &version);
+	KUNIT_EXPECT_EQ(test, t->fake.posts, 0);
+	expect_limits(test, t, 1, RPCRDMA_V1_HEADER_MIN, LARGE);
+	KUNIT_EXPECT_EQ(test, next_offer(test, t, -ECONNRESET), RPCRDMA_VERSION_ONE);
+	KUNIT_EXPECT_EQ(test, t->client->version_one_until, 0);
+	fake_client_end(test, t);
 }
 
 static void test_version_agreed(struct kunit *test)
 {
-	struct xprt_rdma_version version = start_asked(test);
+	struct fake_client *t = connect_answered(test, RPCRDMA_INLINE_MIN, &agrees);
 
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_AGREED);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 2);
-	expect_limits(test, &version, 36, 4096, 4096);
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_TAKE);
-	KUNIT_EXPECT_EQ(test, judge_error(test, &version, 2, RPCRDMA_ERR_BAD_XDR),
-			XPRT_RDMA_VERSION_TAKE);
-	/* The Call had been sent before the sender learned that it was not. */
-	xprt_rdma_version_unask(&version);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 2);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
+	expect_limits(test, t, 2, RPCRDMA_V2_HEADER_MIN, RPCRDMA_V2_INLINE_MIN);
+	expect_call_in(test, t, RPCRDMA_VERSION_TWO);
+	KUNIT_EXPECT_EQ(test, next_offer(test, t, -ECONNRESET), RPCRDMA_VERSION_TWO);
+	fake_client_end(test, t);
+
+	/* What was agreed on by RFC 8797 holds for version 2 if it is more. */
+	t = connect_answered(test, LARGE, &agrees);
+	expect_limits(test, t, 2, RPCRDMA_V2_HEADER_MIN, LARGE);
+	fake_client_end(test, t);
 }
 
-/* What was agreed on by RFC 8797 holds for version 2 if it is more. */
-static void test_version_agreed_large(struct kunit *test)
-{
-	struct xprt_rdma_version version = start_with(RPCRDMA_VERSION_TWO, &large);
-
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_ask(&version, XID));
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_AGREED);
-	expect_limits(test, &version, 36, 16384, 8192);
-}
-
-/* No Reply has another version than its Call. */
-static void test_version_changes(struct kunit *test)
-{
-	struct xprt_rdma_version version = start_asked(test);
-
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 1), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 0);
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_AGREED);
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 1), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 1, 1, 1), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 2);
-}
-
-/* Replies that nobody has asked for settle nothing. */
-static void test_version_unasked_reply(struct kunit *test)
-{
-	struct xprt_rdma_version version;
-
-	xprt_rdma_version_init(&version, RPCRDMA_VERSION_TWO, true);
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_DROP);
-	xprt_rdma_version_begin(&version, &defaults);
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 2, 1, 1), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_ask(&version, OTHER_XID));
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 2, 1, 1), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 0);
-}
-
-struct range_row {
+struct refusal_row {
 	const char *name;
-	u32 version;
-	u32 low;
-	u32 high;
-	bool refused;
+	struct answer answer;
 };
 
-static const struct range_row range_rows[] = {
-	{ "1 alone", 2, 1, 1, true },
-	{ "1 alone, from a server that does not copy the version", 1, 1, 1, true },
-	{ "a version that nobody has", 7, 1, 1, true },
-	{ "0 to 1", 2, 0, 1, true },
-	{ "1 to 9, although it refuses 2", 2, 1, 9, true },
-	{ "1 to 2, although it refuses 2", 2, 1, 2, true },
-	{ "2 alone, although it refuses 2", 2, 2, 2, false },
-	{ "3 to 5", 2, 3, 5, false },
-	{ "0 alone", 2, 0, 0, false },
-	{ "all from 2 on", 2, 2, U32_MAX, false },
-	{ "an empty range", 2, 5, 3, false },
-	{ "an empty range around 1", 2, 2, 1, false },
+#define REFUSAL(version, error, low, high)	{ (version), RPCRDMA_ERROR, (error), (low), (high) }
+
+static const struct refusal_row refusal_rows[] = {
+	{ "1 alone", REFUSAL(2, RPCRDMA_ERR_VERS, 1, 1) },
+	{ "1 alone, from a server that does not copy the version",
+	  REFUSAL(1, RPCRDMA_ERR_VERS, 1, 1) },
+	{ "1 to 9, although it refuses 2", REFUSAL(2, RPCRDMA_ERR_VERS, 1, 9) },
+	{ "2 alone, although it refuses 2", REFUSAL(2, RPCRDMA_ERR_VERS, 2, 2) },
+	{ "3 to 5", REFUSAL(2, RPCRDMA_ERR_VERS, 3, 5) },
+	{ "an empty range", REFUSAL(2, RPCRDMA_ERR_VERS, 5, 3) },
+	{ "BAD_XDR", REFUSAL(2, RPCRDMA_ERR_BAD_XDR, 0, 0) },
+	{ "version 1's ERR_CHUNK", REFUSAL(1, RPCRDMA_ERR_BAD_XDR, 0, 0) },
+	{ "INVAL_PROC", REFUSAL(2, RPCRDMA_ERR_INVAL_PROC, 0, 0) },
+	{ "INVAL_OPTION", REFUSAL(2, RPCRDMA_ERR_INVAL_OPTION, 0, 0) },
+	{ "CANT_REPLY", REFUSAL(2, RPCRDMA_ERR_CANT_REPLY, 0, 0) },
 };
 
-KUNIT_ARRAY_PARAM_DESC(range, range_rows, name);
+KUNIT_ARRAY_PARAM_DESC(refusal, refusal_rows, name);
 
+/* Once per connection, so there is no loop. */
 static void test_version_refused(struct kunit *test)
 {
-	const struct range_row *row = test->param_value;
-	struct xprt_rdma_version version = start_asked(test);
-	enum xprt_rdma_version_verdict verdict;
+	const struct refusal_row *row = test->param_value;
+	struct fake_client *t = connect_answered(test, LARGE, &row->answer);
 
-	verdict = judge_refusal(test, &version, row->version, row->low, row->high);
-	if (!row->refused) {
-		KUNIT_EXPECT_EQ(test, verdict, XPRT_RDMA_VERSION_FAILED);
-		KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
-		expect_open(test, &version);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, verdict, XPRT_RDMA_VERSION_REFUSED);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 1);
-	expect_limits(test, &version, 28, 1024, 1024);
-	/* Once per connection, so there is no loop. */
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 2, 1, 1), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 1, 1, 1), XPRT_RDMA_VERSION_TAKE);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 1);
+	KUNIT_EXPECT_EQ(test, t->connects, 1);
+	expect_limits(test, t, 1, RPCRDMA_V1_HEADER_MIN, LARGE);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_A_TRAFFIC_ERROR], 1);
+	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 0);
+	KUNIT_EXPECT_EQ(test, t->client->version_one_until, 0);
+	answer = refuses;
+	send_answer(t);
+	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 1);
+	expect_call_in(test, t, RPCRDMA_VERSION_ONE);
+	fake_server_replies(t, REPLY_LEN, 0);
+	KUNIT_EXPECT_TRUE(test, fake_rpc_is_complete(&t->rpc));
+	/* A refusal alone is not remembered. */
+	KUNIT_EXPECT_EQ(test, next_offer(test, t, -ECONNRESET), RPCRDMA_VERSION_TWO);
+	fake_client_end(test, t);
 }
 
 /* A connection that does not outlive the refusal */
 static void test_version_refused_then_closed(struct kunit *test)
 {
-	struct xprt_rdma_version version = start_asked(test);
+	struct fake_client *t = connect_answered(test, LARGE, &refuses);
 
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 2, 1, 1), XPRT_RDMA_VERSION_REFUSED);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ESHUTDOWN));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ENODEV));
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 1), XPRT_RDMA_VERSION_TAKE);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
+	KUNIT_EXPECT_EQ(test, next_offer(test, t, -ECONNRESET), RPCRDMA_VERSION_ONE);
+	fake_client_end(test, t);
+
+	t = connect_answered(test, LARGE, &refuses);
+	KUNIT_EXPECT_EQ(test, next_offer(test, t, -ESHUTDOWN), RPCRDMA_VERSION_TWO);
+	fake_client_end(test, t);
 }
 
-/* Other errors that answer the first Call */
-static void test_version_errors(struct kunit *test)
+/* What is no answer is dropped: another version, and another XID. */
+static void ignores_others(struct fake_conn *fake)
 {
-	static const struct {
-		u32 version;
-		enum rpcrdma_error error;
-		enum xprt_rdma_version_verdict verdict;
-	} rows[] = {
-		{ 2, RPCRDMA_ERR_BAD_XDR, XPRT_RDMA_VERSION_REFUSED },
-		{ 1, RPCRDMA_ERR_BAD_XDR, XPRT_RDMA_VERSION_REFUSED },
-		{ 2, RPCRDMA_ERR_INVAL_PROC, XPRT_RDMA_VERSION_REFUSED },
-		{ 2, RPCRDMA_ERR_INVAL_OPTION, XPRT_RDMA_VERSION_REFUSED },
-		{ 2, RPCRDMA_ERR_CANT_REPLY, XPRT_RDMA_VERSION_FAILED },
-	};
-	struct xprt_rdma_version version;
-	unsigned int i;
+	struct fake_client *t = client_of(fake);
+	__be32 xid;
 
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		version = start_asked(test);
-		KUNIT_EXPECT_EQ(test, rows[i].verdict,
-				judge_error(test, &version, rows[i].version, rows[i].error));
-		KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version),
-				rows[i].verdict == XPRT_RDMA_VERSION_REFUSED ? 1 : 0);
-	}
-	expect_open(test, &version);
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_AGREED);
+	expect_asked(t);
+	xid = t->msg.xid;
+	answer.version = RPCRDMA_VERSION_ONE;
+	send_answer(t);
+	KUNIT_EXPECT_EQ(current_test, t->client->stats.bad_replies, 1);
+	t->msg.xid = ~xid;
+	answer = refuses;
+	send_answer(t);
+	KUNIT_EXPECT_EQ(current_test, t->client->stats.bad_replies, 2);
+	t->msg.xid = 0;
+	answer = agrees;
+	send_answer(t);
+	KUNIT_EXPECT_EQ(current_test, t->client->stats.bad_replies, 3);
+	KUNIT_EXPECT_FALSE(current_test, completion_done(&t->ep->ready));
+	t->msg.xid = xid;
+	send_answer(t);
 }
 
-static void test_version_timer_first(struct kunit *test)
+static void test_version_ignored(struct kunit *test)
 {
-	struct xprt_rdma_version version = start_asked(test);
+	struct fake_client *t;
 
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_time_out(&version));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_time_out(&version));
-	/* The RPC of this Reply ends well all the same. */
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_TAKE);
-	/* But this one's is sent again on the next connection. */
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 2, 1, 1), XPRT_RDMA_VERSION_DROP);
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 0);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_ask(&version, XID));
-	xprt_rdma_version_unask(&version);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_is_lost(&version, -ETIMEDOUT));
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_is_lost(&version, -ESHUTDOWN));
+	answer = agrees;
+	t = connect(test, LARGE, ignores_others);
+	expect_limits(test, t, 2, RPCRDMA_V2_HEADER_MIN, LARGE);
+	/* A second answer, and one for which nobody has asked */
+	send_answer(t);
+	t->msg.xid = cpu_to_be32(XID);
+	send_answer(t);
+	expect_call_in(test, t, RPCRDMA_VERSION_TWO);
+	fake_client_end(test, t);
 }
 
-static void test_version_reply_first(struct kunit *test)
+/* A server that does not answer in time has version 1 alone, for an hour. */
+static void test_version_no_answer(struct kunit *test)
 {
-	struct xprt_rdma_version version = start_asked(test);
+	struct fake_client *t = connect(test, LARGE, never_answers);
+	struct xprt_rdma_client *client = t->client;
+	long left = client->version_one_until - jiffies;
 
-	KUNIT_EXPECT_EQ(test, reply(test, &version, 2), XPRT_RDMA_VERSION_AGREED);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_time_out(&version));
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 2);
-
-	version = start_asked(test);
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 2, 1, 1), XPRT_RDMA_VERSION_REFUSED);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_time_out(&version));
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 1);
-
-	version = start_asked(test);
-	KUNIT_EXPECT_EQ(test, judge_refusal(test, &version, 2, 3, 5), XPRT_RDMA_VERSION_FAILED);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_time_out(&version));
-	expect_open(test, &version);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->status, -ETIMEDOUT);
+	KUNIT_EXPECT_LE(test, left, 3600 * HZ);
+	KUNIT_EXPECT_GT(test, left, 3590 * HZ);
+	/* At once, so that a mount succeeds */
+	KUNIT_EXPECT_EQ(test, t->connects, 2);
+	KUNIT_EXPECT_EQ(test, t->config.version_max, RPCRDMA_VERSION_ONE);
+	KUNIT_EXPECT_EQ(test, t->connector.tk_status, -ECONNREFUSED);
+	KUNIT_EXPECT_EQ(test, next_offer(test, t, 0), RPCRDMA_VERSION_ONE);
+	client->version_one_until = jiffies ?: 1;
+	KUNIT_EXPECT_EQ(test, next_offer(test, t, 0), RPCRDMA_VERSION_TWO);
+	KUNIT_EXPECT_EQ(test, client->version_one_until, 0);
+	fake_client_end(test, t);
 }
 
 /* No answer, and the connection is gone before the time is over */
 static void test_version_closed_when_asked(struct kunit *test)
 {
-	struct xprt_rdma_version version = start_with(RPCRDMA_VERSION_TWO, &defaults);
+	static const struct {
+		int status;
+		unsigned int connects;
+	} rows[] = {
+		{ -ECONNRESET, 2 }, { -ETIMEDOUT, 2 }, { -ESHUTDOWN, 1 }, { -ENODEV, 1 },
+	};
+	struct fake_client *t;
+	unsigned int i;
 
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_ask(&version, XID));
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_is_lost(&version, -ETIMEDOUT));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ESHUTDOWN));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ENODEV));
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		close_status = rows[i].status;
+		t = connect(test, LARGE, closes);
+		KUNIT_EXPECT_EQ(test, t->connects, rows[i].connects);
+		KUNIT_EXPECT_EQ(test, !!t->client->version_one_until, rows[i].connects == 2);
+		KUNIT_EXPECT_NULL(test, t->client->ep);
+		KUNIT_EXPECT_FALSE(test, test_bit(XPRT_CLOSE_WAIT, &t->client->xprt.state));
+		fake_client_end(test, t);
+	}
 }
 
-/* The first Call would be too long. */
-static void test_version_decline(struct kunit *test)
+/* The NULL cannot be posted. */
+static void test_version_not_asked(struct kunit *test)
 {
-	struct xprt_rdma_version version = start_with(RPCRDMA_VERSION_TWO, &large);
+	struct fake_client *t = fake_client_make(test, LARGE, RPCRDMA_VERSION_TWO);
 
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_decline(&version));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_decline(&version));
-	KUNIT_EXPECT_EQ(test, xprt_rdma_version_settled(&version), 1);
-	expect_limits(test, &version, 28, 16384, 8192);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_ask(&version, XID));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_version_is_lost(&version, -ECONNRESET));
+	current_test = test;
+	t->fake.established = fail_next_of;
+	t->fake.post_error = -ENOMEM;
+	fake_client_connect(t);
+	KUNIT_EXPECT_NE(test, t->fake.conn->state, RPCRDMA_STATE_ESTABLISHED);
+	KUNIT_EXPECT_NULL(test, t->client->ep);
+	fake_client_end(test, t);
 }
 
 /* In version 1 what the private data say, in version 2 what the Calls say */
 static void test_version_may_invalidate(struct kunit *test)
 {
-	const struct rpcrdma_agreement *agreements[] = { &large, &defaults };
-	struct xprt_rdma_version version;
+	const struct answer *of_server[] = { &refuses, &agrees };
+	struct fake_client *t;
 	unsigned int i;
 
-	for (i = 0; i < 4; i++) {
-		xprt_rdma_version_init(&version, RPCRDMA_VERSION_TWO, i & 1);
-		xprt_rdma_version_begin(&version, agreements[i / 2]);
-		KUNIT_EXPECT_EQ(test, version.names_handle, !!(i & 1));
-		KUNIT_EXPECT_EQ(test, xprt_rdma_version_may_invalidate(&version), !!(i & 1));
-		xprt_rdma_version_decline(&version);
-		KUNIT_EXPECT_EQ(test, xprt_rdma_version_may_invalidate(&version), i / 2);
+	for (i = 0; i < 8; i++) {
+		xprt_rdma_remote_invalidation = i & 1;
+		answer = *of_server[i >> 2];
+		t = fake_client_make(test, LARGE, RPCRDMA_VERSION_TWO);
+		current_test = test;
+		t->fake.established = answers;
+		t->fake.conn->agreement.client_inv = i >> 1 & 1;
+		fake_client_connect(t);
+		KUNIT_EXPECT_EQ(test, t->ep->version.names_handle, i >> 2 && i & 1);
+		KUNIT_EXPECT_EQ(test, t->ep->version.may_invalidate,
+				i >> 2 ? i & 1 : i >> 1 & 1);
+		fake_client_end(test, t);
 	}
-	version = start_with(RPCRDMA_VERSION_ONE, &defaults);
-	KUNIT_EXPECT_FALSE(test, version.names_handle);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_version_may_invalidate(&version));
+	xprt_rdma_remote_invalidation = 1;
 }
 
 static struct kunit_case version_cases[] = {
 	KUNIT_CASE(test_version_one),
-	KUNIT_CASE(test_version_ask),
-	KUNIT_CASE(test_version_unask),
 	KUNIT_CASE(test_version_agreed),
-	KUNIT_CASE(test_version_agreed_large),
-	KUNIT_CASE(test_version_changes),
-	KUNIT_CASE(test_version_unasked_reply),
-	KUNIT_CASE_PARAM(test_version_refused, range_gen_params),
+	KUNIT_CASE_PARAM(test_version_refused, refusal_gen_params),
 	KUNIT_CASE(test_version_refused_then_closed),
-	KUNIT_CASE(test_version_errors),
-	KUNIT_CASE(test_version_timer_first),
-	KUNIT_CASE(test_version_reply_first),
+	KUNIT_CASE(test_version_ignored),
+	KUNIT_CASE(test_version_no_answer),
 	KUNIT_CASE(test_version_closed_when_asked),
-	KUNIT_CASE(test_version_decline),
+	KUNIT_CASE(test_version_not_asked),
 	KUNIT_CASE(test_version_may_invalidate),
 	{}
 };
 
 static struct kunit_suite version_suite = {
 	.name = "rpcrdma_version",
+	.exit = fake_client_exit,
 	.test_cases = version_cases,
 };
 

@@ -496,31 +496,6 @@ static void test_v2_handle_is_repeated(struct kunit *test)
 
 /* Negotiation, draft sections 2.3 and 6 */
 
-static void expect_lower(struct wire *w, u32 low, u32 high, u32 refused,
-			 u32 version)
-{
-	w->msg->version_low = low;
-	w->msg->version_high = high;
-	KUNIT_EXPECT_EQ(w->test, rpcrdma_wire_lower_version(w->msg, refused),
-			version);
-}
-
-static void test_lower_version(struct kunit *test)
-{
-	struct wire *w = test->priv;
-
-	expect_lower(w, 1, 1, 2, 1);
-	expect_lower(w, 0, 1, 2, 1);
-	expect_lower(w, 1, U32_MAX, 2, 1);
-	expect_lower(w, 1, 2, 2, 1);
-	expect_lower(w, 2, 2, 2, 0);
-	expect_lower(w, 3, 5, 2, 0);
-	expect_lower(w, 0, 0, 2, 0);
-	expect_lower(w, 5, 0, 2, 0);
-	expect_lower(w, 2, 1, 2, 0);
-	expect_lower(w, 1, 1, 1, 0);
-}
-
 static void test_thresholds(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, rpcrdma_wire_threshold(1, 1024), 1024);
@@ -565,7 +540,6 @@ static struct kunit_case wire_v2_cases[] = {
 	KUNIT_CASE(test_v2_handle),
 	KUNIT_CASE(test_v2_handle_zero),
 	KUNIT_CASE(test_v2_handle_is_repeated),
-	KUNIT_CASE(test_lower_version),
 	KUNIT_CASE(test_thresholds),
 	KUNIT_CASE(test_grants),
 	{}

@@ -215,25 +215,6 @@ bool rpcrdma_wire_grants(const struct rpcrdma_message *msg)
 }
 
 /**
- * rpcrdma_wire_lower_version - choose another version after ERR_VERS (draft 6.2)
- * @msg: a decoded ERR_VERS
- * @refused: the version of the Call that it answers. The result is lower even if the peer
- *	claims to support this version, so there is an end to refusals.
- *
- * Return: the highest version that both ends support, or zero if there is none.
- */
-u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused)
-{
-	u32 version = refused - 1;
-
-	if (version > msg->version_high)
-		version = msg->version_high;
-	if (version < RPCRDMA_VERSION_ONE || version < msg->version_low)
-		return 0;
-	return version;
-}
-
-/**
  * rpcrdma_wire_init_call - initialize a Call
  * @msg: the message; its previous content does not matter
  * @version: RPC-over-RDMA version

@@ -317,7 +317,6 @@ enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
 		    enum rpcrdma_role role, bool backward, u32 version_max);
 bool rpcrdma_wire_grants(const struct rpcrdma_message *msg);
-u32 rpcrdma_wire_lower_version(const struct rpcrdma_message *msg, u32 refused);
 
 void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid, u32 credits);
 struct rpcrdma_chunk *rpcrdma_wire_add_read(struct rpcrdma_message *msg, u32 position);

@@ -42,13 +42,11 @@ reply() {
 	rdma2_msg "$1" 32 $MSG_REPLY 0 "${@:2}"
 }
 
-# Errors that end the RPC. After any other the client uses version 1: see version2-fallback.
+# Whatever the answer has, it settles the version. The mount's own NULL gets it as well, and
+# fails. For errors see version2-fallback.
 first_call_refused() {
-	local chunk
-	chunk=$(reply_chunk "$UNREGISTERED")
-	refused "CANT_REPLY" "$(rdma2_error_cant_reply "<0" 32 0 1 4096)"
 	refused "a Long Reply in a Reply chunk that was not offered" \
-		"$(rdma2_nomsg "<0" 32 $MSG_REPLY 0 "0 0 $chunk")"
+		"$(rdma2_nomsg "<0" 32 $MSG_REPLY 0 "0 0 $(reply_chunk "$UNREGISTERED")")"
 }
 
 # What is no answer. The last one ends the connection.
@@ -157,41 +155,35 @@ no_invalidation() {
 }
 
 # A server that answers one kind of Call in version 1 although the Call is in version 2. The
-# Replies are dropped. On another connection that Call is the first one, and there the
-# server is taken for one of version 1.
+# Replies are dropped, and the Call times out. Others are answered on the next connection.
 other_version() {
-	local what="a Reply in version 1 later" rules
-	use_version 1
-	mapfile -t rules < <(file_system 32; printf 'answer %s = %s\n' \
-		"$(use_version 2; call_to $FSSTAT)" "$(answer_with 32 5 0)")
-	use_version 2
-	serve_files 32 "${rules[@]}"
-	check "$what: mount" from_peer hard,timeo=$SHORT_TIMEO
+	local what="a Reply in version 1 later"
+	serve_files 32 "answer $(call_to $FSSTAT) = $(use_version 1; answer_with 32 5 0)"
+	check "$what: mount" from_peer soft,timeo=$SHORT_TIMEO
 	echo >$TRACE/trace
-	check "$what: the Call gets its Reply" timeout $((5 * AT_ONCE)) stat -f /mnt
+	check "$what: the Call times out" fails_in_time timeout $((5 * AT_ONCE)) stat -f /mnt
 	check "$what: event reason=VERSION" event_seen reason=VERSION
 	check "$what: other Calls are answered" timeout $AT_ONCE stat /mnt/file
 	check "$what: umount" wait_for 20 umount -f /mnt
 	peer_stop
 }
 
-# The first Call on a connection is killed before it is refused. The answer says all the
-# same which version the connection uses, and gives the only credit back.
+# A process is killed while the client asks for the version. The refusal says all the same
+# which version the connection uses.
 refused_after_kill() {
-	local what="ERR_VERS for a killed Call" rules connections
-	use_version 1
-	mapfile -t rules < <(file_system 32)
-	use_version 2
-	serve_files 32 "${rules[@]}" \
-		"answer $READDIR_CALL = +$(seconds 2) $(rdma2_error_vers "<0" 32 1 1)"
+	local what="ERR_VERS after a process is killed" connections rule
+	rule="answer $(call_to $NULL) = +$(seconds 2) $(rdma2_error_vers "<0" 32 1 1)"
+	serve_files 32
 	check "$what: mount" from_peer hard
 	# Afterwards no ACCESS is needed.
 	check "$what: a LOOKUP is answered" stat /mnt/file
 	connections=$(connections_made)
-	kill_first_call "$what"
+	use_version 1
+	kill_first_call "$what" "$rule"
+	use_version 2
 	check "$what: other Calls are answered" timeout $AT_ONCE stat -f /mnt
 	check "$what: in version 1" event_seen "call_form: .* sent .* version=1 "
-	check "$what: on the same connection" is $((connections + 1)) "$(connections_made)"
+	check "$what: on one more connection" is $((connections + 1)) "$(connections_made)"
 	check "$what: umount" wait_for 20 umount -f /mnt
 	peer_stop
 }

@@ -248,15 +248,7 @@ static void use_message(const void *buf, u32 len)
 
 	check(broken_message(&message, buf, len, copy, &again));
 	send_message(&message);
-	if (message.proc == RPCRDMA_ERROR) {
-		u32 version = rpcrdma_wire_lower_version(&message, RPCRDMA_VERSION_TWO);
-
-		if (message.error == RPCRDMA_ERR_VERS &&
-		    version != (message.version_low <= 1 && message.version_high))
-			check("another version is chosen than the highest of both");
-		return;
-	}
-	if (message.direction != RPCRDMA_CALL)
+	if (message.proc == RPCRDMA_ERROR || message.direction != RPCRDMA_CALL)
 		return;
 	send_with_reply_chunk(&message);
 	send_reply(&message);

@@ -11,28 +11,10 @@
 #include "../objects.h"
 #include "../trace.h"
 
-/* Make an RDMA_ERROR of @msg and its error, and write it into @send. Return: 0 or -EMSGSIZE. */
-static int xprt_rdma_backward_fill_error(struct rpcrdma_message *msg, struct rpcrdma_send *send)
-{
-	int len;
-
-	rpcrdma_wire_make_error(msg, XPRT_RDMA_BACKWARD_CREDITS);
-	len = rpcrdma_wire_encode(msg, send->data, send->size);
-	if (len < 0)
-		return len;
-	send->len = len;
-	return 0;
-}
-
-/**
- * xprt_rdma_backward_refuse - answer a backward Call with RDMA_ERROR
- * @conn: where the Call arrived, perhaps not established yet
- * @msg: the Call's header, with the error that the server is told; this overwrites it
- *
- * If the error cannot be sent, the connection is closed: the server has to learn that
- * it gets no Reply (RFC 8166 section 4.5.4).
- *
- * Context: ->received.
+/*
+ * Answer a backward Call with the error in its header, which this overwrites. If that cannot be
+ * sent, the connection is closed: the server has to learn that it gets no Reply (RFC 8166 section
+ * 4.5.4). In ->received.
  */
 void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg)
 {
@@ -41,7 +23,8 @@ void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message
 
 	if (!send)
 		goto close;
-	ret = xprt_rdma_backward_fill_error(msg, send);
+	rpcrdma_wire_make_error(msg, XPRT_RDMA_BACKWARD_CREDITS);
+	ret = rpcrdma_send_header(send, msg);
 	if (ret)
 		goto put;
 	trace_rpcrdma_reply_form(conn, msg, send->len, true);
@@ -99,16 +82,9 @@ static bool xprt_rdma_backward_add(struct xprt_rdma_client *client,
 	return wanted;
 }
 
-/**
- * xprt_rdma_backward_setup - the rpc_xprt_ops's bc_setup
- * @xprt: the transport
- * @min_reqs: Calls that the caller expects at a time
- *
- * A connection that was made before the first bc_setup has no Receives for backward
- * Calls, so it is replaced by another one.
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * The rpc_xprt_ops's bc_setup. A connection that was made before the first one has no Receives
+ * for backward Calls, so it is replaced by another one. May sleep. Return: 0 or -ENOMEM.
  */
 int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 {
@@ -135,15 +111,9 @@ int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 	return 0;
 }
 
-/**
- * xprt_rdma_backward_destroy - the rpc_xprt_ops's bc_destroy
- * @xprt: the transport
- * @max_reqs: Calls that the caller expected, or more
- *
- * With the last user, Calls that the callback service has not started are taken back:
- * the service may end without processing them.
- *
- * Context: may sleep.
+/*
+ * The rpc_xprt_ops's bc_destroy. With the last user, Calls that the callback service has not
+ * started are taken back: the service may end without processing them.
  */
 void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 {
@@ -168,29 +138,17 @@ void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 		rpcrdma_compat_take_back_bc(xprt);
 }
 
-/**
- * xprt_rdma_backward_maxpayload - the rpc_xprt_ops's bc_maxpayload
- * @xprt: the transport
- *
- * NFS asks when it makes a session, on the connection of that time. A later connection
- * of the session may agree on less. Mostly callbacks are shorter than what every
- * connection can take.
- *
- * Context: any.
- * Return: octets of the longest backward Call or Reply.
+/*
+ * The rpc_xprt_ops's bc_maxpayload. NFS asks when it makes a session, on the connection of that
+ * time. A later connection of the session may agree on less, but mostly callbacks are shorter
+ * than what every connection can take.
  */
 size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt)
 {
 	return READ_ONCE(xprt_rdma_client_of(xprt)->backward_payload);
 }
 
-/**
- * xprt_rdma_backward_slots - the rpc_xprt_ops's bc_num_slots
- * @xprt: the transport
- *
- * Context: any.
- * Return: slots that NFS may offer the server.
- */
+/* The rpc_xprt_ops's bc_num_slots */
 unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt)
 {
 	return XPRT_RDMA_BACKWARD_SLOTS;
@@ -216,19 +174,13 @@ static void xprt_rdma_backward_put(struct xprt_rdma_client *client,
 		xprt_rdma_backward_release(backward);
 }
 
-/**
- * xprt_rdma_backward_free - the rpc_xprt_ops's bc_free_rqst
- * @rqst: a backward Call that the callback service is done with
- *
- * Context: may sleep.
- */
+/* The rpc_xprt_ops's bc_free_rqst: the callback service is done with the Call. */
 void xprt_rdma_backward_free(struct rpc_rqst *rqst)
 {
-	struct xprt_rdma_backward *backward =
-		container_of(rqst, struct xprt_rdma_backward, rqst);
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	xprt_rdma_backward_put(xprt_rdma_client_of(xprt), backward);
+	xprt_rdma_backward_put(xprt_rdma_client_of(xprt),
+			       container_of(rqst, struct xprt_rdma_backward, rqst));
 	/* This may be the last reference: the client may be freed after this. */
 	xprt_put(xprt);
 }
@@ -270,22 +222,6 @@ static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
 	set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
 }
 
-/*
- * The service may end after bc_destroy has returned, so look for users under the lock.
- * No reference to the transport may be dropped here, because destroying a transport waits
- * until ->received has returned.
- */
-static bool xprt_rdma_backward_enqueue(struct xprt_rdma_client *client,
-				       struct xprt_rdma_backward *backward)
-{
-	bool taken;
-
-	spin_lock(&client->backward_lock);
-	taken = client->backward_users && rpcrdma_compat_enqueue_bc(&backward->rqst);
-	spin_unlock(&client->backward_lock);
-	return taken;
-}
-
 static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets)
 {
 	traffic->messages[RPCRDMA_A_TRAFFIC_BACKWARD]++;
@@ -293,23 +229,20 @@ static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets
 	traffic->copied_octets += octets;
 }
 
-/**
- * xprt_rdma_backward_received - pass a backward Call to the callback service
- * @ep: where the Call arrived; @ep->reply is its header
- * @recv: the message; this gives it back
- *
- * Drops the Call if the server exceeds its credits, or if there is no callback service.
- * Answers a Call that has chunks with an error: RFC 8167 does not require support for
- * chunks in this direction. An empty chunk counts, because a Reply would have to return it
- * (RFC 8166 section 3.4.6). Only an RDMA_MSG without chunks has the least length.
- *
- * Context: ->received.
+/*
+ * Pass a backward Call, whose header is ep->reply, to the callback service. Drops it if the
+ * server exceeds its credits, or if there is no service. Answers a Call that has chunks with an
+ * error: RFC 8167 does not require support for chunks in this direction. An empty chunk counts,
+ * because a Reply would have to return it (RFC 8166 section 3.4.6). Only an RDMA_MSG without
+ * chunks has the least length. In ->received.
  */
 void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
+	struct xprt_rdma_client *client = ep->client;
 	struct rpcrdma_message *msg = &ep->reply;
 	struct rpcrdma_conn *conn = recv->conn;
 	struct xprt_rdma_backward *backward;
+	bool queued;
 
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
 	xprt_rdma_backward_count(&conn->counters.received, msg->payload_len);
@@ -320,7 +253,7 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 		xprt_rdma_backward_refuse(conn, msg);
 		return;
 	}
-	backward = xprt_rdma_backward_take(ep->client);
+	backward = xprt_rdma_backward_take(client);
 	if (!backward) {
 		trace_rpcrdma_bad_message(conn, msg, recv->len);
 		rpcrdma_recv_put(recv);
@@ -328,64 +261,58 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	}
 	xprt_rdma_backward_init(backward, ep, recv->data + msg->header_len);
 	rpcrdma_recv_put(recv);
-	if (!xprt_rdma_backward_enqueue(ep->client, backward))
-		xprt_rdma_backward_put(ep->client, backward);
+	/*
+	 * The service may end after bc_destroy has returned, so look for users under the lock.
+	 * No reference to the transport may be dropped here, because destroying a transport
+	 * waits until ->received has returned.
+	 */
+	spin_lock(&client->backward_lock);
+	queued = client->backward_users && rpcrdma_compat_enqueue_bc(&backward->rqst);
+	spin_unlock(&client->backward_lock);
+	if (!queued)
+		xprt_rdma_backward_put(client, backward);
 }
 
-/**
- * xprt_rdma_backward_fill_reply - write the Reply to a backward Call into a Send
- * @ep: where the Call arrived; @ep->call becomes the header
- * @rqst: the backward Call
- * @send: filled in
- *
- * The Reply has the version of its Call (draft 6.3). No handle is invalidated: a Call with
- * chunks gets no Reply. If the Reply is too long, an error takes its place (draft 5.2.4, RFC
- * 8166 section 4.5.3). Until the server has answered in version 2, version 1's threshold
- * counts (draft 6.1).
- *
- * Context: XPRT_LOCKED is held.
- * Return: 0 or a negative errno.
+/*
+ * Write the Reply to a backward Call into a Send; ep->call becomes the header. It has the version
+ * of its Call (draft 6.3). No handle is invalidated: a Call with chunks gets no Reply. If it is
+ * too long, an error takes its place (draft 5.2.4, RFC 8166 section 4.5.3). If the connection has
+ * version 1, that version's threshold counts (draft 6.1).
  */
 int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rpc_rqst *rqst,
 				  struct rpcrdma_send *send)
 {
 	const struct xprt_rdma_backward *backward =
 		container_of(rqst, struct xprt_rdma_backward, rqst);
-	u32 settled = xprt_rdma_version_settled(&ep->version) ?: RPCRDMA_VERSION_ONE;
-	u32 threshold = rpcrdma_conn_call_threshold(ep->conn, min(backward->version, settled));
+	u32 threshold = rpcrdma_conn_call_threshold(ep->conn, min(backward->version,
+								  ep->version.settled));
 	const struct xdr_buf *buf = &rqst->rq_snd_buf;
 	struct rpcrdma_message *msg = &ep->call;
-	int len;
+	int ret;
 
 	rpcrdma_wire_init_call(msg, backward->version, rqst->rq_xid, 1);
 	msg->inv_handle = backward->inv_handle;
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, XPRT_RDMA_BACKWARD_CREDITS);
-	len = rpcrdma_wire_encode(msg, send->data, threshold);
-	if (len < 0)
-		return len;
-	if (buf->len > threshold - len) {
-		rpcrdma_wire_cant_reply(msg, NULL, 0, true);
-		return xprt_rdma_backward_fill_error(msg, send);
-	}
-	send->len = len + buf->len;
-	return read_bytes_from_xdr_buf(buf, 0, send->data + len, buf->len);
+	ret = rpcrdma_send_header(send, msg);
+	if (!ret)
+		ret = rpcrdma_send_copy(send, buf, 0, buf->len, threshold);
+	if (ret != -EMSGSIZE)
+		return ret;
+	rpcrdma_wire_cant_reply(msg, NULL, 0, true);
+	rpcrdma_wire_make_error(msg, XPRT_RDMA_BACKWARD_CREDITS);
+	return rpcrdma_send_header(send, msg);
 }
 
-/**
- * xprt_rdma_backward_reply - send the Reply to a backward Call
- * @ep: the current connection
- * @rqst: the backward Call
- *
- * A Reply whose Call arrived on another connection is dropped.
- *
- * Context: entered, XPRT_LOCKED is held.
- * Return: 0: sent or dropped. -EAGAIN: the transport has to wait. -ENOTCONN: not
- * connected. Another error: it can never be sent.
+/*
+ * Send the Reply to a backward Call. One whose Call arrived on another connection is dropped.
+ * Entered, XPRT_LOCKED is held. Return: 0: sent or dropped. -EAGAIN: the transport has to wait.
+ * -ENOTCONN: not connected. Another error: it can never be sent.
  */
 int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_backward *backward =
 		container_of(rqst, struct xprt_rdma_backward, rqst);
+	struct rpcrdma_counters *counters = &ep->conn->counters;
 	struct rpcrdma_send *send;
 	int ret;
 
@@ -400,15 +327,15 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 	rqst->rq_xtime = ktime_get();
 	trace_rpcrdma_reply_form(ep->conn, &ep->call, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, 0, NULL);
-	if (!ret) {
-		if (ep->call.proc == RPCRDMA_ERROR) {
-			ep->conn->counters.sent.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
-			ep->conn->counters.errors[RPCRDMA_A_ERRORS_NOT_SENT]++;
-		} else {
-			xprt_rdma_backward_count(&ep->conn->counters.sent, rqst->rq_snd_buf.len);
-		}
-		return 0;
+	if (ret)
+		goto put;
+	if (ep->call.proc == RPCRDMA_ERROR) {
+		counters->sent.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
+		counters->errors[RPCRDMA_A_ERRORS_NOT_SENT]++;
+	} else {
+		xprt_rdma_backward_count(&counters->sent, rqst->rq_snd_buf.len);
 	}
+	return 0;
 put:
 	rpcrdma_send_put(send);
 	return ret;
