@@ -142,14 +142,14 @@ static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 			       put_client(skb, conn, role, mrs));
 }
 
-/* @counts: by attribute, from 1 to @last. Whoever counts takes no lock for it. */
+/* @counts: by attribute, from 1 to @last */
 static int put_counts(struct sk_buff *skb, const unsigned long *counts, unsigned int last)
 {
 	unsigned int i;
 	int err = 0;
 
 	for (i = 1; i <= last && !err; i++)
-		err = nla_put_uint(skb, i, data_race(counts[i]));
+		err = nla_put_uint(skb, i, counts[i]);
 	return err;
 }
 
@@ -161,12 +161,9 @@ static int put_traffic(struct sk_buff *skb, int type, const struct rpcrdma_traff
 	if (!nest)
 		return -EMSGSIZE;
 	err = put_counts(skb, traffic->messages, RPCRDMA_A_TRAFFIC_BACKWARD) ?:
-	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_INLINE_OCTETS,
-			   data_race(traffic->inline_octets)) ?:
-	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_PLACED_OCTETS,
-			   data_race(traffic->placed_octets)) ?:
-	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_COPIED_OCTETS,
-			   data_race(traffic->copied_octets));
+	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_INLINE_OCTETS, traffic->inline_octets) ?:
+	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_PLACED_OCTETS, traffic->placed_octets) ?:
+	      nla_put_uint(skb, RPCRDMA_A_TRAFFIC_COPIED_OCTETS, traffic->copied_octets);
 	nla_nest_end(skb, nest);
 	return err;
 }
@@ -181,22 +178,22 @@ static int put_nest(struct sk_buff *skb, int type, const unsigned long *counts, 
 	return err;
 }
 
-static int put_counters(struct sk_buff *skb, const struct rpcrdma_counters *counters,
+static int put_counters(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 			const struct rpcrdma_role_status *role)
 {
-	unsigned long waits[RPCRDMA_A_WAITS_MAX + 1];
+	struct rpcrdma_counters counters;
 	unsigned int i;
 	int err;
 
-	data_race(memcpy(waits, counters->waits, sizeof(waits)));
-	waits[RPCRDMA_A_WAITS_CREDIT] += role->credit_waits;
-	err = put_traffic(skb, RPCRDMA_A_CONNECTION_SENT, &counters->sent) ?:
-	      put_traffic(skb, RPCRDMA_A_CONNECTION_RECEIVED, &counters->received) ?:
-	      put_nest(skb, RPCRDMA_A_CONNECTION_WAITS, waits, RPCRDMA_A_WAITS_MAX) ?:
-	      put_nest(skb, RPCRDMA_A_CONNECTION_ERRORS, counters->errors, RPCRDMA_A_ERRORS_MAX);
+	/* Whoever counts takes no lock for it; each element is valid by itself. */
+	data_race(counters = conn->counters);
+	counters.waits[RPCRDMA_A_WAITS_CREDIT] += role->credit_waits;
+	err = put_traffic(skb, RPCRDMA_A_CONNECTION_SENT, &counters.sent) ?:
+	      put_traffic(skb, RPCRDMA_A_CONNECTION_RECEIVED, &counters.received) ?:
+	      put_nest(skb, RPCRDMA_A_CONNECTION_WAITS, counters.waits, RPCRDMA_A_WAITS_MAX) ?:
+	      put_nest(skb, RPCRDMA_A_CONNECTION_ERRORS, counters.errors, RPCRDMA_A_ERRORS_MAX);
 	for (i = 1; i <= RPCRDMA_LATENCY_BUCKETS && !err; i++)
-		err = nla_put_uint(skb, RPCRDMA_A_CONNECTION_LATENCY,
-				   data_race(counters->latency[i]));
+		err = nla_put_uint(skb, RPCRDMA_A_CONNECTION_LATENCY, counters.latency[i]);
 	return err;
 }
 
@@ -215,7 +212,7 @@ static int put_conn(struct sk_buff *skb, struct rpcrdma_conn *conn)
 	      nla_put_uint(skb, RPCRDMA_A_CONNECTION_STATE_AGE, age_ms(&conn->state_since)) ?:
 	      put_if(skb, RPCRDMA_A_CONNECTION_CAUSE, -READ_ONCE(conn->status)) ?:
 	      (live ? put_live(skb, conn, &role) : 0) ?:
-	      put_counters(skb, &conn->counters, &role);
+	      put_counters(skb, conn, &role);
 	if (entered)
 		rpcrdma_conn_leave(conn);
 	return err;

@@ -26,9 +26,9 @@
 /* What a dump has for one message on a machine with pages of 4 KiB */
 #define MESSAGE_MAX	3584
 
-DEFINE_MUTEX(rpcrdma_devices_lock);
+DEFINE_MUTEX(rpcrdma_devices_lock);	/* protects nothing here */
 LIST_HEAD(rpcrdma_devices);
-DEFINE_MUTEX(rpcrdma_listeners_lock);
+DEFINE_MUTEX(rpcrdma_listeners_lock);	/* protects nothing here */
 LIST_HEAD(rpcrdma_listeners);
 
 static void set_peer(struct rpcrdma_conn *conn)
