@@ -80,8 +80,8 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 }
 
 /*
- * Make MRS_STEP more if few are idle or a role waits. A role may wait while many are
- * idle: a Call that needs more than there are gives back those that it has taken.
+ * Make MRS_STEP more if few are idle or a role waits. It may wait while many are idle: a Call
+ * that needs more than exist gives back what it took.
  * Return: how many were made.
  */
 static unsigned int mr_make_more(struct rpcrdma_conn *conn)
@@ -144,7 +144,8 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 	if (!rpcrdma_conn_established(conn))
 		return NULL;
 	entry = rpcrdma_pool_take(&conn->mrs);
-	if (READ_ONCE(conn->mrs.num_idle) < MRS_LOW) {
+	/* Others may have come back since there was none, and only mr_work answers then. */
+	if (!entry || READ_ONCE(conn->mrs.num_idle) < MRS_LOW) {
 		queue_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
 		rpcrdma_rest_later(conn);
 	}
