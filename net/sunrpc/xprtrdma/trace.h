@@ -132,7 +132,7 @@ TRACE_EVENT(rpcrdma_conn_event,
 		  rdma_show_cm_event(__entry->event), __entry->status)
 );
 
-/* What the log says of a connection, where those lines are limited in rate. @version: or 0 */
+/* As the lines of the log, but not limited in rate. @version: 0 while it is open */
 TRACE_EVENT(rpcrdma_conn_agreed,
 	TP_PROTO(const struct rpcrdma_conn *conn, u32 version),
 	TP_ARGS(conn, version),

@@ -95,19 +95,13 @@ static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *cred
 	       atomic_read(&credits->orphaned) >= limit;
 }
 
-/**
- * xprt_rdma_credits_overdue - whether to assume that the server has dropped a Call
- * @credits: the credits of the connection that the Call was sent on
- * @waited: time since the Call was sent, in jiffies
- * @minor: the first time-out of its task, in jiffies
- * @major: whether the major time-out of its task is over
- *
- * For a task that waits as long as the connection lasts, when one of its time-outs is
- * over. Nothing tells a dropped Call from a slow one, so the server has until the major
- * time-out. If it has answered nothing on this connection, the Call has the only
- * credit, and all other tasks wait for it: then the first time-out is enough. sunrpc
- * does not restart the time-outs when it sends the Call again, so @waited counts as
- * well.
+/*
+ * Whether to assume that the server has dropped a Call: for a task that waits as long as the
+ * connection lasts, when its first (@minor) or its @major time-out is over. Nothing tells a
+ * dropped Call from a slow one, so the server has until the major time-out. If it has answered
+ * nothing on this connection, the Call has the only credit, and all other tasks wait for it: then
+ * the first time-out is enough. sunrpc does not restart the time-outs when it sends the Call
+ * again, so the time that it has @waited counts as well.
  */
 static inline bool
 xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,

@@ -6,12 +6,9 @@
 
 #include "form.h"
 
-/**
- * xprt_rdma_form_segments - how many segments an array of pages needs
- * @offset: octets before the data in the first page, less than a page
- * @len: octets of data
- * @max_pages: pages that one segment can cover
- * @bounced: a range shorter than a page needs a segment of its own
+/*
+ * How many segments @len octets need that begin at @offset of a page, if one segment covers
+ * @max_pages. @bounced: a range shorter than a page needs a segment of its own.
  */
 u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced)
 {

@@ -76,7 +76,7 @@ static bool admission_is_full_locked(const unsigned int *host, enum rpcrdma_admi
 	       host[admission] * admission_max[admission].left >= all - admission_all[admission];
 }
 
-/* May one more request of this host wait, or may a role take one, which then begins? */
+/* May one more request of this host wait (WAITING), or may a role take one (BEGINNING)? */
 bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission)
 {
 	const unsigned int *host = admission_of_host(peer);

@@ -32,7 +32,7 @@ bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs)
 }
 
 /*
- * Must a chain be signalled for which space is taken? It must if @wanted, and at least one of
+ * Must this chain, whose space is taken, be signalled? It must if @wanted, and at least one of
  * @max_chains + 1 in a row must.
  */
 bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
@@ -47,13 +47,10 @@ bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 	return true;
 }
 
-/*
- * Unsignalled Sends come back with a later completion. A connection makes Sends on
- * demand, so only half of those that exist may be unsignalled.
- */
 static int chain_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 			     bool signalled, bool *posted)
 {
+	/* A Send posted without a signal comes back only with a later completion. */
 	unsigned int max_unsignalled = min(conn->depths.batch, READ_ONCE(conn->sends.num) / 2);
 	const struct ib_send_wr *bad;
 	int err;
@@ -262,7 +259,7 @@ static void chain_prepare(struct rpcrdma_chain *chain, struct ib_send_wr *first,
  * requests are not needed after the call, but with %RPCRDMA_POST_LATER until @chain->done.
  * What they refer to is needed until @chain->done.
  *
- * Context: entered; not in hard interrupts.
+ * Context: any but hard interrupts; the caller holds a reference.
  * Return: 0: @chain->done will be called once. On an error nothing is posted and
  * @chain->done is not called. -EAGAIN: no space; ->writable follows; never with
  * %RPCRDMA_POST_LATER. -ENOTCONN: not established. -EMSGSIZE: more than @conn->max_chain

@@ -25,8 +25,8 @@
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
  * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and
  * given back there. A role may give back a message or a registration at any time, even
- * after ->closed and after its last rpcrdma_conn_put(). Functions whose kernel-doc has no
- * Context may sleep if they make or wait for something, and none is for hard interrupts.
+ * after ->closed and after its last rpcrdma_conn_put(). No function is for hard interrupts; one
+ * without a Context may sleep if it allocates or waits.
  */
 #ifndef RPCRDMA_CONN_CONN_H
 #define RPCRDMA_CONN_CONN_H
@@ -67,7 +67,8 @@ struct xdr_buf;
 
 /*
  * What a role may still own when its connection ends: a Receive or a registration. Private to
- * the layer, see resource.c. @held and @orphan: resource_lock, once no thread can enter.
+ * the layer, see resource.c. resource_lock protects @held and @orphan once no thread can enter;
+ * before that @held is the owner's.
  */
 struct rpcrdma_resource {
 	struct list_head all;	/* entry in the connection's list of all of this kind */
@@ -215,7 +216,7 @@ struct rpcrdma_chain {
 	bool denied;			/* the peer denied it access to memory */
 };
 
-/* The device reports when the chain is done; it does in any case if the chain has waited. */
+/* The device reports when the chain is done. One that waited for space is always reported. */
 #define RPCRDMA_POST_SIGNALLED	BIT(0)
 /* Without space it waits for some and goes first: for callers that can neither fail nor wait. */
 #define RPCRDMA_POST_LATER	BIT(1)
@@ -573,8 +574,8 @@ static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
  *
  * Until rpcrdma_conn_leave(), the device, the protection domain and the queue pair
  * stay, if they exist at all. So the caller can build work requests, post them, and
- * undo them if posting fails. Entering delays neither closing nor draining, but the rest
- * of the teardown, ->closed included. Calls may be nested; the inner call may
+ * undo them if posting fails. Entering does not delay closing or draining; it delays what
+ * follows in the teardown, ->closed included. Calls may be nested; the inner call may
  * fail. ->received and ->done need not enter.
  *
  * The caller may sleep before it leaves, but only on something that ends when the

@@ -181,12 +181,7 @@ void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u
 	return buffer;
 }
 
-/**
- * rpcrdma_device_init - register for all devices that exist or are added later
- *
- * Context: module init.
- * Return: 0 or a negative errno.
- */
+/* Register for all devices that exist or are added later. */
 int rpcrdma_device_init(void)
 {
 	return ib_register_client(&device_ib_client);

@@ -404,7 +404,7 @@ out:
 
 /*
  * Make a connection for a connection request, in PENDING and with a reference for the caller.
- * On success @id belongs to it. rdma_cm holds @id's handler lock. Return: NULL without memory.
+ * On success @id belongs to it. rdma_cm holds @id's handler lock. Return: NULL if memory is short.
  */
 struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event)

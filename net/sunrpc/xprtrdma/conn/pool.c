@@ -5,14 +5,15 @@
  * A server may have thousands of clients that did some I/O and then do nothing for hours. So
  * a delayed work frees what has been idle since it ran before, and lets the role do the same.
  * It queues itself again until only what a connection keeps is left, and making more queues it.
- * A server's last Replies may be posted without a signal, and then it goes on looking for them.
+ * Replies posted without a signal come back only with a later one: until then a server looks
+ * for them again and again.
  */
 #include "conn_private.h"
 
-/* What is idle for one to two of these goes */
+/* What was idle for a whole period is freed at its end. */
 #define REST_PERIOD	(30 * HZ)
 
-/* An entry of a pool; NULL if none is idle, and then somebody wants one. */
+/* Take an idle entry. NULL: there is none, and @wanted is set. */
 struct rpcrdma_pooled *rpcrdma_pool_take(struct rpcrdma_pool *pool)
 {
 	struct rpcrdma_pooled *entry;

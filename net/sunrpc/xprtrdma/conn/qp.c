@@ -6,7 +6,7 @@
 
 #include "conn_private.h"
 
-/* Limits of a batch: Receives reposted at a time, and works in a row without a signal */
+/* Limits of a batch: Receives reposted at a time, and chains in a row without a signal */
 #define BATCH_MIN	4U
 #define BATCH_MAX	16U
 
@@ -24,7 +24,7 @@
 /* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
 
-/* How many Receives are reposted at a time; a connection has as many more than @messages. */
+/* Receives are reposted so many at a time, and a connection has so many beyond @messages. */
 unsigned int rpcrdma_recv_batch(unsigned int messages)
 {
 	return clamp(messages / 4, BATCH_MIN, BATCH_MAX);
