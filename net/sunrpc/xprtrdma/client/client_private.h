@@ -175,16 +175,16 @@ struct xprt_rdma_unmatched_reply {
 /**
  * struct xprt_rdma_version - the version of a connection, see version.c
  * @offered: the highest version that may be used; constant
- * @settled: the version of all Calls. Zero: there may be none yet, and what follows up to
- *	@may_invalidate is not valid.
+ * @settled: the version of all Calls. Zero: not settled yet. Then no Call may be sent, and the
+ *	members from @header_min to @may_invalidate are not valid.
  * @header_min: octets of a header without chunks
  * @call_threshold: octets that may be sent inline
  * @reply_threshold: octets that may be received inline
  * @names_handle: Calls name a handle that the Reply may invalidate
  * @may_invalidate: a Reply may invalidate a handle of its Call. In version 1 only what the
  *	client announced counts: the kernel's own server does not announce that it does.
- * @xid: of the NULL that asks for the version; zero: none has been sent
- * @deadline: when it has to be answered, in jiffies; zero: none has been sent
+ * @xid: of the NULL that asks for the version; zero: there is none
+ * @deadline: when it has to be answered, in jiffies; zero: it was not sent
  *
  * Part of an endpoint. Written in ->established, or in ->received when the NULL is answered,
  * before any Call is sent.

@@ -145,18 +145,18 @@ static void xprt_rdma_receive_unusable(struct xprt_rdma_endpoint *ep, struct rpc
 }
 
 /*
- * A Reply or an RDMA_ERROR. Before the version is settled, only the answer to the NULL that asks
- * for it counts, and not what it grants. Later each Reply has the version that is settled.
+ * A Reply or an RDMA_ERROR. Before the version is settled, only the answer to the NULL is taken,
+ * and its grant is ignored; it has offered no handle that could be invalidated. Later each Reply
+ * has that version. An error may have any: not all servers copy the field.
  */
 static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_traffic *received = &recv->conn->counters.received;
 	struct rpcrdma_message *msg = &ep->reply;
 	bool error = msg->proc == RPCRDMA_ERROR;
-	bool settled = ep->version.settled;
+	u32 settled = READ_ONCE(ep->version.settled);
 
-	if (settled ? msg->version != ep->version.settled :
-		      !xprt_rdma_version_answered(ep, msg)) {
+	if (settled ? !error && msg->version != settled : !xprt_rdma_version_answered(ep, msg)) {
 		msg->reason = RPCRDMA_BAD_VERSION;
 		xprt_rdma_receive_unusable(ep, recv, RPCRDMA_DROP);
 		return;
@@ -173,6 +173,8 @@ static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdm
 		received->inline_octets += msg->payload_len;
 		received->copied_octets += msg->payload_len;
 	}
+	if (recv->invalidated)
+		rpcrdma_conn_close(recv->conn, -EPROTO);
 	rpcrdma_recv_put(recv);
 }
 

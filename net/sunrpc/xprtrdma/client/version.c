@@ -4,9 +4,10 @@
  * which one it is.
  *
  * Where version 2 is allowed, the first message on a connection is a NULL in version 2, sent
- * before sunrpc may send anything. A Reply settles the connection on version 2, and any error on
- * version 1: the server has no version 2, or that of a later draft, which has the same number.
- * Without an answer the connection is closed. Where version 1 alone is allowed, nothing is asked.
+ * before sunrpc may send anything. A Reply settles version 2. Any error settles version 1, whatever
+ * versions it names: the server has no version 2, or that of a later draft, which uses the same
+ * number. Without an answer the connection is closed. Where version 1 alone is allowed, nothing is
+ * asked.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
@@ -108,12 +109,16 @@ void xprt_rdma_version_begin(struct xprt_rdma_endpoint *ep)
 		xprt_rdma_version_settle(ep, RPCRDMA_VERSION_ONE);
 		return;
 	}
-	WRITE_ONCE(ep->version.deadline, jiffies + XPRT_RDMA_VERSION_TIMEOUT ?: 1);
-	/* Not zero. Pairs with the acquire in xprt_rdma_version_answered(), for ep->conn. */
+	/*
+	 * Never zero, which means that nothing was asked. Who sees it also sees ep->conn: this
+	 * pairs with the acquire in xprt_rdma_version_answered().
+	 */
 	smp_store_release(&ep->version.xid, cpu_to_be32(get_random_u32() | 1));
 	ret = xprt_rdma_version_ask(ep);
 	if (ret)
 		rpcrdma_conn_close(ep->conn, ret);
+	else
+		WRITE_ONCE(ep->version.deadline, jiffies + XPRT_RDMA_VERSION_TIMEOUT ?: 1);
 }
 
 /**
@@ -153,8 +158,8 @@ bool xprt_rdma_version_is_overdue(const struct xprt_rdma_endpoint *ep)
  * @ep: the connection
  * @status: why it was closed
  *
- * It does if the NULL got no answer, or an error and no Call an answer after it (draft 6.2). If
- * this host closed the connection or lost its device, that says nothing about the server. No
+ * It does if the NULL was not answered, or if it was answered with an error and no Call was
+ * answered after that (draft 6.2). If this host closed the connection or lost its device, that says nothing about the server. No
  * lock: the next attempt to connect reads version_one_until after ep->closed is complete.
  *
  * Context: ->closed.
@@ -162,7 +167,7 @@ bool xprt_rdma_version_is_overdue(const struct xprt_rdma_endpoint *ep)
 void xprt_rdma_version_closed(struct xprt_rdma_endpoint *ep, int status)
 {
 	WRITE_ONCE(ep->client->version, 0);
-	if (!ep->version.xid || ep->version.settled == ep->version.offered ||
+	if (!ep->version.deadline || ep->version.settled == ep->version.offered ||
 	    ep->credits.answered || status == -ESHUTDOWN || status == -ENODEV)
 		return;
 	ep->client->version_one_until = jiffies + XPRT_RDMA_VERSION_ONE_PERIOD ?: 1;

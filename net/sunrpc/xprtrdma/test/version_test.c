@@ -64,9 +64,22 @@ static void expect_asked(struct fake_client *t)
 static void answers(struct fake_conn *fake)
 {
 	struct fake_client *t = client_of(fake);
+	unsigned int receives = fake->num_recvs;
 
 	expect_asked(t);
 	send_answer(t);
+	KUNIT_EXPECT_EQ(current_test, fake->num_recvs, receives);
+}
+
+/* The NULL offers no handle. */
+static void invalidates(struct fake_conn *fake)
+{
+	struct fake_client *t = client_of(fake);
+
+	expect_asked(t);
+	fake_server_replies(t, FAKE_NULL_REPLY_LEN, 0xdeadbeef);
+	/* A device would not let that pass, but it would let a handle of another connection. */
+	fake->broken = 0;
 }
 
 /* There is no other attempt, but what it asks for is known. */
@@ -75,9 +88,12 @@ static void fail_next(struct fake_client *t)
 	t->fake.connect_error = -ECONNREFUSED;
 }
 
-static void fail_next_of(struct fake_conn *fake)
+/* What has happened before ->established, which could not send anything, is told now. */
+static void was_closed(struct fake_conn *fake)
 {
 	fail_next(client_of(fake));
+	fake->conn->state = RPCRDMA_STATE_ESTABLISHED;
+	rpcrdma_conn_close(fake->conn, -ECONNRESET);
 }
 
 static void closes(struct fake_conn *fake)
@@ -223,9 +239,10 @@ static void test_version_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.received.messages[RPCRDMA_A_TRAFFIC_ERROR], 1);
 	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 0);
 	KUNIT_EXPECT_EQ(test, t->client->version_one_until, 0);
+	/* Another one finds no Call. */
 	answer = refuses;
 	send_answer(t);
-	KUNIT_EXPECT_EQ(test, t->client->stats.bad_replies, 1);
+	KUNIT_EXPECT_EQ(test, t->fake.conn->counters.errors[RPCRDMA_A_ERRORS_UNMATCHED], 1);
 	expect_call_in(test, t, RPCRDMA_VERSION_ONE);
 	fake_server_replies(t, REPLY_LEN, 0);
 	KUNIT_EXPECT_TRUE(test, fake_rpc_is_complete(&t->rpc));
@@ -330,17 +347,27 @@ static void test_version_closed_when_asked(struct kunit *test)
 	}
 }
 
-/* The NULL cannot be posted. */
+/* The connection is closed before the NULL is sent, which says nothing about the server. */
 static void test_version_not_asked(struct kunit *test)
 {
 	struct fake_client *t = fake_client_make(test, LARGE, RPCRDMA_VERSION_TWO);
 
 	current_test = test;
-	t->fake.established = fail_next_of;
-	t->fake.post_error = -ENOMEM;
+	t->fake.established = was_closed;
+	t->fake.conn->state = RPCRDMA_STATE_CLOSING;
 	fake_client_connect(t);
-	KUNIT_EXPECT_NE(test, t->fake.conn->state, RPCRDMA_STATE_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, t->fake.posts, 0);
+	KUNIT_EXPECT_EQ(test, t->connects, 1);
+	KUNIT_EXPECT_EQ(test, t->client->version_one_until, 0);
 	KUNIT_EXPECT_NULL(test, t->client->ep);
+	fake_client_end(test, t);
+}
+
+static void test_version_invalidated(struct kunit *test)
+{
+	struct fake_client *t = connect(test, LARGE, invalidates);
+
+	KUNIT_EXPECT_EQ(test, t->fake.conn->status, -EPROTO);
 	fake_client_end(test, t);
 }
 
@@ -376,6 +403,7 @@ static struct kunit_case version_cases[] = {
 	KUNIT_CASE(test_version_no_answer),
 	KUNIT_CASE(test_version_closed_when_asked),
 	KUNIT_CASE(test_version_not_asked),
+	KUNIT_CASE(test_version_invalidated),
 	KUNIT_CASE(test_version_may_invalidate),
 	{}
 };
