@@ -96,8 +96,10 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 		xprt_complete_rqst(rqst->rq_task,
 				   svcrdma_callback_copy_reply_locked(rqst, request));
 	spin_unlock(&xprt->queue_lock);
-	if (!rqst)
+	if (!rqst) {
 		trace_rpcrdma_bad_message(service->conn, msg, request->recv->len);
+		request->tally.error = RPCRDMA_A_ERRORS_UNMATCHED;
+	}
 	svcrdma_request_put_recv(request);
 	if (rpcrdma_wire_grants(msg)) {
 		spin_lock(&xprt->transport_lock);

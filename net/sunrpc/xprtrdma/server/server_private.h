@@ -69,7 +69,7 @@
  * @read_waiters: requests that wait in read admission
  * @dropped: messages that the RPC server has dropped and will get again
  * @lost: it has dropped a Call that it takes only once
- * @drop_delay: how long until it gets @dropped again, in jiffies
+ * @drop_delay: how long until it gets @dropped again, in jiffies; zero: @drop_work does not run
  * @drop_since: when the first Call was dropped, or a Reply was last seen to be sent; of a
  *	connection that has @lost a Call, when that was; in jiffies
  * @idle: the first request not in use, linked by next_idle
@@ -124,7 +124,7 @@ struct svcrdma_service {
 
 	wait_queue_head_t send_wait;
 	atomic_t resource_seq;
-	struct mutex read_start;	/* so that not all threads start that ask at a time */
+	struct mutex read_start;	/* one thread decides, so that several do not exceed a limit */
 	atomic_t read_wrs;
 	atomic_t num_requests;
 	atomic_t num_spares;
@@ -219,7 +219,7 @@ struct svcrdma_tally {
  * @rested: idle since svcrdma_request_rest() was called last
  * @num_spares: spare pages, see pages.c: RDMA Reads fill them
  * @num_pages: pages that it holds; once the Reply is sent, those that the device reads
- * @pages: both, the spare ones first; service->max_pages elements. A reference to each.
+ * @pages: the spare pages, then the others, with a reference to each; service->max_pages elements
  * @rw_chain: RDMA Reads for the Read chunks, later RDMA Writes for the Write
  *	chunks and the Reply chunk
  * @carried: the request whose Reply @rw_chain has a part of: this request, or
@@ -325,7 +325,10 @@ bool svcrdma_request_rest(struct rpcrdma_conn *conn);
 
 /* read_admission.c */
 
-/* A hint if the caller does not hold service->read_start. Then it wakes a request, which asks. */
+/*
+ * Without service->read_start the answer may be out of date. That is enough to wake a request,
+ * which asks again.
+ */
 static inline bool svcrdma_read_may_start(const struct svcrdma_service *service)
 {
 	return atomic_read(&service->read_wrs) < service->conn->max_chain;

@@ -91,7 +91,7 @@ void svcrdma_service_returned(struct svcrdma_service *service)
 {
 	/* A full barrier. A waiter that sees the new count finds what came back. */
 	atomic_inc_return(&service->resource_seq);
-	/* A waiter that does not see it is found here and below. */
+	/* One that still saw the old count waits by now, and is woken here or below. */
 	if (waitqueue_active(&service->send_wait))
 		wake_up_all(&service->send_wait);
 	svcrdma_read_wake(service);
@@ -154,8 +154,9 @@ void svcrdma_service_close(struct svcrdma_service *service)
 
 /*
  * Give the RPC server its dropped Calls again. If it has lost one, the requester has to send
- * that again. With NFSv4 it does so only on another connection, so this one is closed. So
- * is one without Replies: the next may begin with another Call.
+ * that again. With NFSv4 it does so only on another connection, so this one is closed. A connection
+ * that sends no Reply for SVCRDMA_DROPS_LIMIT is closed, too: on the next one another Call may
+ * come first.
  */
 static void svcrdma_service_drop_work(struct work_struct *work)
 {
@@ -163,8 +164,10 @@ static void svcrdma_service_drop_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct svcrdma_service, drop_work);
 
 	spin_lock_bh(&service->lock);
-	if (service->detached || (list_empty(&service->dropped) && !service->lost))
+	if (service->detached || (list_empty(&service->dropped) && !service->lost)) {
+		service->drop_delay = 0;
 		goto out;
+	}
 	if (READ_ONCE(service->replied) && !service->lost)
 		service->drop_since = jiffies;
 	WRITE_ONCE(service->replied, false);
@@ -462,10 +465,10 @@ static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 		goto out;
 	service->conn->counters.errors[RPCRDMA_A_ERRORS_DROPPED]++;
 	/* The work goes on as long as it finds Calls that were dropped again. */
-	if (schedule_delayed_work(&service->drop_work, SVCRDMA_DROPS_FIRST)) {
+	if (!service->drop_delay) {
 		service->drop_delay = SVCRDMA_DROPS_FIRST;
-		if (!service->lost)
-			service->drop_since = jiffies;
+		service->drop_since = jiffies;
+		schedule_delayed_work(&service->drop_work, SVCRDMA_DROPS_FIRST);
 	}
 	if (request->again) {
 		/* It counts when it is received again. */
