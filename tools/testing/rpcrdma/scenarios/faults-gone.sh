@@ -33,7 +33,7 @@ comes_back() {
 }
 
 network_gone() {
-	need "the network goes down" ip link set "$(netdev)" down
+	need "the network goes" ip addr flush dev "$(netdev)"
 	need "delete the device again" remove
 	read_hard &
 	check "an RPC fails" wait_for $RECOVERY ended 1
