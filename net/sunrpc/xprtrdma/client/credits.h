@@ -43,9 +43,8 @@ static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32
 }
 
 /*
- * How many RPCs may have a slot: one more than there are Receives for, if the server grants that.
- * More Receives are made when the Call of that one is to be sent; a task that waits for a slot
- * makes none.
+ * How many RPCs may have a slot: as many as are granted, but at most one more than there are
+ * Receives for. The Call of that one makes more Receives; a task that waits for a slot makes none.
  */
 static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
 {

@@ -288,7 +288,7 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client, u32 offered)
 	}
 	wait_for_completion(&ep->closed);
 	status = ep->status;
-	/* Also if it was never established */
+	/* ->established sets it, but may not have run. The last reference puts it. */
 	ep->conn = conn;
 	xprt_rdma_ep_put(ep);
 	return status < 0 ? status : -ECONNABORTED;
@@ -351,7 +351,7 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 		noreclaim = memalloc_noreclaim_save();
 
 	status = xprt_rdma_ep_try(client, offered);
-	/* At once: a mount that fails would ask for version 2 again next time. */
+	/* At once: if a mount fails, its client goes, and the next one would ask again. */
 	if (status && offered != RPCRDMA_VERSION_ONE && client->version_one_until)
 		status = xprt_rdma_ep_try(client, RPCRDMA_VERSION_ONE);
 	if (!status) {

@@ -132,7 +132,7 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
 	spin_lock(&xprt->reserve_lock);
-	/* Of the task that gets the slot; it was counted as one that waits. */
+	/* The task that gets this slot has waited for it. */
 	request->waited = BIT(RPCRDMA_A_WAITS_CREDIT);
 	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
 		request->waited = 0;

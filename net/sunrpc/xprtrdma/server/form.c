@@ -162,7 +162,7 @@ struct svcrdma_walk {
 	svcrdma_visit_fn visit;
 	void *data;
 	u32 from;	/* octets before this are left out */
-	u32 base;	/* where the local memory begins, not after @from */
+	u32 base;	/* octet of the stream where the local memory begins; at most @from */
 };
 
 static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_piece piece)
@@ -244,7 +244,7 @@ int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args,
 	u32 at = 0, restored = 0;
 	int ret;
 
-	/* The whole unreduced Payload stream, of which a WRITE has the end in pages */
+	/* This walks over the whole stream; of a WRITE, @from leaves out what is before its data. */
 	for (; i < msg->num_reads; i++) {
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u32 length = xdr_align_size(chunk->length);

@@ -137,8 +137,8 @@ static void svcrdma_pages_count_held(const struct svcrdma_request *request, int 
  * @request: a Call without Read chunks that offers a Write chunk
  * @rqstp: the svc_rqst of the thread, which is to execute the Call
  *
- * The Call holds none if too many are held already: what is more than the connection's threads
- * can hold is held for deferred Calls.
+ * The Call holds none if more are held than the threads that execute Calls can hold: those are
+ * of deferred Calls.
  */
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {

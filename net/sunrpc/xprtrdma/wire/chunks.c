@@ -110,7 +110,7 @@ static enum rpcrdma_reason chunks_decode_segment(struct rpcrdma_message *msg,
 			     (u64)be32_to_cpu(p[2]) << 32 | be32_to_cpu(p[3]));
 }
 
-/* Neither need the segments of a chunk be neighbours in the list, nor positions ascend. */
+/* Positions need not ascend in the list, and a chunk's segments need not follow each other. */
 static enum rpcrdma_reason chunks_decode_read(struct rpcrdma_message *msg, const __be32 *p)
 {
 	struct rpcrdma_chunk *end = &msg->read[msg->num_reads], *chunk = end;

@@ -242,8 +242,8 @@ void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid
  * @handle: set to the handle
  *
  * In version 1 any handle of the Call will do (RFC 8797 section 4.1), but that of a segment
- * of no octets may be invalid. A handle that a Call of version 2 names although it is none
- * of its own may be of another Call, which still uses it (draft 5.2.3).
+ * of no octets may be invalid. If a Call of version 2 names a handle that is in none of its
+ * segments, nothing is invalidated: another Call may still use it (draft 5.2.3).
  *
  * Return: true if the Reply may invalidate @handle, and false if it must not
  * invalidate any.
