@@ -159,8 +159,9 @@ bool xprt_rdma_version_is_overdue(const struct xprt_rdma_endpoint *ep)
  * @status: why it was closed
  *
  * It does if the NULL was not answered, or if it was answered with an error and no Call was
- * answered after that (draft 6.2). If this host closed the connection or lost its device, that says nothing about the server. No
- * lock: the next attempt to connect reads version_one_until after ep->closed is complete.
+ * answered after that (draft 6.2). If this host closed the connection or lost its device, that says
+ * nothing about the server. No lock: the next attempt to connect reads version_one_until after
+ * ep->closed is complete.
  *
  * Context: ->closed.
  */

@@ -162,8 +162,8 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
  * The driver does not stop the queue pair, so the device may reach memory of this connection
  * as long as it likes, and complete what was posted. All of that is kept for good: the queue
  * pair, the memory that it may reach, and, by the roles, each object whose chain the device may
- * still complete. The RPCs go on. When this returns, no completion handler of this connection does anything any
- * more.
+ * still complete. The RPCs go on. When this returns, no completion handler of this connection does
+ * anything any more.
  */
 static void conn_keep(struct rpcrdma_conn *conn, int err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a connection counts for those who watch it. The roles count, because only they
- * know what a message is; conn/ counts what waits for the send queue. Counting takes no lock and no atomic operation: each element
- * is written only where its role excludes other writers anyway; client_private.h and
- * server_private.h say where. Arrays are indexed by netlink attribute; element 0 takes what
- * has none.
+ * What a connection counts for those who watch it. The roles count, because only they know what a
+ * message is; conn/ counts what waits for the send queue. Counting takes no lock and no atomic
+ * operation: each element is written only where its role excludes other writers anyway;
+ * client_private.h and server_private.h say where. Arrays are indexed by netlink attribute;
+ * element 0 takes what has none.
  */
 #ifndef RPCRDMA_CONN_COUNTERS_H
 #define RPCRDMA_CONN_COUNTERS_H

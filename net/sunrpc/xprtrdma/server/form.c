@@ -244,7 +244,7 @@ int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args,
 	u32 at = 0, restored = 0;
 	int ret;
 
-	/* This walks over the whole stream; of a WRITE, @from leaves out what is before its data. */
+	/* A walk over the whole stream; of a WRITE, @from leaves out what is before its data. */
 	for (; i < msg->num_reads; i++) {
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u32 length = xdr_align_size(chunk->length);

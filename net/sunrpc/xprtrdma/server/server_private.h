@@ -124,7 +124,7 @@ struct svcrdma_service {
 
 	wait_queue_head_t send_wait;
 	atomic_t resource_seq;
-	struct mutex read_start;	/* one thread decides, so that several do not exceed a limit */
+	struct mutex read_start;	/* one thread decides, or several would exceed a limit */
 	atomic_t read_wrs;
 	atomic_t num_requests;
 	atomic_t num_spares;
