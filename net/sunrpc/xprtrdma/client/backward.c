@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The backward direction (RFC 8167): Calls arrive from the server and wait for a thread
- * of NFS's callback service. Their Replies leave through sunrpc's send queue. All of
- * them are inline.
+ * of NFS's callback service. Their Replies leave through sunrpc's send queue. Calls and
+ * Replies are inline.
  */
 #include <linux/slab.h>
 #include <linux/sunrpc/bc_xprt.h>
@@ -83,8 +83,8 @@ static bool xprt_rdma_backward_add(struct xprt_rdma_client *client,
 }
 
 /*
- * The rpc_xprt_ops's bc_setup. A connection that was made before the first one has no Receives
- * for backward Calls, so it is replaced by another one. May sleep. Return: 0 or -ENOMEM.
+ * The rpc_xprt_ops's bc_setup. A connection that was made before the first call of this has no
+ * Receives for backward Calls, so it is replaced. May sleep. Return: 0 or -ENOMEM.
  */
 int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 {
@@ -139,9 +139,8 @@ void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 }
 
 /*
- * The rpc_xprt_ops's bc_maxpayload. NFS asks when it makes a session, on the connection of that
- * time. A later connection of the session may agree on less, but mostly callbacks are shorter
- * than what every connection can take.
+ * The rpc_xprt_ops's bc_maxpayload. NFS asks once, when it makes a session. A later connection of
+ * the session may agree on less, but callbacks are mostly shorter than what any connection takes.
  */
 size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt)
 {
@@ -230,11 +229,11 @@ static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets
 }
 
 /*
- * Pass a backward Call, whose header is ep->reply, to the callback service. Drops it if the
- * server exceeds its credits, or if there is no service. Answers a Call that has chunks with an
- * error: RFC 8167 does not require support for chunks in this direction. An empty chunk counts,
- * because a Reply would have to return it (RFC 8166 section 3.4.6). Only an RDMA_MSG without
- * chunks has the least length. In ->received.
+ * Pass a backward Call, whose header is ep->reply, to the callback service. It is dropped if the
+ * server exceeds its credits, or if there is no service. A Call with chunks, whose support RFC
+ * 8167 does not require, is answered with an error. So is one with an empty chunk, which its
+ * Reply would have to return (RFC 8166 section 3.4.6). Only an RDMA_MSG without chunks has the
+ * least header_len. In ->received.
  */
 void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
@@ -262,9 +261,9 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	xprt_rdma_backward_init(backward, ep, recv->data + msg->header_len);
 	rpcrdma_recv_put(recv);
 	/*
-	 * The service may end after bc_destroy has returned, so look for users under the lock.
-	 * No reference to the transport may be dropped here, because destroying a transport
-	 * waits until ->received has returned.
+	 * After bc_destroy there may be no service any more: look for users under the lock that
+	 * bc_destroy takes. xprt_put() must not be called here: destroying a transport waits until
+	 * ->received has returned.
 	 */
 	spin_lock(&client->backward_lock);
 	queued = client->backward_users && rpcrdma_compat_enqueue_bc(&backward->rqst);
@@ -274,10 +273,10 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 }
 
 /*
- * Write the Reply to a backward Call into a Send; ep->call becomes the header. It has the version
- * of its Call (draft 6.3). No handle is invalidated: a Call with chunks gets no Reply. If it is
- * too long, an error takes its place (draft 5.2.4, RFC 8166 section 4.5.3). If the connection has
- * version 1, that version's threshold counts (draft 6.1).
+ * Write the Reply to a backward Call into a Send; ep->call becomes the header. The Reply has the
+ * version of its Call (draft 6.3), but on a connection of version 1 the threshold of version 1
+ * (draft 6.1). An error takes the place of a Reply that is too long (draft 5.2.4, RFC 8166 section
+ * 4.5.3). No handle is invalidated: a Call with chunks does not get here.
  */
 int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rpc_rqst *rqst,
 				  struct rpcrdma_send *send)
@@ -304,7 +303,7 @@ int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rp
 }
 
 /*
- * Send the Reply to a backward Call. One whose Call arrived on another connection is dropped.
+ * Send the Reply to a backward Call, or drop it if the Call arrived on another connection.
  * Entered, XPRT_LOCKED is held. Return: 0: sent or dropped. -EAGAIN: the transport has to wait.
  * -ENOTCONN: not connected. Another error: it can never be sent.
  */

@@ -21,7 +21,7 @@ struct xprt_rdma_builder {
 	struct rpcrdma_mr *mr;		/* being filled */
 	enum dma_data_direction direction; /* of @mr */
 	bool gather;			/* the device reads the task's pages */
-	u32 gathered;			/* octets of the Payload stream that are not in the Send */
+	u32 gathered;			/* octets that it reads from there, not from @send->data */
 };
 
 static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep, unsigned long start,
@@ -31,7 +31,7 @@ static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep, unsigned
 				       ep->conn->bounced);
 }
 
-/* An upper limit: on a device that allows gaps, neighbours may fit into one segment. */
+/* At most: on a device that allows gaps, head, pages and tail may share segments. */
 static u32 xprt_rdma_call_all_segments(const struct xprt_rdma_endpoint *ep,
 				       const struct xdr_buf *buf)
 {
@@ -43,8 +43,8 @@ static u32 xprt_rdma_call_all_segments(const struct xprt_rdma_endpoint *ep,
 }
 
 /*
- * With integrity or privacy, RPCSEC_GSS computes over the data as well. For krb5 without
- * them it leaves the flag uninitialised, so the flavor decides.
+ * No DDP where authentication computes over the data, as RPCSEC_GSS does for integrity and
+ * privacy. For krb5 without them RPCSEC_GSS leaves the flag uninitialised, so the flavor decides.
  */
 static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 				      struct xprt_rdma_request *request)
@@ -101,7 +101,7 @@ static int xprt_rdma_call_finish_mr(struct xprt_rdma_builder *b)
 					mr->segment.offset);
 }
 
-/* Add @len octets of @pages to the chunk, from @offset within the first page on. */
+/* Add @len octets of @pages to the chunk, from octet @offset of the first page on. */
 static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b, struct page **pages,
 				      unsigned int offset, unsigned int len)
 {
@@ -153,7 +153,7 @@ static int xprt_rdma_call_offer_kvec(struct xprt_rdma_builder *b, const struct k
 
 /*
  * Make a chunk of all of @buf, or only of its pages. The Reply may invalidate one handle of the
- * Call (draft 5.2.3): one of the chunk that is built last, which is the Reply's if it has any.
+ * Call (draft 5.2.3): the first of the last chunk, which is the Reply's if it has any.
  */
 static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma_chunk *chunk,
 				     const struct xdr_buf *buf, bool whole,
@@ -213,7 +213,7 @@ static int xprt_rdma_call_build_chunks(struct xprt_rdma_builder *b)
 	return 0;
 }
 
-/* The tail follows the pages, so it is gathered as well. */
+/* What is copied precedes what is gathered. So the tail, after the pages, is gathered as well. */
 static int xprt_rdma_call_gather(struct xprt_rdma_builder *b, const struct xdr_buf *call)
 {
 	struct page **page = call->pages + (call->page_base >> PAGE_SHIFT);
@@ -242,7 +242,7 @@ static bool xprt_rdma_call_worth_gathering(const struct xprt_rdma_builder *b)
 	       pages + !!call->tail[0].iov_len <= b->ep->conn->send_sges;
 }
 
-/* A data item in a chunk of its own has its padding there, too. */
+/* The padding of a data item in a Read chunk is not sent at all: the server restores it. */
 static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b)
 {
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
@@ -284,10 +284,7 @@ static int xprt_rdma_call_build(struct xprt_rdma_builder *b)
 	return 0;
 }
 
-/*
- * The device no longer reads the task's pages. A Reply that arrived earlier waits for
- * this.
- */
+/* The device no longer reads the task's pages. A Reply that came earlier has waited for this. */
 static void xprt_rdma_call_gathered(struct rpcrdma_chain *chain, int status)
 {
 	struct rpcrdma_send *send = container_of(chain, struct rpcrdma_send, chain);
@@ -301,9 +298,9 @@ static void xprt_rdma_call_gathered(struct rpcrdma_chain *chain, int status)
 }
 
 /*
- * The Reply may arrive before this returns, and is processed then. A malicious server may even
- * send it before the Call: until the device gets the Call, request->posted is false, and no
- * Reply matches. Nothing may be invalidated before it is registered.
+ * The Reply may arrive and be processed before this returns. A malicious server may even send it
+ * before the Call, but nothing may be invalidated before it is registered. So no Reply matches
+ * while request->posted is false, which it is until the device gets the Call.
  */
 static int xprt_rdma_call_post(struct xprt_rdma_builder *b)
 {
@@ -404,8 +401,8 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 
 /*
  * Without a credit, a Send, a registration or space in the send queue the transport
- * sets XPRT_WRITE_SPACE and waits. What was missing may have come back before the bit
- * was set. Then nothing would end the wait, so this tries a second time.
+ * sets XPRT_WRITE_SPACE and waits. If what was missing came back before the bit was
+ * set, nothing would end the wait. So this tries a second time.
  */
 static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {

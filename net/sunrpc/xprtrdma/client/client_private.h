@@ -13,24 +13,24 @@
  * While a request is on the wire, request->ep is set and holds a reference. This
  * ends when its Reply is complete (reply.c), or in xprt_rdma_request_retire() when
  * its task ends or starts again. That function waits until neither the server nor
- * the device can reach the task's memory. The two never meet: sunrpc's pin is held
- * from the match of a Reply until the RPC is complete, and sunrpc waits for the pin
- * before it calls anything that retires.
+ * the device can reach the task's memory. The two never run at once: a request is
+ * pinned from the match of its Reply until the RPC is complete, and sunrpc waits
+ * for the pin before it calls anything that retires.
  *
- * Locks. An RPC takes only sunrpc's:
+ * Locks. An RPC that ends with its Reply takes only sunrpc's:
  *
  *	XPRT_LOCKED	serialises sending, connecting and closing; protects client->ep
  *	queue_lock	a Reply is matched once
  *	reserve_lock	slots
  *	transport_lock	the client's address
  *
- * ->received and ->done of one connection never run at the same time. What only
- * they touch needs no lock. This layer's own locks are
+ * ->received and ->done of one connection never run at the same time, so what only
+ * they touch needs no lock. This layer has two locks of its own:
  *
- *	client->backward_lock	for backward Calls. sunrpc's bc_pa_lock is taken
- *				inside (before 6.7 with sv_cb_lock inside it).
- *	ep->awaiting_lock	for requests that are being retired. reserve_lock and
- *				the locks of conn/ are taken inside.
+ *	client->backward_lock	backward Calls; bc_pa_lock nests inside (before 6.7
+ *				with sv_cb_lock inside that)
+ *	ep->awaiting_lock	requests that are being retired; reserve_lock and the
+ *				locks of conn/ nest inside
  */
 #ifndef XPRT_RDMA_CLIENT_PRIVATE_H
 #define XPRT_RDMA_CLIENT_PRIVATE_H
@@ -53,18 +53,18 @@
 #define XPRT_RDMA_BACKWARD_CREDITS	8
 
 /*
- * Slots that NFS may offer the server for backward Calls: NFS's default. They cost no Receives: a
- * Call with a slot but no credit waits at the server.
+ * Session slots that NFS may offer the server for backward Calls: NFS's default. More than the
+ * credits do no harm: a Call without a credit waits at the server.
  */
 #define XPRT_RDMA_BACKWARD_SLOTS	16
 
-/* A Send gathers page data of so many octets or more; less is copied. */
+/* From so many octets on, a Send gathers page data instead of copying it. */
 #define XPRT_RDMA_GATHER_MIN	8192
 
 /* How long a killed process may have to wait for the server */
 #define XPRT_RDMA_RETIRE_TIMEOUT	(5 * HZ)
 
-/* How long it waits for a Reply: no longer than a reconnect takes */
+/* How long of that it waits for its Reply: not longer than a reconnect would take */
 #define XPRT_RDMA_AWAIT_REPLY_TIMEOUT	HZ
 
 /* Tunables, sysctl.c */
@@ -77,8 +77,8 @@ extern unsigned int xprt_rdma_version_max;
 
 /*
  * Counters for mountstats. Those above @fixup are counted with XPRT_LOCKED held, the others in
- * ->received and ->done. Killed tasks count @invalidations and @recovered as well, without a
- * lock: a lost count does no harm.
+ * ->received and ->done. A task that retires its request also counts @invalidations and
+ * @recovered, without a lock: a lost count does no harm.
  */
 struct xprt_rdma_client_stats {
 	unsigned long read_segments;
@@ -103,8 +103,8 @@ struct xprt_rdma_client_stats {
  * @xprt: the rpc_xprt; has to be first
  * @ep: the connection, while there is one; XPRT_LOCKED
  * @connect_work: makes @ep; has XPRT_LOCKED while it is pending or running
- * @connect_at: when the next attempt to connect may begin, or the last one began; jiffies
- * @program: RPC program of the task that connects; XPRT_LOCKED
+ * @connect_at: when the last attempt to connect was due, or the pending one is; jiffies
+ * @program: RPC program of the task that connects, for the NULL of version.c; XPRT_LOCKED
  * @program_version: its version
  * @source: address to connect from; AF_UNSPEC: any
  * @local: address that the last connection was made from; transport_lock
@@ -114,14 +114,13 @@ struct xprt_rdma_client_stats {
  * @version: of the connection; zero while there is none
  * @version_one_until: until when the server is taken for one of version 1, in jiffies;
  *	zero: it is not. See xprt_rdma_version_closed().
- * @stuck: one of its connections was, so slots and their buffers are never freed
+ * @stuck: a connection was stuck (conn->stuck), so slots and their buffers are never freed
  * @reply_lost: a Reply on this connection may have been discarded: an RPC may wait in vain
  * @idle: slots not in use, by ->list; reserve_lock
  * @slots: all slots, by ->all; reserve_lock
  * @in_use: slots not in @idle; reserve_lock
- * @limit: slots that may be in use, at least one; reserve_lock. With it a Call that has a slot
- *	finds a credit, unless there is no memory for Receives. Other tasks wait for a slot,
- *	where they do not block backward Replies.
+ * @limit: slots that may be in use, at least one; reserve_lock. It follows the credits: a Call
+ *	with a slot but no credit would block backward Replies, a task without a slot does not.
  * @slot_waits: tasks that had to wait for a slot; reserve_lock
  * @buffers_size: octets of the buffers of all slots
  * @stats: counters
@@ -175,16 +174,16 @@ struct xprt_rdma_unmatched_reply {
 /**
  * struct xprt_rdma_version - the version of a connection, see version.c
  * @offered: the highest version that may be used; constant
- * @settled: the version of all Calls. Zero: not settled yet. Then no Call may be sent, and the
- *	members from @header_min to @may_invalidate are not valid.
+ * @settled: the version of all Calls. While it is zero no Call may be sent, and the members
+ *	from @header_min to @may_invalidate are not valid.
  * @header_min: octets of a header without chunks
  * @call_threshold: octets that may be sent inline
  * @reply_threshold: octets that may be received inline
  * @names_handle: Calls name a handle that the Reply may invalidate
- * @may_invalidate: a Reply may invalidate a handle of its Call. In version 1 only what the
- *	client announced counts: the kernel's own server does not announce that it does.
- * @xid: of the NULL that asks for the version; zero: there is none
- * @deadline: when it has to be answered, in jiffies; zero: it was not sent
+ * @may_invalidate: a Reply may invalidate a handle of its Call. In version 1 the client's
+ *	announcement alone decides: the kernel's server invalidates without one of its own.
+ * @xid: of the NULL that asks for the version; zero: nothing is asked
+ * @deadline: when the NULL has to be answered, in jiffies; zero: it was not sent
  *
  * Part of an endpoint. Written in ->established, or in ->received when the NULL is answered,
  * before any Call is sent.
@@ -223,12 +222,12 @@ struct xprt_rdma_version {
  *	arrived; ->tag is the XID
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
- * @slot_waits: client->slot_waits when the endpoint was made
+ * @slot_waits: client->slot_waits when the endpoint was made, so that status counts from there
  *
  * Made for each attempt by client->connect_work, freed with the last of @ref.
  *
- * Who writes the counters of @conn: what is sent, waits, and what cannot be sent, the
- * holder of XPRT_LOCKED; all others ->received and ->done.
+ * The holder of XPRT_LOCKED counts in @conn what is sent, waits or cannot be sent. ->received
+ * and ->done count the rest, and the errors that they send.
  */
 struct xprt_rdma_endpoint {
 	struct kref ref;
@@ -259,11 +258,11 @@ struct xprt_rdma_endpoint {
  * @ep: where the Call arrived, with a reference; NULL while not in use
  * @version: of the Call; the Reply has the same
  * @inv_handle: the handle that the Call names; the Reply repeats it
- * @call: a page with a copy of the Call, whose receive buffer has to be reposted
- * @reply: a page for the Reply, as large as svc expects
+ * @call: a page with a copy of the Call, so that its Receive is reposted at once
+ * @reply: a page for the Reply: svc expects that much space
  *
- * Owned by the client from bc_setup to bc_destroy. If it is in use then, the callback
- * service owns it, and it is freed when the service gives it back.
+ * Owned by the client from bc_setup to bc_destroy. One that is in use at bc_destroy is freed
+ * when the callback service gives it back.
  */
 struct xprt_rdma_backward {
 	struct rpc_rqst rqst;
@@ -275,7 +274,7 @@ struct xprt_rdma_backward {
 	void *reply;
 };
 
-/* Bits of xprt_rdma_request.state. When one is cleared, those who wait for it wake. */
+/* Bits of xprt_rdma_request.state. A task may wait until one is cleared. */
 enum {
 	XPRT_RDMA_GATHERING,		/* the device reads the task's pages */
 	XPRT_RDMA_AWAITING_REPLY,	/* a task that ends may wait for its Reply */
@@ -283,8 +282,8 @@ enum {
 };
 
 /*
- * Memory that stays with a slot, so that few RPCs need to allocate any. Part of a
- * request; the memory is freed with the slot, or when an RPC needs more.
+ * Memory that stays with a slot, so that few RPCs need to allocate any. Part of a request.
+ * @data is freed with the slot, or when an RPC needs more.
  */
 struct xprt_rdma_buffer {
 	void *data;
@@ -298,8 +297,8 @@ struct xprt_rdma_buffer {
  * @all: in client->slots
  * @call_buffer: memory of rq_buffer
  * @reply_buffer: memory of rq_rbuffer
- * @ep: the endpoint that it is on the wire of, with a reference; else NULL. Set before it
- *	is posted, cleared when nobody else can reach its memory.
+ * @ep: while it is on the wire, its endpoint, with a reference; else NULL. Set before the Call
+ *	is posted, cleared when nobody else can reach the memory.
  * @state: %XPRT_RDMA_GATHERING and the other bits
  * @release_snd_buf: what xprt_rdma_request_prepare() found in rq_release_snd_buf
  * @form: how it travels
@@ -322,9 +321,9 @@ struct xprt_rdma_buffer {
  * @payload_len: octets of @payload
  * @written: octets that the server wrote into the Write chunk or the Reply chunk
  * @error: zero, or what the RPC fails with
- * @unmatched: a Reply that arrived after the task had gone, and before the request was
- *	in @ep->awaiting_reply; @ep->awaiting_lock. It may answer an earlier Call, so it
- *	counts only if it has this XID and arrived after this Call was sent.
+ * @unmatched: a Reply that arrived when sunrpc no longer found the task, and before the request
+ *	was in @ep->awaiting_reply; @ep->awaiting_lock. It may be left from an earlier Call:
+ *	it counts only if it has this XID and arrived after this Call was sent.
  *
  * Owned by its client, and freed with it. sunrpc uses it while it is not in client->idle.
  */
@@ -377,7 +376,7 @@ static inline void xprt_rdma_ep_get(struct xprt_rdma_endpoint *ep)
 	kref_get(&ep->ref);
 }
 
-/* The last reference frees it; may sleep. */
+/* May sleep, with the last reference. */
 static inline void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep)
 {
 	kref_put(&ep->ref, xprt_rdma_ep_release);

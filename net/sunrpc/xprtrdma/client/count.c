@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * RPCs that have to wait. Whatever sunrpc does meanwhile, an RPC counts once for each cause.
+ * Count RPCs that have to wait: once for each cause, however often sunrpc tries to send them.
  */
 #include <linux/sunrpc/bc_xprt.h>
 
@@ -21,7 +21,7 @@ void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
 	ep->conn->counters.waits[what]++;
 }
 
-/* There is no credit for a Call. If the server grants enough, it is Receives that are missing. */
+/* There is no credit for a Call. If the server has granted enough, Receives are missing. */
 void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	const struct xprt_rdma_credits *credits = &ep->credits;

@@ -18,7 +18,7 @@
  * @orphaned: those of @in_flight whose tasks have gone. The server still owes the Reply, so
  *	they keep their credits. Briefly less than zero if the Reply arrives first.
  * @posted: Replies that there are Receives for
- * @granted: the last grant, at least one; one before the first Reply
+ * @granted: the last grant, never zero; one before the first Reply
  * @answered: the server has granted something
  *
  * Part of an endpoint. XPRT_LOCKED is held when @in_flight or @posted grows.
@@ -44,7 +44,7 @@ static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32
 
 /*
  * How many RPCs may have a slot: as many as are granted, but at most one more than there are
- * Receives for. The Call of that one makes more Receives; a task that waits for a slot makes none.
+ * Receives for. That one makes more Receives when it sends: a task without a slot never does.
  */
 static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
 {
@@ -52,9 +52,9 @@ static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credit
 }
 
 /*
- * Whether one more Call may be sent, of the @requested ones. Whatever the server grants, each Call
- * needs a Receive for its Reply (RFC 8166 section 3.3.1). Only the holder of XPRT_LOCKED takes
- * credits. So a credit that is left stays until it takes it, unless the grant falls.
+ * Whether one more Call may be sent. @requested is what the client asks the server for. Whatever
+ * the server grants, each Call needs a Receive for its Reply (RFC 8166 section 3.3.1). Only the
+ * holder of XPRT_LOCKED takes credits: what it finds left stays left, unless the grant falls.
  */
 static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32 requested)
 {
@@ -64,8 +64,8 @@ static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32
 }
 
 /*
- * How many Receives there should be: twice as many as now, but no more than the server grants.
- * Not more than @credits->posted if the grant is what limits the Calls.
+ * How many Receives there should be: twice as many as now, but no more than can be used. The
+ * result may be less than there are.
  */
 static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits,
 					    u32 requested)
@@ -73,17 +73,17 @@ static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *cred
 	return min3(READ_ONCE(credits->granted), requested, 2 * credits->posted);
 }
 
-/* A Reply has arrived, or a Call was not sent. While none is outstanding, this gives nothing. */
+/* A Reply has arrived, or a Call was not sent. A Reply too many gives nothing. */
 static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
 {
 	atomic_dec_if_positive(&credits->in_flight);
 }
 
 /*
- * Whether no Call can be sent before a Reply that may never come, because orphaned Calls hold all
- * credits. Servers may drop a Call, for instance the repetition of one that they are still
- * executing. The time-out of its task would close the connection, but an orphaned Call has no
- * task, and all other tasks wait to send. A lack of Receives does not count: more can be made.
+ * Whether orphaned Calls hold all credits, so that nothing can be sent before Replies that may
+ * never come: servers may drop a Call, for instance the repetition of one that they are still
+ * executing. An orphaned Call has no task whose time-out would close the connection, and all
+ * other tasks wait to send. A lack of Receives does not count: more can be made.
  */
 static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits,
 					    u32 requested)
@@ -95,12 +95,12 @@ static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *cred
 }
 
 /*
- * Whether to assume that the server has dropped a Call: for a task that waits as long as the
- * connection lasts, when its first (@minor) or its @major time-out is over. Nothing tells a
- * dropped Call from a slow one, so the server has until the major time-out. If it has answered
- * nothing on this connection, the Call has the only credit, and all other tasks wait for it: then
- * the first time-out is enough. sunrpc does not restart the time-outs when it sends the Call
- * again, so the time that it has @waited counts as well.
+ * Whether to assume that the server has dropped a Call whose task sunrpc lets wait as long as the
+ * connection lasts. Nothing tells a dropped Call from a slow one, so the server has until the
+ * @major time-out is over. If it has answered nothing on this connection, the Call has the only
+ * credit, and all other tasks wait for it: then the first time-out, @minor, is enough. sunrpc does
+ * not restart the time-outs when it sends a Call again. So the Call must also have @waited on this
+ * connection for @minor at least.
  */
 static inline bool
 xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
@@ -111,14 +111,14 @@ xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
 
 /*
  * Whether a message with the verdict RPCRDMA_DROP gives a credit back. A Reply with a bad header
- * has to be discarded (RFC 8166 section 4.5), and its grant is not used. But the server is done
- * with some Call, and has a Receive for another. The credit would be lost as long as the
- * connection lasts if it were kept.
+ * has to be discarded (RFC 8166 section 4.5), and its grant with it. But the server is done with
+ * some Call and has a Receive for another one. If its credit were kept, it would be lost for the
+ * rest of the connection.
  *
- * A message whose direction is unknown is a Reply if @backward Calls are not expected. Otherwise
- * it may be one, and the credit is kept: with a credit too many the client would send a Call that
- * the server has no Receive for. If it was a Reply, its RPC times out, and that closes the
- * connection.
+ * A message of unknown direction is a Reply if @backward Calls are not expected. If they are, it
+ * may be such a Call, and no credit is given back: with one too many the client would send a Call
+ * that the server has no Receive for. If it was a Reply after all, its RPC times out, and that
+ * closes the connection.
  */
 static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg, bool backward)
 {

@@ -9,8 +9,8 @@
  *		xprt_disconnect_done() makes all tasks encode and send again
  *
  * connect_work and ->close hold XPRT_LOCKED, so at most one endpoint is not closed. To destroy
- * a transport sunrpc waits for XPRT_LOCKED. Nothing tells connect_work, so it looks every second
- * whether the last reference to the transport is gone.
+ * a transport sunrpc waits for XPRT_LOCKED, but does not tell connect_work. So connect_work looks
+ * every second whether the last reference to the transport is gone.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -39,7 +39,7 @@ struct workqueue_struct *xprt_rdma_connect_wq;
 /* How often to look whether sunrpc waits to destroy the transport */
 #define XPRT_RDMA_ABANDON_DELAY	HZ
 
-/* For xprt_rdma_ep_put(), with the last reference; may sleep. */
+/* Called by xprt_rdma_ep_put() for the last reference; may sleep. */
 void xprt_rdma_ep_release(struct kref *ref)
 {
 	struct xprt_rdma_endpoint *ep = container_of(ref, struct xprt_rdma_endpoint, ref);
@@ -52,7 +52,7 @@ void xprt_rdma_ep_release(struct kref *ref)
 	kvfree(ep);
 }
 
-/* The task that waits for Receives tries again to make them. */
+/* Wake the task that waits for Receives: it tries again to make them. */
 static void xprt_rdma_ep_grow_again(struct work_struct *work)
 {
 	struct xprt_rdma_endpoint *ep =
@@ -82,7 +82,7 @@ static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *cl
 	return ep;
 }
 
-/* Make more Receives. Without memory, the number of Calls in flight stays as it is. */
+/* Make more Receives. Without memory the limit of Calls in flight stays, until a later try. */
 static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 {
 	struct xprt_rdma_credits *credits = &ep->credits;
@@ -99,8 +99,8 @@ static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 }
 
 /*
- * Whether one more Call may be sent. Makes more Receives if these are what keeps the Call from
- * being sent, or if tasks wait for a slot. Entered, XPRT_LOCKED is held; may sleep.
+ * Whether one more Call may be sent. Makes more Receives if the Call lacks one, or if tasks wait
+ * for a slot. Entered, XPRT_LOCKED is held; may sleep.
  */
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
@@ -114,8 +114,8 @@ bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 }
 
 /*
- * Note what a Reply grants. The first Reply resets the reconnect delay: this server answers.
- * sunrpc's congestion window, which this transport does not use, shows the grant in sysfs.
+ * Note what a Reply grants. The first one resets the reconnect delay: this server answers. The
+ * transport does not use sunrpc's congestion window, so that can show the grant in sysfs.
  */
 void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 granted)
 {
@@ -149,8 +149,8 @@ static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 	spin_lock(&xprt->transport_lock);
 	ep->client->local = conn->local_addr;
 	/*
-	 * A task may have asked to disconnect because an earlier connection failed. That
-	 * connection is gone. With a new cookie such a task does not close this one.
+	 * A task may have asked, or may yet ask, to disconnect an earlier connection. It must
+	 * not close this one: hence the new cookie.
 	 */
 	WRITE_ONCE(xprt->connect_cookie, xprt->connect_cookie + 1);
 	clear_bit(XPRT_CLOSE_WAIT, &xprt->state);
@@ -167,7 +167,7 @@ static void xprt_rdma_ep_writable(struct rpcrdma_conn *conn)
 	xprt_write_space(&ep->client->xprt);
 }
 
-/* Twice in a row, because the Replies may arrive soon. */
+/* Closes only if twice in a row: the first time the Replies may still be on their way. */
 static void xprt_rdma_ep_keepalive(struct rpcrdma_conn *conn)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
@@ -196,7 +196,7 @@ static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 	xprt_rdma_ep_put(ep);
 }
 
-/* Slots stay with the transport, and so does what they have allocated. */
+/* The memory of slots counts, too, although it stays with the transport. */
 static void xprt_rdma_ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
@@ -295,9 +295,9 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client, u32 offered)
 }
 
 /*
- * With a status that sunrpc does not know it fails the RPC, even a hard one. A missing device
- * may come back in seconds, so an RPC waits for it as for a server that does not answer. A
- * missing network is as over TCP: sunrpc decides which tasks fail.
+ * sunrpc fails even a hard RPC with a status that it does not know. A missing device may come
+ * back in seconds, so an RPC waits for it as for a server that does not answer. With a missing
+ * network sunrpc decides which tasks fail, as over TCP.
  */
 static int xprt_rdma_ep_connect_status(int status)
 {
@@ -351,7 +351,7 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 		noreclaim = memalloc_noreclaim_save();
 
 	status = xprt_rdma_ep_try(client, offered);
-	/* At once: if a mount fails, its client goes, and the next one would ask again. */
+	/* At once: a mount that fails frees its client, and the next one would not know. */
 	if (status && offered != RPCRDMA_VERSION_ONE && client->version_one_until)
 		status = xprt_rdma_ep_try(client, RPCRDMA_VERSION_ONE);
 	if (!status) {
@@ -399,8 +399,8 @@ void xprt_rdma_ep_init(struct xprt_rdma_client *client)
 
 /*
  * The rpc_xprt_ops's connect. XPRT_LOCKED passes from @task to connect_work. The first attempt
- * is made at once. Each that does not lead to a Reply doubles the time until the next one;
- * while they are refused, up to three seconds. Does not sleep.
+ * is made at once. Each attempt that leads to no Reply doubles the time until the next one, but
+ * to three seconds at most if it is refused. Does not sleep.
  */
 void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {

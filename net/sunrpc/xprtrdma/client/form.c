@@ -7,8 +7,8 @@
 #include "form.h"
 
 /*
- * How many segments @len octets need that begin at @offset of a page, if one segment covers
- * @max_pages. @bounced: a range shorter than a page needs a segment of its own.
+ * How many segments @len octets from @offset of a page on need, if one segment covers @max_pages.
+ * @bounced: a part of a page needs a segment of its own, see conn->bounced.
  */
 u32 xprt_rdma_form_segments(unsigned int offset, u32 len, unsigned int max_pages, bool bounced)
 {
@@ -87,18 +87,18 @@ int xprt_rdma_form_choose(struct xprt_rdma_form *form, const struct xprt_rdma_si
  * @reply_threshold: octets that may be received inline
  * @max_pages: pages that one segment can cover
  *
- * A message whose data need too many segments for its header cannot be sent in any form.
- * That can happen on a device that registers few pages at once.
+ * On a device that registers few pages at once, the segments of much data do not fit into a
+ * header. Such a message cannot be sent in any form.
  *
  * Return: octets, in whole pages; XPRT_RDMA_MAX_PAYLOAD at most.
  */
 u32 xprt_rdma_form_max_payload(u32 version, u32 call_threshold, u32 reply_threshold,
 			       unsigned int max_pages)
 {
-	/* What is not data: head, tail, and the parts of pages at both ends */
+	/* Segments beyond those of whole pages: head, tail, and parts of pages at both ends */
 	const u32 others = 4;
 	u32 header = rpcrdma_wire_header_min(version);
-	/* The Call has them in a Read chunk, or else the Reply returns a Reply chunk. */
+	/* The worst cases: a Long Call, and a Reply that returns a Reply chunk */
 	u32 call = (call_threshold - header) / RPCRDMA_READ_SEGMENT_LEN;
 	u32 reply = (reply_threshold - header - RPCRDMA_REPLY_CHUNK_LEN) / RPCRDMA_SEGMENT_LEN;
 	u32 segments = min3(call, reply, (u32)RPCRDMA_MAX_SEGMENTS) - others;

@@ -7,7 +7,7 @@
 #include "client_private.h"
 #include "../trace.h"
 
-/* The request that is returned is pinned until its RPC is complete. */
+/* Return: the request, pinned; NULL if no task waits for this Reply. */
 static struct xprt_rdma_request *
 xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
 {
@@ -34,8 +34,8 @@ xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
 
 /*
  * The server returns the segments that were offered, filled from the first one on
- * and without holes (RFC 8166 section 3.4.6). A chunk without octets was not used, so it
- * does not matter which segments it has.
+ * and without holes (RFC 8166 section 3.4.6). What segments a chunk without octets
+ * has does not matter: it was not used.
  */
 static bool xprt_rdma_receive_was_offered(const struct xprt_rdma_request *request,
 					  enum xprt_rdma_reply_form form,
@@ -134,7 +134,7 @@ static void xprt_rdma_receive_unusable(struct xprt_rdma_endpoint *ep, struct rpc
 	rpcrdma_recv_put(recv);
 	if (verdict == RPCRDMA_ANSWER) {
 		xprt_rdma_backward_refuse(conn, msg);
-		/* In another version nothing tells whether it was a Reply. */
+		/* In an unknown version a Reply looks like a Call. */
 		if (msg->error == RPCRDMA_ERR_VERS)
 			WRITE_ONCE(ep->client->reply_lost, true);
 		return;
@@ -145,9 +145,9 @@ static void xprt_rdma_receive_unusable(struct xprt_rdma_endpoint *ep, struct rpc
 }
 
 /*
- * A Reply or an RDMA_ERROR. Before the version is settled, only the answer to the NULL is taken,
- * and its grant is ignored; it has offered no handle that could be invalidated. Later each Reply
- * has that version. An error may have any: not all servers copy the field.
+ * A Reply or an RDMA_ERROR. Before the version is settled, only the answer to the NULL is taken.
+ * Its grant is ignored, and it cannot invalidate anything: the NULL offered no handle. Later each
+ * Reply has the settled version. An error may have any: not all servers copy the field.
  */
 static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {

@@ -15,12 +15,12 @@
 
 #include "client_private.h"
 
-/* Octets of a Reply that denies the Call, up to RPC_MISMATCH */
+/* Octets of a Reply that denies the Call: XID, rpc_reply, RPC_MSG_DENIED, RPC_MISMATCH */
 #define XPRT_RDMA_DENIAL_LEN	16
 
 /*
- * A task that sleeps gets the error as its status. A task that does not sleep yet would
- * lose the status, so it finds a Reply that sunrpc takes as final.
+ * A task that sleeps gets the error as its status. One that does not sleep yet would lose
+ * the status, so it finds a Reply that sunrpc takes as final: a denial.
  */
 static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 {
@@ -59,8 +59,8 @@ static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
 }
 
 /*
- * The connection breaks, and the server may reach the memory until it is closed. Then
- * the task sends its Call again.
+ * The connection is breaking, and the server may reach the memory until it is closed. So the RPC
+ * is not completed: the task sends its Call again on the next connection.
  */
 static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 {
@@ -74,8 +74,8 @@ static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
 }
 
 /*
- * A Reply in whole words, as sunrpc wants it. What is longer than the Reply can be is not a
- * part of it, for instance too much padding after data.
+ * Octets of a Reply: whole words, as sunrpc wants them, and no more than the buffer has space
+ * for. More is, for instance, too much padding after data.
  */
 static u32 xprt_rdma_reply_len(const struct xdr_buf *buf, u32 len)
 {
@@ -91,7 +91,7 @@ static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
 
 /*
  * The data item is in the pages, and is the last item of the Reply. So all that is
- * inline belongs into the head. sunrpc has only estimated where the head ends.
+ * inline belongs into the head, whose length sunrpc has only estimated.
  */
 static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request)
 {
@@ -130,8 +130,8 @@ static int xprt_rdma_reply_place_long(struct xprt_rdma_request *request)
  * xprt_rdma_reply_place - place a Reply where its task expects it
  * @request: the request that the Reply answers; nobody else can reach its memory
  *
- * Servers pad wrongly. So what is beyond the buffer is dropped, and whether the Reply lacks
- * anything is left to the XDR decoder.
+ * Some servers pad wrongly. So what is beyond the buffer is dropped, and the XDR decoder finds
+ * out whether anything is missing.
  *
  * Return: octets of the Reply, in the sum of head, pages and tail; or what the RPC fails
  * with.
@@ -152,7 +152,7 @@ int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 		form = RPCRDMA_A_TRAFFIC_WRITE_CHUNK;
 		ret = xprt_rdma_reply_place_around_data(request);
 	} else {
-		/* Even if a chunk was offered */
+		/* Even if a chunk was offered, the server may not have used it. */
 		ret = xprt_rdma_reply_len(buf, request->payload_len);
 		if (write_bytes_to_xdr_buf(buf, 0, request->payload, ret))
 			ret = -EIO;
@@ -176,7 +176,7 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 
 	if (copied < 0) {
 		ep->client->stats.bad_replies++;
-		/* Otherwise it was counted when it arrived. */
+		/* receive.c has counted what it found. */
 		if (!request->error)
 			ep->conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 	}
@@ -221,9 +221,9 @@ void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 }
 
 /*
- * Take the registration that a Reply has invalidated from its request. RFC 8797 section 4.1: the
- * server chooses among the handles of this RPC. Any other handle belongs to another RPC, or to
- * none, and the result is NULL. In ->received, or with the awaiting_lock that protects @request.
+ * Take the registration that a Reply has invalidated from its request. The server may choose only
+ * among the handles of this RPC (RFC 8797 section 4.1). Return: NULL if @handle is none of them.
+ * In ->received, or with awaiting_lock while the request is in ep->awaiting_reply.
  */
 struct rpcrdma_mr *
 xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
@@ -241,7 +241,7 @@ xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
 
 /**
  * xprt_rdma_reply_matched - process a Reply that has been matched with its Call
- * @request: the request, pinned; xprt_rdma_received() has noted what the header says
+ * @request: the request, pinned; receive.c has noted in it what the header says
  * @recv: the message, which the request owns from now on
  *
  * If the device still gathers the Call's pages, xprt_rdma_reply_proceed() is called

@@ -3,9 +3,9 @@
  * Retire a request: its task ends or starts again without a Reply, so the server
  * and the device must no longer reach its memory (RFC 8166 section 4.4.1).
  *
- * The Reply may still arrive. sunrpc finds no task by its XID then. But the Reply tells
- * which handle the server has invalidated, and that the server is done with all
- * handles of the Call.
+ * The Reply may still arrive when sunrpc finds no task by its XID any more. Such an unmatched
+ * Reply matters: it tells which handle the server has invalidated, and that the server is done
+ * with all handles of the Call.
  */
 #include <linux/sched.h>
 
@@ -54,7 +54,10 @@ void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
 	}
 }
 
-/* If the request does not await its Reply any more, it invalidates all handles itself. */
+/*
+ * The Reply of a request in ep->awaiting_reply. If its task no longer waits for the Reply, the
+ * task invalidates all handles itself.
+ */
 static void xprt_rdma_retire_answered_locked(struct xprt_rdma_request *request,
 					     const struct xprt_rdma_unmatched_reply *unmatched)
 {
@@ -76,7 +79,7 @@ static void xprt_rdma_retire_answered_locked(struct xprt_rdma_request *request,
 }
 
 /*
- * The server has answered the Call of a task that is gone. So other RPCs may use the
+ * The server has answered the Call of a task that is gone: other RPCs may now use the
  * registrations of that Call. Return: true if it had any.
  */
 static bool xprt_rdma_retire_free_orphaned_locked(struct xprt_rdma_endpoint *ep, __be32 xid)
@@ -97,9 +100,9 @@ static bool xprt_rdma_retire_free_orphaned_locked(struct xprt_rdma_endpoint *ep,
 }
 
 /*
- * A Reply has arrived that no task waits for. A request that is being retired has to know what
- * its Reply has invalidated. If its task does not wait for the Reply yet, the request notes that
- * for later. In ->received.
+ * A Reply has arrived whose task sunrpc does not find. If its request is in ep->awaiting_reply,
+ * tell it; if the request is gone, free its registrations; if it has yet to be retired, note the
+ * Reply for then. In ->received.
  */
 void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcrdma_recv *recv,
 				__be32 xid)
@@ -127,7 +130,7 @@ out:
 
 /*
  * Do not wait if the Reply has already arrived. One that arrived before the Call was sent does
- * not answer it. Shared with the tests alone.
+ * not answer it. Not static for the unit tests.
  */
 void xprt_rdma_retire_find_unmatched_locked(struct xprt_rdma_request *request)
 {
@@ -160,9 +163,8 @@ static void xprt_rdma_retire_wait(struct xprt_rdma_request *request, int bit)
 /*
  * The server may be about to invalidate a handle with the Reply. If that handle is
  * invalid by then, or another RPC uses it, the connection is lost. So a task that
- * was killed waits a moment for the Reply, and keeps its memory that long. A task
- * that timed out has waited enough. Both may have missed a Reply that arrived just
- * before.
+ * was killed waits a moment for the Reply. One that timed out has waited enough. For
+ * both the Reply may have arrived just before: see request->unmatched.
  */
 static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 {
@@ -184,7 +186,7 @@ static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 	spin_unlock(&ep->awaiting_lock);
 }
 
-/* No memory can be reached through a connection that is closed. */
+/* The last resort: close the connection. Nothing can be reached through a closed one. */
 static void xprt_rdma_retire_endpoint(struct xprt_rdma_request *request, int status)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
@@ -233,10 +235,10 @@ static void xprt_rdma_retire_put_mrs(struct xprt_rdma_request *request)
 }
 
 /*
- * A task without a process ends in rpciod. Its workers serve all RPCs of the host,
- * for any server and transport, so the task may not wait for a peer there. A
- * teardown waits for no peer, so the connection is closed. That costs little: the
- * task has timed out, or somebody has used force (umount -f).
+ * A task without a process ends in rpciod, whose workers serve all RPCs of the host.
+ * It must not wait for a peer there, so it closes the connection: a teardown waits
+ * for no peer. That costs little: the task has timed out, or somebody has used force
+ * (umount -f).
  */
 static void xprt_rdma_retire_async(struct xprt_rdma_request *request)
 {
@@ -249,11 +251,11 @@ static void xprt_rdma_retire_async(struct xprt_rdma_request *request)
 
 /**
  * xprt_rdma_request_retire - take a request off the wire, if it is on it
- * @request: one that no Reply is being matched with
+ * @request: not pinned, so no Reply is being processed
  *
- * A task that was killed or timed out, or whose connection is closed, comes here
- * before it gives back its memory or uses it again (RFC 8166 section 4.4.1). If the
- * Reply has been processed, there is nothing to do.
+ * Every task comes here before it gives back its memory or uses it again (RFC 8166
+ * section 4.4.1). There is nothing to do if its Reply has been processed, but there
+ * is if it was killed or timed out, or its connection was closed.
  *
  * Context: may sleep until the connection is closed.
  */

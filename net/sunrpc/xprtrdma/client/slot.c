@@ -8,7 +8,7 @@
 #include "client_private.h"
 #include "../objects.h"
 
-/* Sizes of buffers are multiples of this, in octets, so that they soon fit every RPC. */
+/* Buffers grow in steps of so many octets, so that they soon fit every RPC. */
 #define XPRT_RDMA_BUFFER_STEP	512
 
 static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
@@ -80,7 +80,7 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 	}
 }
 
-/* Make the slot that is already counted as in use. Return: NULL if there is no memory. */
+/* Make a slot, which client->in_use counts already. Return: NULL if there is no memory. */
 static struct xprt_rdma_request *xprt_rdma_slot_make(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request = xprt_rdma_slot_new(rpc_task_gfp_mask());
@@ -90,7 +90,7 @@ static struct xprt_rdma_request *xprt_rdma_slot_make(struct xprt_rdma_client *cl
 	if (request)
 		xprt_rdma_slot_add_locked(client, request);
 	else
-		/* Do not use the backlog: only freeing a slot that is in use wakes it. */
+		/* Not the backlog: if no slot is in use, nothing would wake the task. */
 		request = xprt_rdma_slot_take_idle_locked(client);
 	if (!request)
 		client->in_use--;
@@ -132,7 +132,7 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
 	spin_lock(&xprt->reserve_lock);
-	/* The task that gets this slot has waited for it. */
+	/* For the next task, if it is from the backlog: it has waited for the slot. */
 	request->waited = BIT(RPCRDMA_A_WAITS_CREDIT);
 	if (client->in_use > client->limit || !xprt_wake_up_backlog(xprt, rqst)) {
 		request->waited = 0;
@@ -154,7 +154,7 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 	struct xprt_rdma_request *request;
 
 	spin_lock(&xprt->reserve_lock);
-	/* Under the lock: the last caller sees what all others have changed. */
+	/* Compute it under the lock, so that the last caller's limit is the newest. */
 	client->limit = min(xprt_rdma_credits_slots(credits), xprt->max_reqs);
 	while (client->in_use < client->limit && test_bit(XPRT_CONGESTED, &xprt->state)) {
 		request = xprt_rdma_slot_take_idle_locked(client);
@@ -176,8 +176,8 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 }
 
 /*
- * Note a Reply for a task that is ending: sunrpc does not find it by its XID any more, but its
- * request may still be on the wire. Mostly there is no such request: the task has gone.
+ * Note a Reply in the request of a task that is ending: sunrpc does not find it by its XID any
+ * more, but its request is on the wire. Mostly there is none: the task has gone.
  */
 void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
 					   const struct xprt_rdma_endpoint *ep,
@@ -199,8 +199,8 @@ void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
 }
 
 /*
- * Zeroed, because only the server knows how much of a Reply it has written. If it claims
- * too much, the task sees no old memory. Return: false if there is no memory.
+ * The buffer is zeroed: if the server claims to have written more of a Reply than it has,
+ * the task must not see what others had in this memory. Return: false if there is no memory.
  */
 static bool xprt_rdma_buffer_grow(struct xprt_rdma_client *client,
 				  struct xprt_rdma_buffer *buffer, size_t size)
@@ -235,8 +235,7 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 
 /*
  * The rpc_xprt_ops's buf_free. When this returns, nobody else can reach the memory that the task
- * sends from and receives to, so the task may give it back. May sleep until the connection is
- * closed.
+ * sends from and receives to. May sleep until the connection is closed.
  */
 void xprt_rdma_buffers_free(struct rpc_task *task)
 {
@@ -247,7 +246,7 @@ void xprt_rdma_buffers_free(struct rpc_task *task)
 	rqst->rq_rbuffer = NULL;
 }
 
-/* For some RPCs the transport has to allocate the pages. */
+/* With XDRBUF_SPARSE_PAGES the transport has to allocate the pages. */
 static int xprt_rdma_slot_fill_sparse_pages(struct xdr_buf *buf)
 {
 	unsigned int i, count;
@@ -264,9 +263,9 @@ static int xprt_rdma_slot_fill_sparse_pages(struct xdr_buf *buf)
 }
 
 /*
- * Whether a page holds nothing that anybody may see. Others hold data, which a READ must not
- * change beyond what it returns: pages that are uptodate, pages that a device or a driver
- * lends to user space, which need not be uptodate, and the files of DAX.
+ * Whether a page has no contents yet, so that it may be cleared. A READ must change others only
+ * where it returns data: pages that are uptodate, pages that a device or a driver lends to user
+ * space, which need not be uptodate, and the files of DAX.
  */
 static bool xprt_rdma_slot_page_is_fresh(struct page *page)
 {
@@ -279,8 +278,8 @@ static bool xprt_rdma_slot_page_is_fresh(struct page *page)
 /*
  * The server may claim to have written more into these pages than it has. Then a reader
  * would see what the kernel kept there before. So fresh pages are cleared: those of the page
- * cache, and those that NFS or the core allocate for a Reply. Only the part that belongs to
- * this RPC is cleared: other RPCs may be filling the rest.
+ * cache, and those that NFS or sunrpc allocate for a Reply. Other RPCs may be filling the
+ * rest of a page, so only the part of this RPC is cleared.
  */
 static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
 {
@@ -298,7 +297,7 @@ static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
 
 /*
  * Before RPCSEC_GSS encrypts a Call again, it frees the pages that it encrypted into
- * the first time. That comes before xprt_rdma_request_prepare(), so the request is
+ * the last time. xprt_rdma_request_prepare() would be too late, so the request is
  * retired here.
  */
 static void xprt_rdma_slot_release_snd_buf(struct rpc_rqst *rqst)
@@ -311,11 +310,11 @@ static void xprt_rdma_slot_release_snd_buf(struct rpc_rqst *rqst)
 }
 
 /*
- * The rpc_xprt_ops's prepare_request. @rqst is an encoded Call, and @buf its rq_rcv_buf, or later
- * its rq_snd_buf. A Call that is sent again has been encoded into the same memory. The last
- * transmission has to end before the next one begins. Until then the server may read that memory,
- * which holds the same Call. May sleep until the connection is closed. After -ENOMEM sunrpc tries
- * again.
+ * The rpc_xprt_ops's prepare_request. @rqst is an encoded Call. sunrpc calls this first with its
+ * rq_rcv_buf as @buf, then with its rq_snd_buf. The last transmission of the Call has to end
+ * before the next one begins. That the server may have read the memory while the Call was encoded
+ * into it again does no harm: it is the same Call. May sleep until the connection is closed. After
+ * -ENOMEM sunrpc tries again.
  */
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {

@@ -5,9 +5,9 @@
  *
  * Where version 2 is allowed, the first message on a connection is a NULL in version 2, sent
  * before sunrpc may send anything. A Reply settles version 2. Any error settles version 1, whatever
- * versions it names: the server has no version 2, or that of a later draft, which uses the same
- * number. Without an answer the connection is closed. Where version 1 alone is allowed, nothing is
- * asked.
+ * versions it names: the server has no version 2, or has it from a later draft, which uses the same
+ * number for other messages. Without an answer the connection is closed. Where only version 1 is
+ * allowed, nothing is asked.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
@@ -18,8 +18,8 @@
 #include "../trace.h"
 
 /*
- * How long the NULL may wait for its answer: longer than a server takes for any, and less than
- * the first time-out of most mounts
+ * How long the NULL may wait for its answer: longer than any server needs for a NULL, but shorter
+ * than the first time-out of most mounts
  */
 #define XPRT_RDMA_VERSION_TIMEOUT	(10 * HZ)
 
@@ -38,7 +38,7 @@ u32 xprt_rdma_version_to_offer(struct xprt_rdma_client *client)
 	return READ_ONCE(xprt_rdma_version_max);
 }
 
-/* NFS reads max_payload without a lock when it mounts, and backward_payload for a session. */
+/* NFS reads max_payload when it mounts, and backward_payload for a session: without a lock. */
 static void xprt_rdma_version_settle(struct xprt_rdma_endpoint *ep, u32 settled)
 {
 	struct xprt_rdma_version *version = &ep->version;
@@ -110,8 +110,8 @@ void xprt_rdma_version_begin(struct xprt_rdma_endpoint *ep)
 		return;
 	}
 	/*
-	 * Never zero, which means that nothing was asked. Who sees it also sees ep->conn: this
-	 * pairs with the acquire in xprt_rdma_version_answered().
+	 * Never zero, which means that nothing was asked. The answer may come right now: pairs
+	 * with the acquire in xprt_rdma_version_answered(), which then sees ep->conn as well.
 	 */
 	smp_store_release(&ep->version.xid, cpu_to_be32(get_random_u32() | 1));
 	ret = xprt_rdma_version_ask(ep);
@@ -159,9 +159,8 @@ bool xprt_rdma_version_is_overdue(const struct xprt_rdma_endpoint *ep)
  * @status: why it was closed
  *
  * It does if the NULL was not answered, or if it was answered with an error and no Call was
- * answered after that (draft 6.2). If this host closed the connection or lost its device, that says
- * nothing about the server. No lock: the next attempt to connect reads version_one_until after
- * ep->closed is complete.
+ * answered after that (draft 6.2). It does not if this host closed the connection or lost its
+ * device. No lock is needed: connect_work reads version_one_until after ep->closed is complete.
  *
  * Context: ->closed.
  */

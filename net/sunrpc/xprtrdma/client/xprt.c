@@ -61,10 +61,9 @@ static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
 /*
  * Whether a Call whose time-out is over needs another connection.
  *
- * The server may still answer it. So the Call must not be sent again on the same
- * connection: both would offer the same memory. sunrpc itself does not do that for tasks
- * with RPC_TASK_NO_RETRANS_TIMEOUT, as NFSv4 has. For these the connection stays,
- * except if
+ * The server may still answer it, so the Call must not be sent again on the same connection:
+ * both would offer the same memory. Tasks with RPC_TASK_NO_RETRANS_TIMEOUT, as NFSv4 has, are
+ * not sent again by sunrpc while the connection lasts. For these it stays, except if
  *
  * - the Reply may have been discarded;
  * - the Reply has been processed: RPCSEC_GSS waits for another one if it cannot verify
@@ -95,9 +94,9 @@ static bool xprt_rdma_client_needs_another_locked(struct xprt_rdma_client *clien
  * sunrpc calls this when a time-out of a task is over. The Reply may have arrived since
  * sunrpc looked for it.
  *
- * The connection to close is the one that the Call was sent on, even if there is
- * another by now. With NFSv4 it is closed only when the task waits again: before that,
- * sunrpc fails a soft RPC if it finds the connection closed.
+ * The connection to close is the one that the Call was sent on, even if there is another
+ * by now. With NFSv4 it is closed only when the task waits again: sunrpc would fail a
+ * soft RPC that finds it closed before that.
  */
 static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
@@ -122,11 +121,11 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 }
 
 /*
- * sunrpc does not restart the major time-out of a Call that it sends again. If it is over,
- * the timer would close this connection before the server can answer, and each later one
- * as well. With NFSv4 a time-out alone closes no connection. Only the task itself changes
- * its time-outs, and another task may have sent the Call: so this is done when the task
- * waits.
+ * sunrpc does not restart the major time-out of a Call that it sends again. Once that is over,
+ * the timer would close this connection before the server can answer, and each later one as
+ * well. So it is restarted, except with NFSv4, where a time-out alone closes no connection. It is
+ * restarted here, not when the Call is sent: another task may send it, but only the task itself
+ * may change its time-outs.
  */
 static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 {
@@ -272,7 +271,7 @@ static void xprt_rdma_client_init(struct xprt_rdma_client *client,
 
 	xprt->ops = &xprt_rdma_client_ops;
 	xprt->xprt_class = &xprt_rdma_client_class;
-	/* The protocol to ask rpcbind by, and what the callback service is told */
+	/* How rpcbind is asked, and what the callback service is told */
 	xprt->prot = IPPROTO_TCP;
 	xprt->timeout = &xprt_rdma_client_timeout;
 	xprt->max_payload = XPRT_RDMA_MAX_PAYLOAD;
@@ -281,7 +280,7 @@ static void xprt_rdma_client_init(struct xprt_rdma_client *client,
 	xprt->max_reconnect_timeout = XPRT_RDMA_MAX_RECONNECT_DELAY;
 	xprt->idle_timeout = XPRT_RDMA_IDLE_TIMEOUT;
 
-	/* This flag tells NFSv4.1 and later from earlier versions. */
+	/* Only NFSv4.1 and later set this flag. */
 	client->wants_backward = args->flags & XPRT_CREATE_INFINITE_SLOTS;
 	client->backward_payload = RPCRDMA_INLINE_MIN -
 				   rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE);
@@ -304,7 +303,7 @@ static struct rpc_xprt *xprt_rdma_client_setup(struct xprt_create *args)
 	xprt = xprt_alloc(args->net, sizeof(*client), 0, 0);
 	if (!xprt)
 		return ERR_PTR(-ENOMEM);
-	/* sunrpc holds a reference to the module until this function returns. */
+	/* sunrpc's own reference to the module lasts only until this function returns. */
 	__module_get(THIS_MODULE);
 
 	client = xprt_rdma_client_of(xprt);

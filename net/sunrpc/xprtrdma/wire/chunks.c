@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The chunk lists, which are the same in all versions (RFC 8166 sections 4.1.2
- * and 4.3), and the Payload stream that follows them or is in one of them.
+ * and 4.3), and checks of the Payload stream that follows them or is in a chunk.
  */
 #include "codec.h"
 
 /*
- * Append a segment to a chunk. Those of later Read chunks make room for it. A segment that
- * wraps, or that makes the length of the chunk wrap, is refused, so users of the message need
- * no checks for overflow.
+ * Append a segment to a chunk; the segments of later Read chunks move up. A segment that wraps,
+ * or that makes the length of the chunk wrap, is refused, so users of the message need no checks
+ * for overflow.
  */
 static enum rpcrdma_reason chunks_append(struct rpcrdma_message *msg, struct rpcrdma_chunk *chunk,
 					 u32 handle, u32 length, u64 offset)
@@ -110,7 +110,7 @@ static enum rpcrdma_reason chunks_decode_segment(struct rpcrdma_message *msg,
 			     (u64)be32_to_cpu(p[2]) << 32 | be32_to_cpu(p[3]));
 }
 
-/* Positions need not ascend in the list, and a chunk's segments need not follow each other. */
+/* In the list positions need not ascend, and other segments may be between those of a chunk. */
 static enum rpcrdma_reason chunks_decode_read(struct rpcrdma_message *msg, const __be32 *p)
 {
 	struct rpcrdma_chunk *end = &msg->read[msg->num_reads], *chunk = end;
@@ -203,8 +203,8 @@ static enum rpcrdma_reason chunks_decode_lists(struct rpcrdma_message *msg,
 }
 
 /*
- * The RPC message after the header has the direction that version 2's header
- * says (draft 5.2.2). Version 1's header does not say it.
+ * The msg_type of the RPC message has to be the direction in version 2's header
+ * (draft 5.2.2). In version 1 it alone tells the direction.
  */
 static enum rpcrdma_reason chunks_decode_inline_payload(struct rpcrdma_message *msg,
 							struct rpcrdma_reader *reader)
@@ -230,9 +230,9 @@ static enum rpcrdma_reason chunks_decode_inline_payload(struct rpcrdma_message *
 }
 
 /*
- * A Position Zero Read chunk has to hold the RPC message of a Call, and a Reply
- * chunk that of a Reply. Where the header does not say the direction, a message
- * with a Read list is a Call.
+ * Without an inline Payload stream, the Position Zero Read chunk has to hold the RPC
+ * message of a Call, and the Reply chunk that of a Reply. In version 1 a message with
+ * a Read list is a Call.
  */
 static enum rpcrdma_reason chunks_find_long_payload(struct rpcrdma_message *msg)
 {

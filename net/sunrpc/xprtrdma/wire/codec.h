@@ -18,10 +18,10 @@ struct rpcrdma_reader {
 	const __be32 *next;	/* the word to be read next */
 	u32 left;		/* octets from there on; one to three are no word */
 	u32 len;		/* octets of the message */
-	bool present;		/* the optional data whose discriminator was read last */
+	bool present;		/* what the last discriminator announced is there */
 };
 
-/* Return: the first of the words, or NULL if fewer are left. Then the cursor has not moved. */
+/* Return: the first of the words. NULL: fewer are left, and the cursor has not moved. */
 static inline const __be32 *rpcrdma_take(struct rpcrdma_reader *reader, size_t words)
 {
 	const __be32 *p = reader->next;

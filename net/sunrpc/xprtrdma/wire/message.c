@@ -13,7 +13,7 @@
 #define ERR_VERS_LEN		28
 #define ERR_CANT_REPLY_LEN	32
 
-/* Not the arrays: clearing kilobytes for each message is slow. */
+/* Only up to @error: clearing the arrays, kilobytes, for each message is slow. */
 static void message_reset(struct rpcrdma_message *msg)
 {
 	memset(msg, 0, offsetof(struct rpcrdma_message, error));
@@ -94,12 +94,14 @@ static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
 }
 
 /*
- * Correct the direction by what can arrive at this end. We send no Calls in
- * versions that we do not support, and a Reply has the version of its Call: if
- * this end receives Calls, a message of such a version is a Call. A server
- * offers no Reply chunk in its backward Calls. So nobody can use a Long Reply to
- * one; in version 1, where the header does not say that it is a Reply, it is a
- * Call without its Position Zero Read chunk.
+ * Correct the direction by what can arrive at this end.
+ *
+ * This end sends no Calls in versions that it does not support, and a Reply has the
+ * version of its Call. So a message of such a version is a Call, if Calls arrive here.
+ *
+ * A server offers no Reply chunk in its backward Calls, so it never gets a Long Reply.
+ * What looks like one in version 1, where the header does not say the direction, is a
+ * Call that lacks its Position Zero Read chunk.
  */
 static void message_correct_direction(struct rpcrdma_message *msg,
 				      enum rpcrdma_role role, bool backward)
@@ -135,9 +137,9 @@ static enum rpcrdma_error message_error(enum rpcrdma_reason reason)
 
 /*
  * A message of unknown direction is treated as one of the forward direction.
- * Only a Call is answered: a peer would mistake an RDMA_ERROR that answers its
- * Reply for the Reply to its own Call with the same XID. This goes for version
- * 2, too: an RDMA2_ERROR is always a Reply (draft 5.2.2).
+ * Only a Call is answered: a peer would take an RDMA_ERROR that answers its Reply
+ * for the Reply to a Call of its own with the same XID. That goes for version 2,
+ * too: an RDMA2_ERROR is always a Reply (draft 5.2.2).
  */
 static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
 					  enum rpcrdma_role role, bool backward)
@@ -173,7 +175,7 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * @version_max: the highest version that this end supports. It supports all
  *	lower ones, too.
  *
- * By RFC 8167 the direction of the message, and not @role, decides how a mistake is handled.
+ * The direction of the message, not @role, decides how a mistake is handled (RFC 8167).
  * If the verdict is not RPCRDMA_USE, only @msg->reason, @msg->direction and the
  * fields that rpcrdma_wire_make_error() uses are valid.
  *
@@ -204,8 +206,7 @@ rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
  * rpcrdma_wire_grants - whether a Reply grants credits
  * @msg: a decoded Reply
  *
- * What an error of version 2 grants does not count (draft 6). Nor does that of a
- * server that refuses the version.
+ * An RDMA_ERROR grants credits in version 1 only (draft 6).
  *
  * Return: true if @msg->credits is a grant.
  */
@@ -241,9 +242,9 @@ void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid
  *	does not need it: there each Call says which handle may be invalidated.
  * @handle: set to the handle
  *
- * In version 1 any handle of the Call will do (RFC 8797 section 4.1), but that of a segment
- * of no octets may be invalid. If a Call of version 2 names a handle that is in none of its
- * segments, nothing is invalidated: another Call may still use it (draft 5.2.3).
+ * In version 1 any handle of the Call will do (RFC 8797 section 4.1), except that of an empty
+ * segment, which may be invalid. A handle that a Call of version 2 names must be in one of its
+ * segments, otherwise another Call may still use it (draft 5.2.3).
  *
  * Return: true if the Reply may invalidate @handle, and false if it must not
  * invalidate any.
@@ -274,8 +275,8 @@ bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, 
  * @octets: octets that @chunk should have space for, more than it has
  * @processed: the Call was executed
  *
- * Implements draft 5.2.4. The Reply fills all segments of a chunk but the last,
- * so the last is the one that is too short.
+ * Implements draft 5.2.4. The segments are filled in order, so the last one of the
+ * chunk is named as too short.
  */
 void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk,
 			     u32 octets, bool processed)

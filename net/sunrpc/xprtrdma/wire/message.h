@@ -20,17 +20,17 @@
 #define RPCRDMA_VERSION_TWO	2
 #define RPCRDMA_VERSION_MAX	RPCRDMA_VERSION_TWO
 
-/* In a message of fewer octets, of whatever version, no XID is trusted (RFC 8166 section 4.5). */
+/* A shorter message of any version is dropped (RFC 8166 section 4.5), except an RDMA_ERROR. */
 #define RPCRDMA_MESSAGE_MIN	28
 
 /* Octets of a header without chunks, see rpcrdma_wire_header_min() */
 #define RPCRDMA_V1_HEADER_MIN	28
 #define RPCRDMA_V2_HEADER_MIN	36
 
-/* Octets that version 2 can receive inline without an agreement (draft 2.3) */
+/* Inline threshold of version 2 without an agreement (draft 2.3) */
 #define RPCRDMA_V2_INLINE_MIN	4096
 
-/* Octets that these make a header longer */
+/* By how many octets these make a header longer */
 #define RPCRDMA_SEGMENT_LEN		16	/* of a Write or Reply chunk */
 #define RPCRDMA_READ_SEGMENT_LEN	24	/* of a Read chunk */
 #define RPCRDMA_WRITE_CHUNK_LEN		8	/* without its segments */
@@ -42,7 +42,7 @@
  */
 #define RPCRDMA_MAX_SEGMENTS	256
 
-/* Read chunks, and Write chunks, in one message: READs or WRITEs in an NFSv4 COMPOUND */
+/* Chunks of either kind in one message: one for each READ or WRITE in an NFSv4 COMPOUND */
 #define RPCRDMA_MAX_CHUNKS	16
 
 /* rdma_proc, RFC 8166 section 4.2.4 and draft 5.2 */
@@ -71,7 +71,7 @@ enum rpcrdma_error {
 enum rpcrdma_direction {
 	RPCRDMA_CALL = 0,
 	RPCRDMA_REPLY = 1,
-	RPCRDMA_DIRECTION_UNKNOWN = 2,	/* the header does not show it */
+	RPCRDMA_DIRECTION_UNKNOWN = 2,	/* the message does not show it */
 };
 
 /* What one end of a connection is in the forward direction (RFC 8167) */
@@ -87,14 +87,14 @@ enum rpcrdma_verdict {
 	RPCRDMA_ANSWER,
 };
 
-/* Every mistake that a peer can make */
+/* Why a message cannot be used */
 enum rpcrdma_reason {
 	RPCRDMA_OK,
 	RPCRDMA_BAD_SHORT,		/* below RPCRDMA_MESSAGE_MIN */
 	RPCRDMA_BAD_VERSION,
 	RPCRDMA_BAD_PROC,		/* unknown rdma_proc */
-	RPCRDMA_BAD_MSGP,		/* retired, section 4.6.1 */
-	RPCRDMA_BAD_DONE,		/* retired, section 4.6.2 */
+	RPCRDMA_BAD_MSGP,		/* retired, RFC 8166 section 4.6.1 */
+	RPCRDMA_BAD_DONE,		/* retired, RFC 8166 section 4.6.2 */
 	RPCRDMA_BAD_ERROR,		/* rdma_err unknown or cut off */
 	RPCRDMA_BAD_TRUNCATED,		/* the message ends within a list */
 	RPCRDMA_BAD_DISCRIMINATOR,	/* of optional data: neither 0 nor 1 */
@@ -109,7 +109,7 @@ enum rpcrdma_reason {
 	RPCRDMA_BAD_READ_IN_REPLY,	/* a Reply with a Read list */
 	RPCRDMA_BAD_NO_PAYLOAD,		/* RDMA_NOMSG without a chunk for it */
 	RPCRDMA_BAD_PAYLOAD_SHORT,	/* ends before XID and msg_type */
-	RPCRDMA_BAD_MSG_TYPE,		/* a msg_type is neither Call nor Reply */
+	RPCRDMA_BAD_MSG_TYPE,		/* msg_type or rdma_direction: neither Call nor Reply */
 	RPCRDMA_BAD_MSG_DIRECTION,	/* msg_type is not rdma_direction */
 	RPCRDMA_BAD_OPTION,		/* unknown rdma_opttype */
 	RPCRDMA_BAD_XID,		/* rdma_xid is not the RPC message's */
@@ -150,15 +150,14 @@ struct rpcrdma_chunk {
  *	the protocol, but is passed on; the roles handle it.
  * @proc: rdma_proc
  * @direction: Call, Reply or unknown
- * @reason: RPCRDMA_OK, or the mistake that led to another verdict than
- *	RPCRDMA_USE
+ * @reason: why the verdict is not RPCRDMA_USE, or RPCRDMA_OK
  * @header_len: octets of transport header; the inline Payload stream follows
  * @payload_len: octets of inline Payload stream, RDMA_MSG only
  * @stream_len: octets of the unreduced Payload stream: @payload_len or the
  *	length of the chunk that holds the RPC message, plus the length of each
  *	other Read chunk, rounded up. Write chunks do not count.
- * @inv_handle: version 2 only: the handle that the requester lets the Reply
- *	invalidate, or zero. A Reply repeats it. It may be none of the Call's.
+ * @inv_handle: version 2 only: the handle that the Reply may invalidate, or zero. A Reply
+ *	repeats it. A received Call may name a handle that is not its own.
  * @num_segments: valid entries of @segment
  * @num_reads: valid entries of @read
  * @num_writes: valid entries of @write
@@ -169,7 +168,7 @@ struct rpcrdma_chunk {
  * @processed: the Call was executed, RPCRDMA_ERR_CANT_REPLY only
  * @short_segment: the first segment that is too short: counted from one, in the
  *	order of the header, Write list and Reply chunk together; zero if no
- *	segment can be named. Of an error to send, like @length_needed.
+ *	segment can be named. Only set to be sent, like @length_needed.
  * @length_needed: octets that this segment would need
  * @reply_chunk: valid if @has_reply_chunk
  * @read: Read chunks, sorted by position. No two have the same position, so a
@@ -179,8 +178,8 @@ struct rpcrdma_chunk {
  *
  * Part of the object that receives or sends, which reuses it for each message.
  * What comes after @has_reply_chunk, and each entry of the arrays, is written only if it
- * becomes valid: a message without chunks touches one or two cache lines. A received
- * message has all of these properties only if the verdict was RPCRDMA_USE.
+ * becomes valid: a message without chunks touches one or two cache lines. Unless the
+ * verdict was RPCRDMA_USE, rely on what rpcrdma_wire_decode() says alone.
  */
 struct rpcrdma_message {
 	__be32 xid;
@@ -244,8 +243,8 @@ static inline u32 rpcrdma_wire_header_min(u32 version)
 /**
  * rpcrdma_wire_threshold - an inline threshold (draft 2.3)
  * @version: of the message, or the highest version that a buffer is for
- * @agreed: octets that both ends have agreed on by RFC 8797; Receives have as many in
- *	version 2 as well, because they are posted before the version is known
+ * @agreed: octets that both ends have agreed on by RFC 8797. They hold in version 2 as well,
+ *	because Receives are posted before the version is known.
  *
  * Return: octets of the transport header and the inline Payload stream.
  */
@@ -298,8 +297,8 @@ static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
  * @buf: the message, in a buffer of whole words
  * @len: octets received
  *
- * A message consists of words, but some servers, nfs-ganesha for one, send too few octets of
- * padding after data, or too many. A message that is too short to be trusted stays short.
+ * Some servers, nfs-ganesha for one, send too few octets of padding after data, or too many. A
+ * message that has to be dropped as too short stays short.
  *
  * Return: octets of the message.
  */
@@ -339,21 +338,18 @@ int rpcrdma_wire_encode(const struct rpcrdma_message *msg, void *buf, u32 size);
 #define RPCRDMA_INLINE_MIN	1024	/* also the default */
 #define RPCRDMA_INLINE_MAX	262144
 
-/* What one end of a connection announces; part of the connection, which has one for each end */
+/* What one end of a connection announces; the connection has one for each end */
 struct rpcrdma_params {
 	u32 send_size;		/* octets it can transmit in one RDMA Send */
 	u32 recv_size;		/* octets it can receive in one RDMA Receive */
 	bool remote_inv;	/* it accepts RDMA Send with Invalidate, and can post it */
 };
 
-/*
- * What both ends of a connection agree on; part of the connection. It is set before the
- * connection is established and does not change then.
- */
+/* What both ends of a connection agree on; part of the connection, constant once established */
 struct rpcrdma_agreement {
 	u32 call_threshold;	/* octets that the client may send inline at most */
 	u32 reply_threshold;	/* octets that the server may send inline at most */
-	bool client_inv;	/* some servers, as the kernel's own, invalidate for this alone */
+	bool client_inv;	/* enough for some servers, as the kernel's own, to invalidate */
 	bool server_inv;
 	bool remote_inv;	/* both: a responder may post RDMA Send with Invalidate */
 };

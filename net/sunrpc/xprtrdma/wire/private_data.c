@@ -10,7 +10,7 @@
 /* The format identifier and the version */
 static const u8 private_id[] = { 0xf6, 0xab, 0x0e, 0x18, 1 };
 
-/* Offset in octets of what follows */
+/* Where the other fields are, in octets */
 enum {
 	PRIVATE_AT_FLAGS = sizeof(private_id),
 	PRIVATE_AT_SEND_SIZE,
@@ -55,8 +55,8 @@ void rpcrdma_wire_encode_private(const struct rpcrdma_params *params,
  *	be NULL if @len is zero
  * @len: octets of @data
  *
- * The first format identifier that is followed by a known version and all other
- * fields is used. Others are taken for data of another layer.
+ * The first format identifier that a known version and all other fields follow is
+ * used. Others are taken for data of another layer.
  *
  * Return: true if it was found.
  */
