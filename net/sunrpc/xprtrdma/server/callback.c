@@ -48,9 +48,11 @@ static void svcrdma_callback_put_credit(struct rpc_xprt *xprt)
 }
 
 /*
- * sunrpc would repeat a Call whose Reply it does not find. An error as the task's status is
- * lost if the task does not sleep yet. So a message that cannot be used becomes a Reply that
- * sunrpc takes as final. The task has room for any Reply that denies its Call.
+ * Copy a Reply. A message that cannot be used becomes a Reply that sunrpc takes as final:
+ * without one it would repeat the Call, and an error as the task's status is lost if the task
+ * does not sleep yet. There is room for any Reply that denies the Call.
+ *
+ * Return: length of the Reply in octets.
  */
 static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
 					      const struct svcrdma_request *from)
@@ -78,7 +80,6 @@ static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
  * The receive buffer is given back before the credit. Then there is a Receive for
  * the next Reply when the next Call is sent. A Reply of another version than its Call
  * is accepted: a credit that is not given back would close the connection in the end.
- * Most Replies grant a number of credits (RFC 8167).
  *
  * Context: a thread of the RPC server. The connection has a callback client.
  */
@@ -111,8 +112,8 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 }
 
 /*
- * Whether a backward Call with this XID waits for its Reply. sunrpc counts each XID that it
- * does not find. So this asks sunrpc only if any backward Calls wait; mostly none do.
+ * Whether a backward Call with this XID waits for its Reply. sunrpc counts an XID that it does
+ * not find as an error, so it is asked only if backward Calls wait, which is rare.
  */
 bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 {
@@ -156,7 +157,7 @@ static int svcrdma_callback_send_call(struct svcrdma_service *service, struct rp
 	struct rpcrdma_send *send;
 	int ret = -ENOTCONN;
 
-	/* Only its space for a transport header is used. */
+	/* Only its header and its tally are used. */
 	if (!request)
 		return -ENOBUFS;
 	if (!rpcrdma_conn_enter(conn))
@@ -182,8 +183,8 @@ out:
 }
 
 /*
- * Called in rpciod, with XPRT_LOCKED. The Call may belong to another task. So only
- * errors are returned that make the task try again or see that the connection is
+ * Called in rpciod, with XPRT_LOCKED. The Call may belong to another task than the one that
+ * runs. So the only errors are those that make a task try again, or see that the connection is
  * gone.
  */
 static int svcrdma_callback_send_request(struct rpc_rqst *rqst)
@@ -217,9 +218,9 @@ out_lost:
 /*
  * Refuse a Call that does not fit into the client's buffer.
  *
- * Close a connection whose credits have all been with unanswered Calls for RPCRDMA_STALL_TIMEOUT.
- * A Call that waits for a credit is not sent, so ->send_request does not see it: when nfsd repeats
- * a Call that timed out, only this function is called.
+ * Close a connection that has had no credit left for RPCRDMA_STALL_TIMEOUT, because Calls have no
+ * Reply. ->send_request cannot do this: when nfsd repeats a Call that timed out, and no credit is
+ * left, only this function is called.
  */
 static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {

@@ -50,14 +50,14 @@ static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
 	return words < at ? 0 : at * sizeof(__be32);
 }
 
-/* Whether a Call has a credential of RPCSEC_GSS; @octets of it are in its head. */
+/* Whether a Call has a credential of RPCSEC_GSS. @call is its head, of @octets. */
 bool svcrdma_call_gss(const __be32 *call, u32 octets)
 {
 	return octets >= SVCRDMA_CALL_CRED * sizeof(__be32) &&
 	       call[SVCRDMA_CALL_FLAVOR] == cpu_to_be32(RPC_AUTH_GSS);
 }
 
-/* Return: true if all of the handle is in the credential. */
+/* Return: true if the credential has all of its handle. */
 static bool svcrdma_gss_whole(const __be32 *call)
 {
 	u32 cred_len = be32_to_cpu(call[SVCRDMA_CALL_CRED_LEN]);
@@ -76,8 +76,8 @@ static bool svcrdma_gss_plain(const __be32 *call)
 }
 
 /*
- * The code that decodes protected arguments, and those of RPCSEC_GSS itself, was
- * written for byte streams.
+ * Other Calls have to look as from a byte stream, for which the code was written that decodes
+ * protected arguments, and those of RPCSEC_GSS itself.
  *
  * Return: true if @octets have all of the RPC header, and the arguments follow
  * unprotected.
@@ -137,12 +137,12 @@ static bool svcrdma_call_writes(const __be32 *call)
  * @payload: the inline part of the Call, if it has one
  *
  * A Call that is all inline stays where it was received, unless it is longer than
- * a page and its arguments are protected. A single Read chunk for the data of a
+ * a page and not plain (svcrdma_call_plain()). A single Read chunk for the data of a
  * WRITE goes to the start of a page, as nfsd wants it, and the inline part before
  * it stays. All other Calls are put together as if they had come over a byte
  * stream.
  *
- * Return: the place.
+ * Return: where.
  */
 enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const __be32 *payload)
 {
@@ -177,7 +177,7 @@ static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_pi
 	return walk->visit(walk->data, &piece);
 }
 
-/* @octets from @skip on of a chunk, which is long enough, or of the inline part if it is NULL */
+/* Visit @octets, from @skip on, of @chunk, which is long enough, or of the inline part if NULL. */
 static int svcrdma_walk_octets(const struct svcrdma_walk *walk, u32 at,
 			       const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
 {
@@ -210,7 +210,7 @@ static int svcrdma_walk_octets(const struct svcrdma_walk *walk, u32 at,
 	return 0;
 }
 
-/* A data item and its padding, which the chunk may lack */
+/* Visit a data item and its padding, which the chunk may lack. */
 static int svcrdma_walk_item(const struct svcrdma_walk *walk, const struct rpcrdma_chunk *chunk)
 {
 	struct svcrdma_piece padding = {
@@ -244,7 +244,7 @@ int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args,
 	u32 at = 0, restored = 0;
 	int ret;
 
-	/* A walk over the whole stream; of a WRITE, @from leaves out what is before its data. */
+	/* This walks over the whole stream; walk.from leaves out what precedes a WRITE's data. */
 	for (; i < msg->num_reads; i++) {
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u32 length = xdr_align_size(chunk->length);
@@ -270,7 +270,7 @@ static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 l
 
 /*
  * An encoder may fail after it has noted a result, and cut off what it encoded. Some
- * encoders note the offset of the length word instead of the offset of the data.
+ * encoders note the offset of the length word instead, which is corrected here.
  */
 static bool svcrdma_form_result_valid(const struct xdr_buf *res,
 				      struct svcrdma_result *result, u32 end)

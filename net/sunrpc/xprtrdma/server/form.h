@@ -16,7 +16,7 @@
  */
 enum svcrdma_args {
 	SVCRDMA_ARGS_INLINE,	/* where they were received */
-	SVCRDMA_ARGS_WRITE,	/* data and what follows it in pages */
+	SVCRDMA_ARGS_WRITE,	/* data and what follows it in pages, what precedes it inline */
 	SVCRDMA_ARGS_STREAM,	/* all in pages, as if from a byte stream */
 };
 
@@ -70,7 +70,7 @@ struct svcrdma_result {
 	struct rpcrdma_chunk *chunk;	/* the Write chunk that takes it, or NULL */
 };
 
-/* Those of one Reply, by ascending offset. nfsd adds to it while it encodes the Reply. */
+/* The data items of one Reply, by ascending offset. nfsd adds them while it encodes the Reply. */
 struct svcrdma_results {
 	unsigned int count;
 	struct svcrdma_result result[RPCRDMA_MAX_CHUNKS];

@@ -36,9 +36,9 @@ static inline void svcrdma_grant_init(struct svcrdma_grant *grant, unsigned int 
 }
 
 /*
- * Count a Call that arrived. A requester that sends one Call after the other needs no more
- * credits. A requester that waits for credits either has all of them in use, because the RPC
- * server is slow, or it uses all of them in a short time, some at the same time.
+ * Count a message that arrived. A requester that sends one Call after the other needs no more
+ * credits. One that waits for credits has all of them in use, because the RPC server is slow, or
+ * it uses all of them in a short time, some at the same time.
  */
 static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int calls_held,
 				      unsigned long now)
@@ -55,7 +55,7 @@ static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int 
 	grant->since = now;
 }
 
-/* There are Receives for @credits, or zero if there was no memory. */
+/* There are Receives for @credits now. Zero: there was no memory for more. */
 static inline void svcrdma_grant_raise(struct svcrdma_grant *grant, unsigned int credits)
 {
 	WRITE_ONCE(grant->granted, max(grant->granted, credits));

@@ -4,16 +4,15 @@
  *
  * Before each request the RPC server gives a thread new pages for those that it has
  * lost. To allocate and to free a page, and to zero it as many kernels do, costs more than
- * what the transport does for the page. So a thread loses few.
+ * what the transport does for the page. So a thread should lose few.
  *
- * Held pages. nfsd answers most READs with pages of the page cache. It puts them in the
- * places of the thread's own, which are freed. So a request takes a reference to the
- * pages that nfsd will probably replace, and puts them back into their places when the
- * Reply is sent. If nfsd defers the Call, they are held until it goes on, and the thread may
- * lose them to other Calls meanwhile. So there is a limit.
+ * Held pages. nfsd answers most READs with pages of the page cache, which replace the thread's
+ * own; those are freed. So a request holds the pages that nfsd will probably replace, and gives
+ * them back when the Reply is sent. If nfsd defers the Call, they are held until it goes on, and
+ * the thread may lose them to other Calls meanwhile. So there is a limit.
  *
  * Spare pages. RDMA Reads fill pages of the request. The thread that resumes it gets them
- * and gives its own pages for them, which the request keeps for its next RDMA Reads.
+ * in exchange for its own, which the request keeps for its next RDMA Reads.
  *
  * In request->pages the spare pages come first, then the others.
  *
@@ -27,14 +26,14 @@
 #include "server_private.h"
 
 /*
- * All connections together should not keep more spare pages than this fraction of the memory,
- * nor hold more pages.
+ * The part of the memory, as a shift, that the spare pages of all connections together should
+ * not exceed; the same for held pages.
  */
 #define SVCRDMA_PAGES_SHIFT	8
 
 /*
- * A request that is done keeps its spare pages while its connection has at most what so many
- * of the longest Calls need.
+ * A request that is done keeps its spare pages unless its connection has more of them than this
+ * many of the longest Calls need.
  */
 #define SVCRDMA_SPARE_CALLS	4
 
@@ -77,7 +76,7 @@ void svcrdma_pages_put(struct svcrdma_request *request)
 	request->num_pages = 0;
 }
 
-/* Put the spare pages of a request, into which nothing is read. */
+/* Put the spare pages of a request without RDMA Reads in flight. */
 void svcrdma_pages_put_spares(struct svcrdma_request *request)
 {
 	struct page **others = svcrdma_pages_others(request);
@@ -97,11 +96,10 @@ bool svcrdma_pages_too_many_spares(const struct svcrdma_service *service)
 /**
  * svcrdma_pages_take_spares - have enough spare pages for RDMA Reads
  * @request: a Call with Read chunks, and without other pages
- * @rqstp: the svc_rqst of the thread, which gets no Call now, and new pages before its next
- *	request
+ * @rqstp: the svc_rqst of the thread, which needs no pages until it gets new ones
  * @num_pages: how many the Call needs
  *
- * Return: true if the thread has lost some.
+ * Return: true if the thread has lost pages.
  */
 bool svcrdma_pages_take_spares(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			       unsigned int num_pages)
@@ -118,7 +116,7 @@ bool svcrdma_pages_take_spares(struct svcrdma_request *request, struct svc_rqst 
 	return true;
 }
 
-/* Give the thread the @num_pages pages that were read into, for its own. */
+/* Give the thread the @num_pages pages that RDMA Reads have filled, for its own. */
 void svcrdma_pages_swap_spares(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			       unsigned int num_pages)
 {
@@ -137,8 +135,8 @@ static void svcrdma_pages_count_held(const struct svcrdma_request *request, int 
  * @request: a Call without Read chunks that offers a Write chunk
  * @rqstp: the svc_rqst of the thread, which is to execute the Call
  *
- * The Call holds none if more are held than the threads that execute Calls can hold: those are
- * of deferred Calls.
+ * It holds none while its connection holds more than the Calls that threads execute can: then
+ * deferred Calls hold many.
  */
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
@@ -151,8 +149,8 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 				service, &svcrdma_num_held))
 		return;
 	/*
-	 * nfsd places the data after the page of the head. Those of a READ go to the first
-	 * chunk. A page that they fill in part is not worth a reference.
+	 * nfsd places the data after the page of the head. The data of a READ goes to the first
+	 * chunk. A page that it fills only in part is not worth a reference.
 	 */
 	n = min3(request->msg.write[0].length >> PAGE_SHIFT, most,
 		 (unsigned int)(rqstp->rq_page_end - page));
@@ -167,7 +165,7 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 	}
 }
 
-/* nfsd does not have the Call any more. So what it holds is not counted. */
+/* nfsd does not have the Call any more. Its pages stay, but no longer count as held. */
 void svcrdma_pages_unhold(struct svcrdma_request *request)
 {
 	if (request->num_pages)
@@ -179,9 +177,9 @@ void svcrdma_pages_unhold(struct svcrdma_request *request)
  * @request: a Call that may hold pages; it gets what was in their places
  * @rqstp: the svc_rqst of the thread that executed the Call
  *
- * For a Reply that is copied. The thread keeps the page of the head and those that were held.
- * The RPC server frees the others, which may be the page cache's. After an error, nfsd may have
- * replaced pages from rq_next_page on. Nobody else would take them out of the thread's pages.
+ * For a Reply that is copied. The thread keeps the page of the head and those that were held;
+ * the RPC server frees the others. All that were held are swapped: after an error, nfsd may have
+ * replaced pages from rq_next_page on, and nobody else would take them out.
  */
 void svcrdma_pages_swap_held(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
@@ -206,7 +204,7 @@ void svcrdma_pages_take_reply(struct svcrdma_request *request, struct svc_rqst *
 	struct page **page = reply + 1, **beyond = page + request->num_pages;
 	struct page **to;
 
-	/* One for the head, which may be all that there is */
+	/* The held pages, the head, and what the Reply has beyond the held ones */
 	if (request->num_spares + request->num_pages + 1 + max_t(long, end - beyond, 0) >
 	    request->service->max_pages)
 		svcrdma_pages_put_spares(request);

@@ -10,8 +10,7 @@
  * had come over a byte stream. Inline parts are copied when the RDMA Reads are
  * done, because until then the device may share cache lines with them.
  *
- * No thread waits for the requester. RDMA Reads that do not fit into one chain go
- * in several. Each chain is posted by the thread that resumes the request.
+ * RDMA Reads that do not fit into one chain go in several, see server_private.h.
  */
 #include "server_private.h"
 #include "../trace.h"
@@ -136,7 +135,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_r
 
 	mutex_lock(&service->read_start);
 	if (svcrdma_read_may_start(service)) {
-		/* A request that waits takes no pages, because many may wait. */
+		/* Not before: many requests may wait, and each would keep its pages. */
 		if (svcrdma_pages_take_spares(request, rqstp, svcrdma_pull_pages(request)))
 			rpcrdma_rest_later(service->conn);
 		ret = svcrdma_pull_map_reads(request);
@@ -186,7 +185,7 @@ void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqs
 	}
 }
 
-/* The thread has the pages, and those for RDMA Reads are filled. */
+/* Fill in rq_arg. The thread has the pages, and RDMA Reads have filled theirs. */
 static void svcrdma_pull_make_arguments(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
@@ -220,13 +219,12 @@ static void svcrdma_pull_make_arguments(struct svcrdma_request *request, struct 
 }
 
 /**
- * svcrdma_pull_finish - give the thread the arguments of a Call that was pulled
+ * svcrdma_pull_finish - give the thread the arguments of a Call with Read chunks
  * @request: a Call that is read to its end
  * @rqstp: the svc_rqst of the thread, which gets the pages
  *
- * Return: false if the RPC message does not match the transport header, which can be found
- * out only now for an RDMA_NOMSG. Then the Call is answered with RDMA_ERROR (RFC 8166
- * section 4.5.2).
+ * Return: false if the RPC message does not match the transport header, which for an RDMA_NOMSG
+ * shows only now. Then the Call is answered with RDMA_ERROR (RFC 8166 section 4.5.2).
  */
 bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
@@ -240,7 +238,7 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
 	       (p[0] == msg->xid && p[1] == cpu_to_be32(RPCRDMA_CALL));
 }
 
-/* Give the thread the arguments of a Call that is all inline. It may need its pages for them. */
+/* Give the thread the arguments of a Call that is all inline. Some are copied to its pages. */
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	rpcrdma_compat_use_call_pages(rqstp, svcrdma_pull_pages(request));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Read admission: which requests of a connection may start RDMA Reads, and which have to
- * wait for others. No Reads start while Reads use half of the send queue. So there is space
- * for Replies, however much a peer offers and however slow it is.
+ * Read admission: when a request may start RDMA Reads. None start while Reads use half of the
+ * send queue (conn->max_chain). So there is space for Replies, however much a peer offers and
+ * however slow it is.
  *
  * A request waits only while others have Reads in flight, or while a woken request has not
  * started its Reads yet. When Reads end, the first waiting request is woken. When it has
@@ -42,8 +42,8 @@ void svcrdma_read_wait(struct svcrdma_request *request, int seq)
  * svcrdma_read_wake - wake the first waiting request, if it may start
  * @service: the service
  *
- * Only one, because there may not be enough for two. The caller that has given something
- * back has counted this in service->resource_seq before.
+ * Only one, because there may not be enough for two. A caller that has given something back
+ * counts that in service->resource_seq first.
  *
  * Context: process, or a callback of the connection.
  */

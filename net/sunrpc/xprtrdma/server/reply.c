@@ -6,7 +6,7 @@
  *
  * A Reply that is too long for one chain goes in several. Each chain but the first
  * is the rw_chain of another request, a carrier. No thread waits for space in the
- * send queue or for the requester, because then all threads could wait.
+ * send queue, because then all threads could wait for one requester.
  */
 #include <linux/sunrpc/auth.h>
 
@@ -43,8 +43,8 @@ struct svcrdma_reply {
  * @offset: offset of the data item in octets into rq_res
  * @length: its length in octets, without padding
  *
- * Nothing is reduced under RPCSEC_GSS integrity or privacy, because it would not
- * be protected (RFC 8166 section 8.2.2). A data item without a Write chunk is not reduced.
+ * Under RPCSEC_GSS integrity or privacy nothing goes to Write chunks, because it would not
+ * be protected (RFC 8166 section 8.2.2).
  *
  * Return: 0.
  */
@@ -89,7 +89,7 @@ static void svcrdma_reply_part_written(struct rpcrdma_chain *chain, int status)
 	svcrdma_reply_carrier_done(carrier);
 }
 
-/* Each segment and each end of a part may need one more element of the scatterlist. */
+/* Each segment may need one more element of the scatterlist, and so may each end of a part. */
 static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
 				     struct svcrdma_rw_chain *chain)
 {
@@ -161,8 +161,8 @@ static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *pie
 }
 
 /*
- * Take a Send, and wait if there is none. svcrdma_xprt_has_wspace() lets threads take Calls only
- * while there is a Send for each of them. So this waits only if there was no memory to make one.
+ * Take a Send, and wait if there is none. This waits only if there is no memory to make one,
+ * because svcrdma_xprt_has_wspace() leaves a Send for each thread.
  *
  * Return: a Send, or NULL if the connection is closing.
  */
@@ -221,8 +221,7 @@ static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdm
 /*
  * Return: the place after the last page of a Reply. rq_next_page does not count a
  * page that only the end of the Reply reaches into, for instance the checksum of
- * RPCSEC_GSS. The pages of NFSv2's READLINK are in an array of its own, and
- * rq_next_page counts them.
+ * RPCSEC_GSS. NFSv2's READLINK has res->pages outside rq_pages; there rq_next_page is right.
  */
 static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 					     const struct svc_rqst *rqstp)
@@ -267,7 +266,7 @@ static int svcrdma_reply_fill(struct svcrdma_reply *reply, struct rpcrdma_send *
 	return ret;
 }
 
-/* Before it is posted: then the request may be gone. */
+/* Note how the Reply is sent. Once it is posted, the request may be gone. */
 static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
 {
 	struct svcrdma_tally *tally = &reply->request->tally;
@@ -313,8 +312,8 @@ static int svcrdma_reply_post_send(struct svcrdma_reply *reply, struct rpcrdma_s
 }
 
 /*
- * The request is not the caller's afterwards, even if this fails: the device may still read its
- * pages. If it reads none, because all is copied, nobody waits for the completion.
+ * The caller must not use the request afterwards, even if this fails: the device may still read
+ * its pages. If all is copied, the device reads none, and nobody waits for the completion.
  */
 static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
@@ -329,8 +328,8 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 	if (!send)
 		goto out_put;
 	/*
-	 * For this Reply the threshold was chosen before. The requester may send the next Call
-	 * as soon as this one is posted, and the Reply to that may be longer.
+	 * Not after the post: then the requester may send the next Call, and the Reply to that
+	 * may be longer. This Reply has its threshold already.
 	 */
 	if (request->msg.version > READ_ONCE(service->answered))
 		WRITE_ONCE(service->answered, request->msg.version);
@@ -375,14 +374,14 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 	struct svcrdma_reply reply;
 	int ret;
 
-	/* svcrdma_reply_choose() fills in the rest, most of which is an array. */
+	/* Not zeroed: svcrdma_reply_choose() and _post() set the rest, which is long. */
 	reply.request = request;
 	reply.res = &rqstp->rq_res;
 	reply.uses_head = false;
 	reply.gathered = 0;
 	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, svcrdma_service_grant(service, msg->credits));
 	if (svcrdma_reply_choose(&reply.form, msg, &request->results, reply.res, threshold)) {
-		/* Only now, when the Call is executed, it shows that a chunk is too short. */
+		/* That a chunk is too short shows only now that the Call is executed. */
 		rpcrdma_wire_cant_reply(msg, reply.form.short_chunk, reply.form.needed, true);
 		request->tally.error = RPCRDMA_A_ERRORS_REPLY_SPACE;
 		svcrdma_reply_error(request);
@@ -417,7 +416,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		return -ENOTCONN;
 	rqstp->rq_xprt_ctxt = NULL;
 	svcrdma_pages_unhold(request);
-	/* This may be another thread than the one whose pages it holds. */
+	/* This thread need not be the one whose pages the request holds. */
 	if (rqstp->rq_deferred)
 		svcrdma_pages_put(request);
 	service = request->service;
@@ -438,7 +437,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 
 /**
  * svcrdma_reply_error - answer a Call with RDMA_ERROR (RFC 8166 section 4.5)
- * @request: the request, whose header has the error; the caller must not use it
+ * @request: the request, whose msg has the error; the caller must not use it
  *	afterwards
  */
 void svcrdma_reply_error(struct svcrdma_request *request)

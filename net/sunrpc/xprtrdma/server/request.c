@@ -43,7 +43,7 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 	request->rested = false;
 	request->tally = (struct svcrdma_tally){};
 	atomic_inc(&service->num_requests);
-	/* If the connection is gone, no request stays. */
+	/* See later whether it is idle. If the connection is gone, no request stays. */
 	if (rpcrdma_conn_enter(service->conn)) {
 		rpcrdma_rest_later(service->conn);
 		rpcrdma_conn_leave(service->conn);
@@ -53,7 +53,8 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
 
 /*
  * Free the requests that follow each other by next_idle. They are in no list, and hold no message
- * and only spare pages.
+ * and only spare pages. If the connection is stuck, the device may still complete their chains,
+ * so their memory stays.
  */
 static void svcrdma_request_free(struct svcrdma_request *request)
 {
@@ -125,7 +126,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 	struct svcrdma_service *service = request->service;
 
 	svcrdma_request_put_recv(request);
-	/* The device may still send what is in them. */
+	/* The device may still read the pages, so they are never released. */
 	if (unlikely(service->conn->stuck))
 		request->num_pages = 0;
 	if (request->num_pages)
@@ -150,8 +151,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
  * svcrdma_request_discard - free all that no thread will look at any more
  * @service: a detached service, to which nothing is added any more
  *
- * The svc_xprt may stay as long as nfsd knows the client. Its pages and messages
- * need not.
+ * The svc_xprt may stay as long as nfsd knows the client, but needs no pages or messages.
  */
 void svcrdma_request_discard(struct svcrdma_service *service)
 {
@@ -182,9 +182,9 @@ void svcrdma_request_discard(struct svcrdma_service *service)
  * svcrdma_request_rest - free the requests that were idle since this was called last
  * @conn: the connection
  *
- * One stays, so that the connection goes on when memory is short. The spare pages of
- * connections that rest would count against those of busy ones, so none stays. The request
- * that was used last is the first, so those that rested are the last ones.
+ * One stays, so that the connection goes on when memory is short, but without its spare pages:
+ * they would count against those of busy connections. The request that was used last is the
+ * first, so those that rested are the last ones.
  *
  * Return: true if there is more than a connection keeps.
  */
@@ -229,7 +229,7 @@ static bool svcrdma_service_add(struct svcrdma_service *service,
 /**
  * svcrdma_received - the connection's ->received: queue a message that arrived
  * @conn: the connection
- * @recv: the message, which is the layer's from now on
+ * @recv: the message, which the server owns from now on
  */
 void svcrdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 {
@@ -275,7 +275,7 @@ static void svcrdma_request_refuse(struct svcrdma_request *request)
 /*
  * Give nfsd what it needs besides the arguments. From now on nfsd owns the request.
  *
- * Return: length of the arguments in octets, or zero if nfsd must not get them.
+ * Return: octets in rq_arg; zero if nfsd must not get them, and the Call is refused.
  */
 static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
@@ -307,7 +307,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request, struct 
 	int len;
 
 	trace_rpcrdma_call_form(service->conn, msg, request->recv->len, false);
-	/* Threads that take up Calls of different versions may log the same change twice. */
+	/* Several threads at once may log the same change twice, which does no harm. */
 	if (READ_ONCE(service->version) != msg->version) {
 		WRITE_ONCE(service->version, msg->version);
 		rpcrdma_conn_log_version(service->conn, msg->version);
@@ -371,7 +371,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	if (!request) {
 		/*
 		 * Dropping the message would cost the requester a credit. So it goes to the
-		 * end of the list, after a while, as in the RPC server when it finds no pages.
+		 * end of the list, after a wait like the RPC server's when it finds no pages.
 		 */
 		memalloc_retry_wait(GFP_KERNEL);
 		if (!svcrdma_service_add(service, &recv->list, &service->received))

@@ -57,7 +57,7 @@ int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_directio
  * svcrdma_rw_chain_destroy - unmap and free a chain
  * @request: the request with the chain, which is done or was never posted
  *
- * Tells those who wait for what it had.
+ * Wakes those who wait for what the chain had.
  *
  * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(), or a callback
  * of the connection.
@@ -135,10 +135,10 @@ int svcrdma_rw_chain_post(struct svcrdma_request *request)
  * svcrdma_rw_limits - compute how many elements one rw context may have
  * @service: the service, whose connection is established
  *
- * The work requests of a context have to fit into a chain even if each takes only one
- * element. Reads may need registrations, and on iWARP they do. Then a context has at most
- * what one registration covers, so that a request which waits for a registration holds
- * none.
+ * A work request takes as many elements as the queue pair allows. Those of a context may be a
+ * quarter of the longest chain, because svcrdma_rw_chain_add() adds contexts up to half of it.
+ * Reads may need registrations, and on iWARP they do. A context of Reads has at most what one
+ * registration covers, so that a request that waits for a registration holds none.
  *
  * Context: ->established.
  */
@@ -154,7 +154,7 @@ void svcrdma_rw_limits(struct svcrdma_service *service)
 		service->max_read_sg = min(service->max_read_sg, wrs * max(qp->max_read_sge, 1U));
 }
 
-/* Return: how many of @len octets in @page, from @offset in the first one on, are described. */
+/* Describe up to @len octets of the pages, from @offset in the first one on. Return: how many. */
 static u32 svcrdma_rw_fill_pages(struct svcrdma_rw *rw, unsigned int max_sg, unsigned int max_pages,
 				 struct page **page, unsigned int offset, u32 len)
 {
@@ -199,10 +199,10 @@ static u32 svcrdma_rw_fill_some(struct svcrdma_rw *rw, unsigned int max_sg, unsi
 }
 
 /*
- * Describe up to @octets from @at of @local. For Writes, pages that are neighbours share an
- * element, because each element costs time. The length of an element is limited because it has
- * to be mapped. For Reads each page has its own element: the core may need registrations, and
- * takes the number of elements for the number of pages. Return: how many octets.
+ * Describe up to @octets from @at of @local. For Writes, contiguous pages share an element,
+ * because each element costs time, up to the length that can be mapped. For Reads each page has
+ * its own element: the core may need registrations, and takes the number of elements for the
+ * number of pages. Return: how many octets.
  */
 static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request, struct svcrdma_rw *rw,
 			       unsigned int max_sg, const struct xdr_buf *local, u32 at, u32 octets)
@@ -234,9 +234,9 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request, struct svc
  *
  * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(); may sleep. For
  * Reads, the caller holds service->read_start.
- * Return: how many of @octets the chain moves, fewer if it is full. -EAGAIN if
- * the chain is empty and no registration is left, until other requests give
- * theirs back. Another negative errno if the connection has to be closed.
+ * Return: how many of @octets the chain takes, fewer if it is full. -EAGAIN if the chain is
+ * empty and has to wait until other requests give registrations back. Another negative errno
+ * if the connection has to be closed.
  */
 int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *local, u32 at,
 			 u32 octets, const struct rpcrdma_segment *segment, u32 skip)

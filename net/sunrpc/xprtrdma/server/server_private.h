@@ -4,26 +4,26 @@
  *
  * A Call, from its arrival to its Reply:
  *
- *	->received ---> service->received ---> request.c ----------------> nfsd
- *	                                         | Read chunks              |
- *	                                         v                          v
- *	                                      pull.c <--> service->resume  reply.c
+ *	->received ---> service->received ---> request.c ---------------> nfsd
+ *	                service->resume -----> request.c                    |
+ *	                       ^                   | Read chunks            v
+ *	                       `---------------- pull.c                  reply.c
  *
- * No thread waits for a peer, because the peer may be slow. RDMA Reads that do not fit into one
- * chain go in several. The thread that resumes the request posts the next chain. A request that
- * may not start its Reads yet waits in read admission. A Reply that finds no space in the send
- * queue is posted later. Until then no thread takes another Call of the connection
- * (svcrdma_xprt_has_wspace()).
+ * No thread waits for a peer, which may be slow, except for a Send when memory is short
+ * (svcrdma_reply_get_send()). RDMA Reads that do not fit into one chain go in several: the thread
+ * that resumes the request posts the next chain. A request that may not start its Reads yet waits
+ * in read admission. A Reply that finds no space in the send queue is posted later. Until then no
+ * thread takes another Call of the connection (svcrdma_xprt_has_wspace()).
  *
- * The receive buffer of a Call holds the inline part of its arguments. It is given back right
- * before the Reply is posted. So there is a Receive for each credit that the Reply grants.
+ * The receive buffer of a Call holds the inline part of its arguments. It is given back before
+ * the Reply is posted, so there is a Receive for each credit that the Reply grants.
  *
- * Locks: service->read_start, and inside it service->lock, under which svc_xprt_enqueue() takes
- * locks of the svc pool, and of the connection in ->xpo_has_wspace. ->received and ->done run in
- * softirqs, so service->lock is taken with softirqs disabled.
+ * Lock order: service->read_start, service->lock, then what svc_xprt_enqueue() takes: locks of
+ * the svc pool, and of the connection in ->xpo_has_wspace. ->received and ->done run in softirqs,
+ * so service->lock is taken with softirqs disabled.
  *
- * A thread builds, posts and undoes chains of work requests only between rpcrdma_conn_enter()
- * and rpcrdma_conn_leave(), or in a callback of the connection.
+ * Chains of work requests are built, posted and undone only between rpcrdma_conn_enter() and
+ * rpcrdma_conn_leave(), or in a callback of the connection.
  */
 #ifndef SVCRDMA_SERVER_PRIVATE_H
 #define SVCRDMA_SERVER_PRIVATE_H
@@ -56,22 +56,21 @@
  * @replied: a Reply was sent since @drop_work ran last
  * @may_invalidate: Replies may invalidate a handle that the requester offers for it
  * @version: version of the last Call that could be used, and of backward Calls; zero before the
- *	first Call. Threads read and write it without a lock: the client has used every version
- *	that this has been.
+ *	first Call. It needs no lock: the client knows each version that it has had.
  * @answered: highest version of the Replies that were sent or are being sent, errors not
  *	counted; 1 before the first
  * @requested: credits that the last answered Call asked for, zero before; for the status
  * @lock: protects the members up to @num_idle, XPT_DATA, and the counters of @conn
  * @ready: the connection is established, so Replies can be sent
- * @detached: ->xpo_detach was called; the RPC server may not exist any more
+ * @detached: ->xpo_detach was called; the RPC server may be gone
  * @received: messages that no thread has decoded yet
  * @resume: requests whose RDMA Reads are done, or may start
  * @read_waiters: requests that wait in read admission
  * @dropped: messages that the RPC server has dropped and will get again
- * @lost: it has dropped a Call that it takes only once
- * @drop_delay: how long until it gets @dropped again, in jiffies; zero: @drop_work does not run
- * @drop_since: when the first Call was dropped, or a Reply was last seen to be sent; of a
- *	connection that has @lost a Call, when that was; in jiffies
+ * @lost: the RPC server has dropped a Call that it takes only once
+ * @drop_delay: jiffies until the RPC server gets @dropped again; zero: @drop_work does not run
+ * @drop_since: where SVCRDMA_DROPS_LIMIT begins, in jiffies: when the first Call was dropped, or
+ *	@drop_work last found that a Reply was sent; if a Call is @lost, when that happened
  * @idle: the first request not in use, linked by next_idle
  * @grant: credits
  * @max_idle: most requests in @idle
@@ -86,7 +85,7 @@
  * @read_start: held from the decision to start RDMA Reads until they are counted
  * @read_wrs: work requests of Reads that are posted or are about to be
  * @num_requests: requests that are allocated, those in @idle too
- * @num_spares: spare pages of all of them
+ * @num_spares: spare pages of these requests
  * @num_held: pages that they hold for Calls that nfsd has
  *
  * Allocated by ->xpo_accept. The last of @users frees it.
@@ -140,7 +139,7 @@ struct svcrdma_rw {
 
 /**
  * struct svcrdma_rw_chain - RDMA Reads or Writes that are posted as one chain
- * @chain: used if the chain is posted without a Send
+ * @chain: what the connection posts, unless a Send follows; then it posts that one's chain
  * @direction: DMA_FROM_DEVICE for Reads, DMA_TO_DEVICE for Writes
  * @num_rws: elements of @rw in use
  * @max_rws: elements of @rw
@@ -152,9 +151,9 @@ struct svcrdma_rw {
  * @few_rws: see @rw
  * @few_sg: see @sgl
  *
- * Part of a request. In use from svcrdma_rw_chain_init() to
- * svcrdma_rw_chain_destroy(). This must come before the CPU uses what was read,
- * and before pages that were written from are released.
+ * Part of a request. In use from svcrdma_rw_chain_init() to svcrdma_rw_chain_destroy(), which
+ * must come before the CPU uses what was read, and before pages that were written from are
+ * released.
  */
 struct svcrdma_rw_chain {
 	struct rpcrdma_chain chain;
@@ -171,7 +170,7 @@ struct svcrdma_rw_chain {
 };
 
 /*
- * A server takes the time of one Call in eight. XIDs follow each other. Each client counts
+ * Whether the time of a Call is taken: of one in eight. XIDs follow each other. Each client counts
  * in its own byte order, so either the first or the last octet changes each time.
  */
 static inline bool svcrdma_xid_timed(__be32 xid)
@@ -182,15 +181,16 @@ static inline bool svcrdma_xid_timed(__be32 xid)
 }
 
 /*
- * What a request adds to the counters of its connection. Part of it, and zero while it is
- * idle. Several threads work on messages of one connection. So each notes what it does here, and
- * svcrdma_request_put() adds it to the counters, under service->lock, which it takes anyway.
+ * What a request adds to the counters of its connection; zero while the request is idle. Several
+ * threads work on messages of one connection, so they do not count there directly:
+ * svcrdma_request_put() does, under service->lock, which it takes anyway. Element zero of each
+ * array of counters takes what does not count, and is never shown.
  */
 struct svcrdma_tally {
-	u8 received;		/* form of the message; RPCRDMA_A_TRAFFIC, zero: none */
+	u8 received;		/* form of the message, RPCRDMA_A_TRAFFIC_...; zero: none */
 	u8 sent;
-	u8 latency;		/* slot of the time from a thread to the Reply; zero: not taken */
-	u8 error;		/* what was wrong; RPCRDMA_A_ERRORS, zero: nothing */
+	u8 latency;		/* slot of the time from rq_stime to the Reply; zero: not taken */
+	u8 error;		/* what was wrong, RPCRDMA_A_ERRORS_...; zero: nothing */
 	bool waited_read;	/* it had to wait before it could start its RDMA Reads */
 	bool waited_send;	/* it had to wait for a Send */
 	u32 received_inline;	/* octets of RPC messages, as in struct rpcrdma_traffic */
@@ -213,22 +213,25 @@ struct svcrdma_tally {
  * @args: where nfsd finds the arguments
  * @args_len: octets of the arguments that go to pages
  * @results: the data items of the Reply that may go to Write chunks
- * @read_offset: octets for which RDMA Reads were posted
+ * @read_offset: RDMA Reads are posted for the arguments in pages up to this octet
  * @pull_since: when the RDMA Reads in flight were posted, in jiffies
  * @pull_time: how long earlier RDMA Reads took in all, in jiffies
  * @rested: idle since svcrdma_request_rest() was called last
  * @num_spares: spare pages, see pages.c: RDMA Reads fill them
- * @num_pages: pages that it holds; once the Reply is sent, those that the device reads
+ * @num_pages: other pages, see pages.c: held ones; once the Reply is sent, those that the
+ *	device reads
  * @pages: the spare pages, then the others, with a reference to each; service->max_pages elements
  * @rw_chain: RDMA Reads for the Read chunks, later RDMA Writes for the Write
  *	chunks and the Reply chunk
  * @carried: the request whose Reply @rw_chain has a part of: this request, or
  *	the one for which this request is a carrier
- * @carriers: this request and its carriers, as far as their chains are not done;
- *	the last one puts this request
+ * @carriers: counts those of this request and its carriers whose chains are not done; the
+ *	last one puts this request
  * @tally: what it adds to the counters of the connection
  * @msg: the transport header of the Call, which becomes that of the Reply. It is
  *	the last member because it ends with a large array that is rarely used.
+ *
+ * Also used for a backward message, which needs only @recv, @tally and @msg, and as a carrier.
  *
  * Taken from service->idle, or allocated. Its owners, one after the other: the
  * thread in ->xpo_recvfrom, the RDMA Reads in flight, service->resume or
@@ -263,16 +266,15 @@ struct svcrdma_request {
 /**
  * struct svcrdma_callback - the backward direction of a connection
  * @xprt: the rpc_xprt; the first member, because the core frees it. Its cwnd is what the client
- *	grants: one Call until its first Reply that grants credits. Its cong is backward Calls
- *	without a Reply.
+ *	grants: one Call until its first Reply that grants credits. Its cong counts backward
+ *	Calls without a Reply.
  * @last_call: when the last backward Call was sent, in jiffies
  * @strings: address strings of @xprt
  *
- * Allocated by svcrdma_callback_setup() and reference-counted by sunrpc. The
- * svc_xprt holds a reference to it until it is freed. This holds a reference to the
- * memory of the service alone: since 7.x nfsd does not wait for a Call that has no
- * slot yet, and so that Call may be sent after ->xpo_free. xprt.transport_lock
- * protects the credits and @last_call.
+ * Allocated by svcrdma_callback_setup() and reference-counted by sunrpc. The svc_xprt holds a
+ * reference until it is freed. The callback client in turn holds one to the memory of the
+ * service: since 7.x nfsd does not wait for a Call without a slot, which may thus be sent after
+ * ->xpo_free. xprt.transport_lock protects the credits and @last_call.
  *
  * A Call without a Reply keeps its credit as long as the connection lasts, even if nfsd has given
  * up the Call: only a Reply tells that the client has a Receive for another Call (RFC 8166 section
@@ -293,9 +295,9 @@ static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 }
 
 /*
- * The octets that a message of @version may have inline now. Version 2's threshold holds
- * after the first Reply in it (draft 6.1). What comes before, and that Reply itself, is as
- * long as version 1 allows.
+ * How long a message of @version may be now, in octets with its transport header. The threshold
+ * of version 2 holds after the first Reply in it (draft 6.1); until then, and for that Reply,
+ * the threshold is that of version 1.
  */
 static inline u32 svcrdma_service_threshold(const struct svcrdma_service *service, u32 version)
 {
@@ -326,8 +328,8 @@ bool svcrdma_request_rest(struct rpcrdma_conn *conn);
 /* read_admission.c */
 
 /*
- * Without service->read_start the answer may be out of date. That is enough to wake a request,
- * which asks again.
+ * Whether RDMA Reads may start. Without service->read_start the answer may be out of date, which
+ * does for waking a request: it asks again.
  */
 static inline bool svcrdma_read_may_start(const struct svcrdma_service *service)
 {
@@ -338,7 +340,7 @@ void svcrdma_read_wait(struct svcrdma_request *request, int seq);
 void svcrdma_read_wake(struct svcrdma_service *service);
 
 /* pull.c */
-/* Whether no RDMA Reads are left to post for a Call whose last chain of them is done */
+/* Whether no RDMA Reads of a Call are left to post */
 static inline bool svcrdma_pull_all_read(const struct svcrdma_request *request)
 {
 	return request->read_offset == request->args_len;
@@ -384,7 +386,7 @@ void svcrdma_tally_call(struct svcrdma_request *request);
 void svcrdma_tally_pulled(struct svcrdma_request *request);
 void svcrdma_tally_locked(struct svcrdma_request *request);
 
-/* Note it if a chain with chunks of the Call was denied access by the requester. */
+/* Note that the requester denied access to a chunk, if that is the @status of a chain. */
 static inline void svcrdma_tally_denied(struct svcrdma_request *request, int status)
 {
 	if (status == -EREMOTEIO)

@@ -4,7 +4,7 @@
  */
 #include "server_private.h"
 
-/* Note how a Call arrived, whose arguments have been chosen. */
+/* Note how a Call arrived. request->args is set. */
 void svcrdma_tally_call(struct svcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
@@ -15,7 +15,7 @@ void svcrdma_tally_call(struct svcrdma_request *request)
 		tally->received = rpcrdma_position_zero(msg) ? RPCRDMA_A_TRAFFIC_LONG_CALL :
 							       RPCRDMA_A_TRAFFIC_READ_CHUNK;
 	tally->received_inline = msg->payload_len;
-	/* See pull.c. */
+	/* Inline parts that go to pages are copied (pull.c). */
 	if (request->args == SVCRDMA_ARGS_STREAM)
 		tally->received_copied = msg->payload_len;
 	else if (request->args == SVCRDMA_ARGS_WRITE && msg->num_reads)
@@ -23,7 +23,7 @@ void svcrdma_tally_call(struct svcrdma_request *request)
 					 min(msg->payload_len, msg->read[0].position);
 }
 
-/* RDMA Reads have moved all of a Call that is in Read chunks. */
+/* Note that RDMA Reads have moved all of the Read chunks of a Call. */
 void svcrdma_tally_pulled(struct svcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
@@ -33,7 +33,7 @@ void svcrdma_tally_pulled(struct svcrdma_request *request)
 		request->tally.received_placed += msg->read[i].length;
 }
 
-/* The request is no longer used. */
+/* Add the tally to the counters of the connection. The request is no longer used. */
 void svcrdma_tally_locked(struct svcrdma_request *request)
 {
 	struct rpcrdma_counters *counters = &request->service->conn->counters;

@@ -17,7 +17,7 @@
 #include "server_private.h"
 #include "../main.h"
 
-/* How long a connection may take from the server's answer to established */
+/* How long a connection may take to be established after it was accepted */
 #define SVCRDMA_ESTABLISH_TIMEOUT_MS	10000
 
 /*
@@ -30,16 +30,16 @@ struct svcrdma_listener {
 };
 
 /*
- * When the RPC server gets Calls again that it has dropped, in jiffies: twice as long each
- * time
+ * The first and the longest delay, in jiffies, until the RPC server gets dropped Calls again.
+ * Each is twice the one before.
  */
 #define SVCRDMA_DROPS_FIRST	HZ
 #define SVCRDMA_DROPS_MAX	(8 * HZ)
 
 /*
  * How long a connection stays, in jiffies, after it has lost a Call, or while it has dropped
- * Calls and sends no Reply. A new connection does not help as long as nfsd executes the
- * Call, so this is not shorter than the time-out of most requesters.
+ * Calls and sends no Reply. Not shorter than the time-out of most requesters, because a new
+ * connection does not help while nfsd still executes the Call.
  */
 #define SVCRDMA_DROPS_LIMIT	(60 * HZ)
 
@@ -89,9 +89,9 @@ bool svcrdma_service_wait(struct svcrdma_service *service, int seq, unsigned lon
  */
 void svcrdma_service_returned(struct svcrdma_service *service)
 {
-	/* A full barrier. A waiter that sees the new count finds what came back. */
+	/* A full barrier: a waiter that sees the new count finds what came back. */
 	atomic_inc_return(&service->resource_seq);
-	/* One that still saw the old count waits by now, and is woken here or below. */
+	/* One that still saw the old count is in the queue or the list, and is woken. */
 	if (waitqueue_active(&service->send_wait))
 		wake_up_all(&service->send_wait);
 	svcrdma_read_wake(service);
@@ -102,8 +102,8 @@ void svcrdma_service_returned(struct svcrdma_service *service)
  * @service: the service
  * @requested: credits that the Call asked for; zero if this is not known
  *
- * Makes more Receives first if the requester needs more credits. If threads do that at the
- * same time, the first makes the Receives for all.
+ * Makes more Receives first if the requester needs more credits. Of threads that do so at the
+ * same time, the first makes all of the Receives.
  *
  * Return: credits. There is a Receive for each of them.
  */
@@ -153,10 +153,9 @@ void svcrdma_service_close(struct svcrdma_service *service)
 }
 
 /*
- * Give the RPC server its dropped Calls again. If it has lost one, the requester has to send
- * that again. With NFSv4 it does so only on another connection, so this one is closed. A connection
- * that sends no Reply for SVCRDMA_DROPS_LIMIT is closed, too: on the next one another Call may
- * come first.
+ * Give the RPC server its dropped Calls again. If one is lost, the requester has to repeat it,
+ * with NFSv4 only on another connection. So this one is closed SVCRDMA_DROPS_LIMIT later. It is
+ * also closed if it sends no Reply for that long: on the next one another Call may come first.
  */
 static void svcrdma_service_drop_work(struct work_struct *work)
 {
@@ -229,7 +228,7 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	return service;
 }
 
-/* The connection's callbacks; svcrdma_received() is in request.c. */
+/* The connection's callbacks; svcrdma_received() and svcrdma_request_rest() are in request.c. */
 
 /* Messages that arrived before this have waited, as no Reply could be sent. */
 static void svcrdma_service_established(struct rpcrdma_conn *conn)
@@ -342,7 +341,7 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 
 /*
  * A connection that cannot be accepted goes to the RPC server, too, as one to be
- * closed. So there is only one way to end.
+ * closed. So there is only one way to end. Its ->closed is not called.
  */
 static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 {
@@ -448,9 +447,9 @@ static void svcrdma_xprt_free(struct svc_xprt *xprt)
 
 /*
  * @ctxt is a Call that the RPC server drops, otherwise NULL. The requester waits for the Reply,
- * and keeps the credit, as long as the connection exists. So the Call is kept. Its message is
- * enough to start again; the pages that were pulled belong to the thread. RPCSEC_GSS takes no
- * Call twice, so such a Call is lost.
+ * and does without the credit, as long as the connection exists. So the message is kept, which
+ * is enough to start again; the pages that were pulled belong to the thread. RPCSEC_GSS takes no
+ * Call twice, so a Call of it is lost.
  */
 static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
@@ -464,7 +463,7 @@ static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 	if (service->detached)
 		goto out;
 	service->conn->counters.errors[RPCRDMA_A_ERRORS_DROPPED]++;
-	/* The work goes on as long as it finds Calls that were dropped again. */
+	/* The work schedules itself anew as long as Calls are dropped. */
 	if (!service->drop_delay) {
 		service->drop_delay = SVCRDMA_DROPS_FIRST;
 		service->drop_since = jiffies;
@@ -485,8 +484,8 @@ out:
 }
 
 /*
- * Threads take another Call only if no Reply waits for space in the send queue, and
- * if there is a Send for each of them. So no thread waits for either, however slow
+ * Threads take another Call only if no Reply waits for space in the send queue, and if there may
+ * be a Send for each thread. So no thread waits for either while there is memory, however slow
  * the requester is, and at most as many Replies wait as there are threads.
  */
 static int svcrdma_xprt_has_wspace(struct svc_xprt *xprt)
@@ -546,8 +545,7 @@ err_request:
 }
 
 /*
- * References to the module guarantee that no svc_xprt is left, but connections may still be
- * closing.
+ * Each svc_xprt has a reference to the module, so none is left. Connections may still be closing.
  */
 void svcrdma_exit(void)
 {

@@ -6,7 +6,7 @@
  * show to anybody, and only of the reader's network namespace.
  *
  * Nothing here takes a lock that messages take, so numbers that belong together may be from
- * slightly different moments. Nothing calls into a driver, which may hold a lock for that
+ * slightly different moments. Nothing calls into a driver, which may need a lock that it holds
  * while its device is removed: the RDMA core keeps the state of ports.
  *
  * Each function put_...() adds attributes to a message, and returns 0 or -EMSGSIZE.
@@ -36,13 +36,13 @@ static u64 age_ms(const ktime_t *since)
 	return ktime_ms_delta(ktime_get(), moment);
 }
 
-/* Zero: it does not apply */
+/* Zero does not apply, and is left out. */
 static int put_if(struct sk_buff *skb, int type, u32 value)
 {
 	return value ? nla_put_u32(skb, type, value) : 0;
 }
 
-/* AF_UNSPEC: it is not known */
+/* AF_UNSPEC: the address is not known, and is left out. */
 static int put_address(struct sk_buff *skb, const struct sockaddr_storage *addr, int text, int port)
 {
 	char buffer[RPCRDMA_PEER_LEN];
@@ -115,7 +115,7 @@ static int put_client(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_REGISTRATIONS_IDLE, idle);
 }
 
-/* Numbers change meanwhile, and no difference of them may become negative. */
+/* Numbers change while they are read, so no difference may become negative. */
 static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 		    const struct rpcrdma_role_status *role)
 {
@@ -142,7 +142,7 @@ static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 			       put_client(skb, conn, role, mrs));
 }
 
-/* @counts: by attribute, from 1 to @last */
+/* @counts: by attribute; element zero has what does not count */
 static int put_counts(struct sk_buff *skb, const unsigned long *counts, unsigned int last)
 {
 	unsigned int i;
@@ -197,7 +197,7 @@ static int put_counters(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 	return err;
 }
 
-/* Whoever sees that a connection is established sees the role, and all that was set up before. */
+/* If the connection is established, its role and its device are set up. */
 static int put_conn(struct sk_buff *skb, struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_role_status role = {};
@@ -338,9 +338,8 @@ static void *dump_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd
 }
 
 /*
- * An object has its place in the message, or @err. The dump goes on after @id, the number of
- * the last object that it has told: what comes or goes meanwhile makes it neither skip nor
- * repeat others.
+ * End the description of object @id, or leave it out if @err. The dump goes on after the last
+ * @id, so objects that come or go meanwhile make it neither skip nor repeat others.
  */
 static int dump_end(struct sk_buff *skb, struct netlink_callback *cb, void *header, u32 id, int err)
 {
@@ -353,7 +352,7 @@ static int dump_end(struct sk_buff *skb, struct netlink_callback *cb, void *head
 	return 0;
 }
 
-/* What does not fit goes into the next part; what fits into no part is an error. */
+/* What does not fit goes into the next message; what does not fit into an empty one is an error. */
 static int dump_result(const struct sk_buff *skb, int err)
 {
 	return err && (err != -EMSGSIZE || !skb->len) ? err : skb->len;
@@ -451,7 +450,7 @@ static struct genl_family status_family __ro_after_init = {
 	.n_mcgrps = ARRAY_SIZE(status_groups),
 };
 
-/* Without memory, those who listen are told that they have missed something. */
+/* NULL: nobody listens, or memory is short; then listeners are told that they missed something. */
 static struct sk_buff *event_begin(struct net *net, u8 cmd)
 {
 	struct sk_buff *skb;
@@ -522,7 +521,7 @@ void rpcrdma_status_refused(struct net *net, enum rpcrdma_refusal why, int err,
 				     put_if(skb, RPCRDMA_A_CONNECTION_CAUSE, -err));
 }
 
-/* There is no connection before it is registered, and none after it is unregistered. */
+/* Connections exist only while the family is registered, so events need no check. */
 int rpcrdma_status_init(void)
 {
 	int err = genl_register_family(&status_family);
