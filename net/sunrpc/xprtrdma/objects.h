@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * How many objects of each kind there are, in builds with unit tests: none may be left when
- * the module goes. A server's connections and requests have counts of their own.
+ * the module goes. server/ counts its services and requests itself.
  */
 #ifndef RPCRDMA_OBJECTS_H
 #define RPCRDMA_OBJECTS_H

@@ -132,7 +132,7 @@ TRACE_EVENT(rpcrdma_conn_event,
 		  rdma_show_cm_event(__entry->event), __entry->status)
 );
 
-/* As the lines of the log, but not limited in rate. @version: 0 while it is open */
+/* As the lines of the log, but not limited in rate. @version: 0 until it is settled */
 TRACE_EVENT(rpcrdma_conn_agreed,
 	TP_PROTO(const struct rpcrdma_conn *conn, u32 version),
 	TP_ARGS(conn, version),
@@ -239,7 +239,7 @@ TRACE_EVENT(rpcrdma_receive,
 
 /*
  * Both the sender and the receiver trace each message, in the forward and in the backward
- * direction. @len: octets of the Send. @msg->error is valid in an RDMA_ERROR alone.
+ * direction. @len: octets of the Send. @msg->error is valid only in an RDMA_ERROR.
  */
 DECLARE_EVENT_CLASS(rpcrdma_form_class,
 	TP_PROTO(const struct rpcrdma_conn *conn, const struct rpcrdma_message *msg, u32 len,
@@ -292,7 +292,7 @@ DECLARE_EVENT_CLASS(rpcrdma_form_class,
 rpcrdma_form_event(rpcrdma_call_form);
 rpcrdma_form_event(rpcrdma_reply_form);
 
-/* A responder posts a chain of RDMA Reads for a Call. */
+/* A server posts a chain of RDMA Reads for a Call. */
 TRACE_EVENT(rpcrdma_pull,
 	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 octets, unsigned int transfers),
 	TP_ARGS(conn, xid, octets, transfers),
@@ -312,7 +312,7 @@ TRACE_EVENT(rpcrdma_pull,
 		  __entry->conn, __entry->xid, __entry->octets, __entry->transfers)
 );
 
-/* A responder's Reply: what the header traced by rpcrdma_reply_form lacks */
+/* A server's Reply: what the header traced by rpcrdma_reply_form does not tell */
 TRACE_EVENT(rpcrdma_reply,
 	TP_PROTO(const struct rpcrdma_conn *conn, __be32 xid, u32 len, u32 written,
 		 unsigned int pages, u32 invalidate),

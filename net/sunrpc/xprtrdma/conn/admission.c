@@ -9,15 +9,15 @@
 #include "conn_private.h"
 
 /*
- * A waiting request costs little memory, and after an outage requests come all at
- * once. Requests above the limit are refused. Beginning and ending connections have
- * queue pairs, and a peer could begin or drop connections faster than they are made
- * and destroyed. While one of their limits is reached, requests wait. Those that end have
- * a limit of their own, because they must not keep their hosts from coming back.
+ * A waiting request costs little memory, and after an outage all come at once. Requests above
+ * the limit are refused. Beginning and ending connections have queue pairs, and a peer could
+ * begin or drop connections faster than they are made and destroyed. While one of their limits
+ * is reached, requests wait. Those that end have a limit of their own, because they must not
+ * keep their hosts from coming back.
  *
- * One host may have at most as many as there are free places, divided by .left; if that
- * is zero, hosts have no limit. So the first host gets at most a half or a quarter of
- * all, and there is always a place for one more host.
+ * For each connection of one host .left places must be free; with zero, a host has no limit. So
+ * the first host gets at most a half or a quarter of all, and there is always a place for one
+ * more host.
  */
 static const struct {
 	unsigned int all;

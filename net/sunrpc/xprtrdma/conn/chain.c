@@ -32,8 +32,8 @@ bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs)
 }
 
 /*
- * Must this chain, whose space is taken, be signalled? It must if @wanted, and at least one of
- * @max_chains + 1 in a row must.
+ * Count a chain whose space is taken. Return: whether it must be signalled: if @wanted, or if
+ * else more than @max_chains chains, or a third of the queue, would be without a signal in a row.
  */
 bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 		       unsigned int max_chains)
@@ -50,7 +50,7 @@ bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 static int chain_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 			     bool signalled, bool *posted)
 {
-	/* A Send posted without a signal comes back only with a later completion. */
+	/* A Send without a signal comes back only with a later completion: leave half of them. */
 	unsigned int max_unsignalled = min(conn->depths.batch, READ_ONCE(conn->sends.num) / 2);
 	const struct ib_send_wr *bad;
 	int err;
@@ -149,8 +149,8 @@ static void chain_completed(struct rpcrdma_conn *conn, struct rpcrdma_chain *cha
 }
 
 /*
- * If a connection is stuck, its chains are done already, and their owners may use them for
- * another connection. So the queue pair tells whose completion this is.
+ * If a connection is stuck, its chains are done already, and their owners may use them on
+ * another connection. So the connection is that of the queue pair, not chain->conn.
  */
 static void chain_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -251,13 +251,12 @@ static void chain_prepare(struct rpcrdma_chain *chain, struct ib_send_wr *first,
  * @first: the first work request
  * @last: the last work request, reached from @first by next
  * @flags: %RPCRDMA_POST_SIGNALLED, %RPCRDMA_POST_LATER
- * @posted: set to true when it is certain that this will return 0, before the device gets
- *	the chain. So whatever the peer does with it comes after that. NULL: not wanted; nor
- *	can it be with %RPCRDMA_POST_LATER.
+ * @posted: set to true before the device gets the chain, so before the peer can answer it.
+ *	Then this returns 0. May be NULL, and must be with %RPCRDMA_POST_LATER.
  *
- * Sets wr_cqe where it is NULL, and sets wr_cqe and IB_SEND_SIGNALED of @last. The work
- * requests are not needed after the call, but with %RPCRDMA_POST_LATER until @chain->done.
- * What they refer to is needed until @chain->done.
+ * Sets wr_cqe where it is NULL, and wr_cqe and IB_SEND_SIGNALED of @last. The work requests
+ * must live until this returns, with %RPCRDMA_POST_LATER until @chain->done; what they refer
+ * to, until @chain->done.
  *
  * Context: any but hard interrupts; the caller holds a reference.
  * Return: 0: @chain->done will be called once. On an error nothing is posted and
@@ -305,7 +304,8 @@ int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
  * A role asks this before it starts something that ends in a post with %RPCRDMA_POST_LATER.
  *
  * Context: any but hard interrupts.
- * Return: true if chains wait; then ->writable follows when none may wait any more.
+ * Return: true if chains wait; then ->writable follows when space has come back, and the role
+ * asks again.
  */
 bool rpcrdma_chain_waits(struct rpcrdma_conn *conn)
 {
@@ -321,7 +321,7 @@ bool rpcrdma_chain_waits(struct rpcrdma_conn *conn)
 	return waits;
 }
 
-/* The teardown completes what is still posted or waits: the queue pair is drained, or kept. */
+/* The teardown completes what is posted or waits: the queue pair is drained, or @conn is stuck. */
 void rpcrdma_chain_flush(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_chain *chain, *flushed;

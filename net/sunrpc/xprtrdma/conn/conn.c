@@ -20,9 +20,8 @@
 struct workqueue_struct *rpcrdma_wq;
 
 /*
- * A teardown waits for the device, for threads that have entered, and for RCU. After
- * an outage there are as many teardowns as there were connections. They have a
- * workqueue of their own so that new connections do not wait for them.
+ * A teardown waits for the device, for threads that have entered, and for RCU. After an outage
+ * there are as many as there were connections, and new connections must not wait for them.
  */
 struct workqueue_struct *rpcrdma_teardown_wq;
 
@@ -133,7 +132,7 @@ void rpcrdma_conn_get(struct rpcrdma_conn *conn)
 	kref_get(&conn->ref);
 }
 
-/* The last one frees the memory. None closes the connection: that takes rpcrdma_conn_close(). */
+/* The last one frees the memory, but does not close: that takes rpcrdma_conn_close(). */
 void rpcrdma_conn_put(struct rpcrdma_conn *conn)
 {
 	kref_put(&conn->ref, conn_free);
@@ -159,11 +158,10 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 }
 
 /*
- * The driver does not stop the queue pair, so the device may reach memory of this connection
- * as long as it likes, and complete what was posted. All of that is kept for good: the queue
- * pair, the memory that it may reach, and, by the roles, each object whose chain the device may
- * still complete. The RPCs go on. When this returns, no completion handler of this connection does
- * anything any more.
+ * The driver does not stop the queue pair, so the device may reach memory of this connection at
+ * any time, and complete what was posted. All of that is kept for good: the queue pair, the
+ * memory, and, by the roles, each object whose chain the device may still complete. The RPCs go
+ * on. When this returns, the completion handlers of this connection do nothing any more.
  */
 static void conn_keep(struct rpcrdma_conn *conn, int err)
 {
@@ -176,7 +174,7 @@ static void conn_keep(struct rpcrdma_conn *conn, int err)
 	rpcrdma_mr_keep(conn);
 }
 
-/* Nothing is posted in CLOSING. When this returns, all posted chains are done. */
+/* In CLOSING no chain can be posted. When this returns, all that were posted are done. */
 static void conn_drain(struct rpcrdma_conn *conn)
 {
 	int err;
@@ -207,7 +205,7 @@ static void conn_teardown_work(struct work_struct *work)
 	conn_drain(conn);
 	if (!conn->stuck) {
 		conn_lock_out(conn);
-		/* What a role still owns becomes plain memory. */
+		/* These leave plain memory of what a role still owns. */
 		rpcrdma_mr_destroy(conn);
 		rpcrdma_send_destroy(conn);
 		rpcrdma_recv_destroy(conn);
@@ -280,7 +278,7 @@ err_free:
 	return NULL;
 }
 
-/* The teardown puts the reference to @net: roles may be gone before it. */
+/* The connection needs @net until its teardown, and roles may be gone before. */
 void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net)
 {
 	conn->net_cookie = net->net_cookie;
@@ -299,8 +297,8 @@ static bool conn_in_net(const struct rpcrdma_conn *conn, const struct net *net)
  * @net: its network namespace
  * @id: the lowest number that it may have
  *
- * A walk that goes on after the number of the last connection sees each one that exists
- * all the time exactly once, whatever comes and goes meanwhile.
+ * A walk asks for the number after the last one. So it sees each connection that exists all
+ * the time exactly once, whatever comes and goes meanwhile.
  *
  * Return: the connection, with a reference for the caller and with valid addresses; or NULL.
  */

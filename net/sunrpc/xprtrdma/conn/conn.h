@@ -18,15 +18,14 @@
  * undoes all mappings and registrations, and calls ->closed. No other callback runs
  * then or later, and neither the peer nor the device can reach any memory.
  *
- * Contexts: callbacks run in a workqueue and should not sleep for long; but ->received
- * and ->done run where the role has chosen by @poll_ctx, and in softirqs they must not
- * sleep. On one connection only one of these two runs at a time.
+ * Contexts: ->received and ->done run where the role has chosen by @poll_ctx, never at the
+ * same time on one connection; in softirqs they must not sleep. All other callbacks run in a
+ * workqueue and should not sleep for long.
  *
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
- * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and
- * given back there. A role may give back a message or a registration at any time, even
- * after ->closed and after its last rpcrdma_conn_put(). No function is for hard interrupts; one
- * without a Context may sleep if it allocates or waits.
+ * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and given back
+ * there. A role may give back a message or a registration at any time, even after ->closed and
+ * after its last rpcrdma_conn_put(). No function may be called in hard interrupts.
  */
 #ifndef RPCRDMA_CONN_CONN_H
 #define RPCRDMA_CONN_CONN_H
@@ -50,10 +49,10 @@
 /* Room for "[" IPv6 address "%" scope "]:" port, and NUL */
 #define RPCRDMA_PEER_LEN	64
 
-/* How long, in jiffies, a role waits for a peer that does not go on */
+/* How long, in jiffies, a server waits for a client that takes or answers nothing */
 #define RPCRDMA_STALL_TIMEOUT	(30 * HZ)
 
-/* RDMA Reads served or issued at a time, at most: the device reserves memory for each. */
+/* RDMA Reads that one end serves or issues at a time: the device reserves memory for each. */
 #define RPCRDMA_READS_MAX	32U
 
 /* Forward messages for which a new connection has Receives */
@@ -83,18 +82,18 @@ struct rpcrdma_pooled {
 };
 
 /**
- * struct rpcrdma_conn_ops - how a connection notifies its role
+ * struct rpcrdma_conn_ops - what a connection calls in its role
  * @established: both ends agree, and the thresholds are known. The role may post
  *	from now on. Not called if the connection fails before.
- * @received: a message arrived. The role owns @recv until rpcrdma_recv_put(). May
- *	come right before ->established.
+ * @received: a message arrived. The role owns @recv until rpcrdma_recv_put(). On a
+ *	server the first may come before ->established.
  * @writable: something that was short is there again: space in the send queue,
  *	after a post returned -EAGAIN or rpcrdma_chain_waits() returned true;
  *	registrations or Sends, after rpcrdma_mr_get() or rpcrdma_send_get() returned
  *	NULL or rpcrdma_send_left() returned false.
- * @keepalive: a client's only. Called after each keepalive period, on iWARP not
- *	before the early ones are over, see keepalive.c. First called after
- *	->established has returned; the connection may begin to close meanwhile.
+ * @keepalive: on a client. Called after each keepalive period, but not after the early
+ *	ones of iWARP, see keepalive.c. First called after ->established has returned;
+ *	the connection may be closing by then.
  * @closed: the connection has ended, as described above. @status is the first
  *	cause, a negative errno. Called exactly once, and never at the same time as
  *	another callback. The role keeps its reference until rpcrdma_conn_put().
@@ -104,7 +103,8 @@ struct rpcrdma_pooled {
  *	NULL. Called in process context, entered, some time after rpcrdma_rest_later(), and
  *	again as long as it returns true.
  *
- * ->writable, ->keepalive, ->describe and ->rest may run at the same time as others.
+ * Callbacks may run at the same time, but none beside ->closed, and ->received not beside the
+ * ->done of a chain.
  */
 struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
@@ -128,19 +128,18 @@ struct rpcrdma_conn_ops {
  * @backward_credits: backward messages in flight, at most
  * @send_pages: pages of payload that one Send should be able to gather; the device may
  *	allow fewer, see conn->send_sges
- * @rw_contexts: rdma_rw contexts in flight, at most; zero on a requester
- * @read_depth: RDMA Reads in flight, at most, of a responder; zero: as many as
- *	both ends can, up to %RPCRDMA_READS_MAX
- * @poll_ctx: where ->received and ->done run: %IB_POLL_WORKQUEUE, or %IB_POLL_SOFTIRQ,
- *	which saves a switch where the device completes in interrupts, if they never
- *	sleep and take no lock that others take with softirqs enabled. The teardown
- *	calls ->done in a workqueue.
+ * @rw_contexts: rdma_rw contexts in flight, at most; zero on a client
+ * @read_depth: RDMA Reads that a server has in flight, at most; zero: as many as both ends
+ *	can, up to %RPCRDMA_READS_MAX
+ * @poll_ctx: where ->received and ->done run: %IB_POLL_WORKQUEUE; or %IB_POLL_SOFTIRQ, which
+ *	saves a switch to a kworker, but then they must not sleep or take a lock that
+ *	others take with softirqs enabled. The teardown calls ->done in a workqueue.
  * @sq_full: incremented when a post finds no space in the send queue; may be NULL
  * @swapper: not zero while the connection carries swap: then the layer allocates
  *	from the memory reserves. May be NULL; otherwise valid until ->closed.
- * @mrs_made: grows by each registration that the device has made for the connection; may
- *	be NULL, otherwise valid until ->closed. No other connection counts there meanwhile.
- * @timeout_ms: for the connection to become established; not zero
+ * @mrs_made: incremented for each registration that is made. May be NULL; otherwise valid
+ *	until ->closed, and no other connection counts there meanwhile.
+ * @timeout_ms: how long the connection may take to become established; not zero
  *
  * On the stack of the role; the connection keeps a copy.
  */
@@ -196,11 +195,11 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigne
  * @done: called once for each chain that was posted, when the queue pair has finished with
  *	it. @status is zero, or a negative errno if the connection broke first:
  *	-EREMOTEIO if it broke because the peer denied this chain access to memory,
- *	otherwise -ENOTCONN. A chain that is not signalled waits for a later one that
- *	is. A signalled one may overtake an RDMA Read that was posted before it.
+ *	otherwise -ENOTCONN. If the chain is not signalled, called when a later one that
+ *	is signalled is done. A signalled one may overtake RDMA Reads posted before it.
  *
- * Part of what the work requests belong to, which must live until @done, and for good if the
- * connection is stuck: the device may still complete it.
+ * Embedded in the object that the work requests belong to, which must live until @done; and
+ * for good if the connection is stuck, because the device may still complete the chain.
  */
 struct rpcrdma_chain {
 	void (*done)(struct rpcrdma_chain *chain, int status);
@@ -216,9 +215,9 @@ struct rpcrdma_chain {
 	bool denied;			/* the peer denied it access to memory */
 };
 
-/* The device reports when the chain is done. One that waited for space is always reported. */
+/* Ask the device for a completion. A chain that waited for space always has one. */
 #define RPCRDMA_POST_SIGNALLED	BIT(0)
-/* Without space it waits for some and goes first: for callers that can neither fail nor wait. */
+/* Without space the layer posts it later, before all others: for callers that cannot try again. */
 #define RPCRDMA_POST_LATER	BIT(1)
 
 int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
@@ -265,12 +264,12 @@ bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);
 void rpcrdma_send_put(struct rpcrdma_send *send);
 
 /**
- * struct rpcrdma_mr - a requester's memory that the peer may reach
+ * struct rpcrdma_mr - a registration: memory of a client that the server may reach
  * @segment: handle, length and offset for the peer, once it is mapped
  * @list: the role's, while it owns the registration
  * @tag: the role's, while it owns the registration
  * @reg_wr: to be posted before the Send that offers @segment
- * @mapped: DMA-mapped, so the peer may be able to reach it
+ * @mapped: the memory is DMA-mapped, so the peer may reach it
  *
  * Belongs to its connection. The teardown frees it, or rpcrdma_mr_put() if a role
  * still owns it then. The role owns it from rpcrdma_mr_get() to rpcrdma_mr_put(),
@@ -299,7 +298,7 @@ struct rpcrdma_mr {
  * @chain: @chain.done is called when the peer can reach none of @mrs any more
  * @mrs: the registrations, by list; the connection's until @chain.done
  *
- * Part of what the registrations belong to, which must live until @chain.done.
+ * Embedded in the object that the registrations belong to, as the chain is.
  */
 struct rpcrdma_invalidation {
 	struct rpcrdma_chain chain;
@@ -394,7 +393,7 @@ struct rpcrdma_pool {
 	unsigned int num;
 	unsigned int num_idle;
 	struct list_head idle;		/* the next one to be taken first */
-	unsigned int kept;		/* so many stay when the connection rests; constant */
+	unsigned int kept;		/* how many stay when the connection rests; constant */
 	/* frees an idle one that was taken out; constant */
 	void (*free)(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry);
 };
@@ -402,8 +401,8 @@ struct rpcrdma_pool {
 /* The size of each queue and pool */
 struct rpcrdma_depths {
 	unsigned int credits;		/* forward messages in flight */
-	unsigned int batch;		/* Receives reposted, or chains unsignalled, in a row */
-	unsigned int sends;		/* and Receives */
+	unsigned int batch;		/* chains unsignalled in a row, and recv_batch: at most */
+	unsigned int sends;		/* Sends, and Receives, at most */
 	unsigned int sq;		/* without what rdma_rw adds */
 	unsigned int rq;
 	unsigned int rw_contexts;
@@ -414,13 +413,13 @@ struct rpcrdma_depths {
 struct rpcrdma_keepalive {
 	bool heard;			/* each Receive sets it, @timer clears it */
 	bool posted;			/* @timer sets it, ->done of @chain clears it */
-	unsigned int count;		/* early periods that have begun; written by @timer */
+	unsigned int count;		/* early periods that have begun */
 	struct delayed_work timer;	/* while the connection is established */
 	struct rpcrdma_chain chain;
 	struct ib_rdma_wr wr;
 };
 
-/* What a connection counts as for the limits of servers, see admission.c */
+/* What a server's connection counts as for the limits in admission.c */
 enum rpcrdma_admission {
 	RPCRDMA_ADMISSION_NONE,		/* established or gone, or a client's */
 	RPCRDMA_ADMISSION_WAITING,	/* a request that no role has taken */
@@ -438,14 +437,14 @@ enum rpcrdma_admission {
  */
 struct rpcrdma_conn {
 	/*
-	 * One cache line, down to config.version_max: what each RPC reads and nobody changes.
+	 * What each RPC reads and nobody changes: one cache line, down to config.version_max.
 	 * Valid from CONNECTING or ACCEPTING on.
 	 */
 	const struct rpcrdma_conn_ops *ops;
 	void *role;			/* the role's own object */
 	struct rpcrdma_device *device;
 	struct ib_qp *qp;
-	struct rpcrdma_agreement agreement; /* valid from ->established or accepting on */
+	struct rpcrdma_agreement agreement; /* on a client valid from ->established on */
 	unsigned int credits;		/* as @config has, or less on a small device */
 	unsigned int backward_credits;
 	unsigned int max_chain;		/* work requests in one chain, at most */
@@ -457,7 +456,7 @@ struct rpcrdma_conn {
 	unsigned int read_depth;	/* RDMA Reads that this end may have outstanding */
 	/*
 	 * Memory was bounced for the device, so only whole pages can be neighbours in a
-	 * registration. Only one thread at a time maps registrations, and writes and reads this.
+	 * registration. No lock: only one thread at a time may map registrations.
 	 */
 	bool bounced;
 	struct sockaddr_storage local_addr; /* valid from ->established on; on a server always */
@@ -481,7 +480,7 @@ struct rpcrdma_conn {
 	ktime_t state_since;		/* post_lock */
 	ktime_t established_at;		/* valid if @was_established */
 	bool was_established;		/* ->established has been called */
-	bool version_logged;		/* the first version, of several possible ones */
+	bool version_logged;		/* by rpcrdma_conn_log_version() */
 	int status;			/* why it closes; post_lock */
 	struct rpcrdma_params peer_params;
 	u8 peer_reads;			/* RDMA Reads that the peer serves at a time */
@@ -502,8 +501,8 @@ struct rpcrdma_conn {
 	struct ib_cqe error_cqe;	/* of registrations and invalidations */
 
 	/*
-	 * From here on in cache lines: members that the same threads write share one. First
-	 * what each RPC only reads.
+	 * From here on, members that the same threads write share a cache line. First what each
+	 * RPC only reads.
 	 */
 	struct percpu_ref users ____cacheline_aligned; /* threads that have entered */
 	struct ib_pd *pd;		/* qp.c, as @cq */
@@ -545,7 +544,7 @@ struct rpcrdma_conn {
 	struct list_head all_mrs;	/* by resource.all; mrs.lock */
 	struct delayed_work mr_work;
 
-	/* resource.c: protects what a role still owns when the teardown takes it away */
+	/* resource.c: of what a role still owns when the teardown takes it away */
 	spinlock_t resource_lock;
 };
 
@@ -561,7 +560,7 @@ static inline u32 rpcrdma_conn_reply_threshold(const struct rpcrdma_conn *conn, 
 	return rpcrdma_wire_threshold(version, conn->agreement.reply_threshold);
 }
 
-/* A caller that gets true also sees everything that was set up before. */
+/* A caller that gets true also sees all that was written before the transition. */
 static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
 {
 	/* Pairs with conn_set_state_locked(). */
@@ -574,12 +573,12 @@ static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
  *
  * Until rpcrdma_conn_leave(), the device, the protection domain and the queue pair
  * stay, if they exist at all. So the caller can build work requests, post them, and
- * undo them if posting fails. Entering does not delay closing or draining; it delays what
- * follows in the teardown, ->closed included. Calls may be nested; the inner call may
- * fail. ->received and ->done need not enter.
+ * undo them if posting fails. ->received and ->done need not enter. Calls may be nested; the
+ * inner one may fail.
  *
- * The caller may sleep before it leaves, but only on something that ends when the
- * connection closes; not on a ->done, because that may have to wait for the caller.
+ * Entering does not delay closing or draining, only what follows in the teardown, ->closed
+ * included. So the caller may wait for something that ends when the connection closes, but
+ * not for a ->done, which may itself wait for the caller.
  *
  * Context: any; the caller holds a reference to @conn or owns a resource of it.
  * Return: false if the teardown has got too far; then the caller does not leave.

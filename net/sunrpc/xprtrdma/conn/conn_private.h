@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Functions that the files of this layer share. Only the objects that the Makefile
- * names may include this header: those of the layer, and the tests that make a
- * connection. Any other object is compiled without RPCRDMA_CONN_LAYER and gets the
- * #error below.
+ * Functions that the files of this layer share. Only the objects that the Makefile names
+ * may include this header: those of the layer, and the tests that make a connection.
  *
- * Locks, outermost first. No callback runs under any of them:
- *	conn->setup, listener->setup	mutexes, outside of rdma_cm's locks
- *	rpcrdma_devices_lock (device.c)
+ * Locks, in the order in which they are taken. No callback runs under any of them:
+ *	conn->setup, listener->setup			mutexes, before rdma_cm's locks
+ *	rpcrdma_devices_lock, rpcrdma_listeners_lock	mutexes
  *	device->lock
- *	  conn->post_lock
- *	listener->lock (listener.c)
- *	    admission_lock (admission.c)	inside of either
- *	conn->recv_lock, the locks of conn->sends and conn->mrs, conn->resource_lock
- *	the lock of the connections' numbers (conn.c)
+ *	conn->post_lock or listener->lock		never both
+ *	admission_lock
  *
- * rpcrdma_listeners_lock (listener.c), a mutex, is taken outside of listener->lock.
- * The spinlocks of a connection are taken with bottom halves disabled, so a role
- * may post, give back and close in softirq context.
+ * Taken without the spinlocks above, and nothing of the layer inside of them: conn->recv_lock,
+ * the locks of conn->sends and conn->mrs, conn->resource_lock, the xarray's of conn.c.
+ *
+ * All spinlocks are taken with bottom halves disabled, so a role may post, give back and close
+ * in softirqs.
  */
 #ifndef RPCRDMA_CONN_PRIVATE_H
 #define RPCRDMA_CONN_PRIVATE_H

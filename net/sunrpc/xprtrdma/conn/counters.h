@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What a connection counts for those who watch it. The roles count, because only they know what a
- * message is; conn/ counts what waits for the send queue. Counting takes no lock and no atomic
- * operation: each element is written only where its role excludes other writers anyway;
- * client_private.h and server_private.h say where. Arrays are indexed by netlink attribute;
- * element 0 takes what has none.
+ * What is counted for those who watch a connection: by its role, because only that knows what
+ * a message is; what waits for a server's send queue, by chain.c. Counting takes no lock of its
+ * own and no atomic operation: whoever counts excludes other writers anyway, see
+ * client_private.h and server_private.h. Arrays are indexed by netlink attribute; element 0
+ * takes what has none.
  */
 #ifndef RPCRDMA_CONN_COUNTERS_H
 #define RPCRDMA_CONN_COUNTERS_H
@@ -27,9 +27,9 @@ struct rpcrdma_traffic {
 };
 
 /*
- * Part of a connection. On a client the task that sends writes @sent, and a kworker
- * @received. In this order, and if the whole begins a cache line, an inline message
- * changes one line of @sent or of @received, and these two share none.
+ * Part of a connection, at the start of a cache line. On a client the task that sends writes
+ * @sent, and a kworker @received. This order keeps the two in different cache lines, and what
+ * an inline message changes in one.
  */
 struct rpcrdma_counters {
 	struct rpcrdma_traffic sent;
@@ -40,8 +40,8 @@ struct rpcrdma_counters {
 };
 
 /*
- * Slot one is for less than a microsecond, slot N for up to 2^(N - 1) microseconds, and
- * the last slot for all that is longer.
+ * The element of @latency that counts @time: number N is for less than 2^(N - 1) microseconds,
+ * the last one for all that is longer.
  */
 static inline unsigned int rpcrdma_latency_slot(ktime_t time)
 {

@@ -14,8 +14,8 @@
 #define MR_PAGES_MAX	((1U << 20) >> PAGE_SHIFT)
 
 /*
- * Held while the client data of an ib_device is set, or read to take a reference; also
- * protects the list.
+ * Protects the list, and the client data of ib_devices: who reads it takes a reference under
+ * this lock.
  */
 DEFINE_MUTEX(rpcrdma_devices_lock);
 LIST_HEAD(rpcrdma_devices);
@@ -23,7 +23,7 @@ static u32 device_last_id;
 
 static struct ib_client device_ib_client;
 
-/* Bounced memory has a limit of its own; in a confidential guest all is bounced. */
+/* A bounce buffer has a limit of its own; in a confidential guest all memory is bounced. */
 static unsigned int device_max_sg_len(struct ib_device *ib)
 {
 	size_t len = ib_dma_max_seg_size(ib);

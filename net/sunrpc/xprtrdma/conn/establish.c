@@ -63,7 +63,7 @@ static void conn_log(const struct rpcrdma_conn *conn)
 			    conn->config.version_max > RPCRDMA_VERSION_ONE ? "1 or 2" : "1");
 }
 
-/* Runs when both ends agree. On a client it makes Sends, and then the transition. */
+/* Both ends agree. A client knows the size of its Sends only now: make them, then go on. */
 static void conn_established_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, established_work);
@@ -153,7 +153,7 @@ static int conn_send_request(struct rpcrdma_conn *conn)
 	if (err)
 		return err;
 	conn_set_private(conn, &param, private);
-	/* A requester serves RDMA Reads and never issues one. */
+	/* A client serves RDMA Reads and never issues one. */
 	param.responder_resources = conn->device->max_read_responder;
 	if (!rpcrdma_conn_set_state(conn, RPCRDMA_STATE_CONNECTING, NULL))
 		return -ECONNABORTED;
@@ -219,9 +219,9 @@ static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_
 }
 
 /*
- * The event handler runs in an ordered workqueue of the whole host, and resolving the route
- * allocates. Reclaim must not wait for that. The event may come after ->closed, so nothing
- * of the role is looked at.
+ * Resolving the route allocates, in rdma_cm's ordered workqueue of the whole host, which reclaim
+ * may wait for. The event may come after ->closed, when config.swapper is not valid any more, so
+ * this cannot use rpcrdma_memalloc_save().
  */
 static void conn_on_address(struct rpcrdma_conn *conn)
 {
@@ -312,8 +312,8 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 }
 
 /*
- * The teardown waits for the timer, the work items and the keepalive. None is queued
- * afterwards, because the state is CLOSING.
+ * The teardown stops the timer, the work items and the keepalive. None is queued afterwards,
+ * because the state is CLOSING.
  */
 void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 {
@@ -354,7 +354,7 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 
 /**
  * rpcrdma_conn_connect - connect to a server
- * @net: network namespace of the addresses; the caller keeps it until ->closed
+ * @net: network namespace of the addresses; the connection takes a reference
  * @src: address to connect from; NULL: any; port zero: any port
  * @dst: address to connect to
  * @config: what the caller wants. It is copied; what it points to is not.

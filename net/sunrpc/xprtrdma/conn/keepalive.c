@@ -22,7 +22,7 @@
 #define KEEPALIVE_EARLY_DELAY	(HZ / 20)
 #define KEEPALIVE_EARLY_MAX	7
 
-/* The period after the early ones; on other transports than iWARP from the start */
+/* The period after the early ones; without iWARP from the start */
 #define KEEPALIVE_DELAY	(15 * HZ)
 
 static void keepalive_done(struct rpcrdma_chain *chain, int status)

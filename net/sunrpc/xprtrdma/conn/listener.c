@@ -11,8 +11,8 @@
 #include "../status/status.h"
 
 /*
- * Requests in the list of one listener, including those that their peers have given
- * up. More are refused. The limits in admission.c are for all listeners together.
+ * Requests in the list of one listener, at most. Unlike admission.c, which counts for all
+ * listeners together, this counts those that their peers have given up, too.
  */
 #define PENDING_MAX	2048
 
@@ -244,8 +244,8 @@ void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
  * rpcrdma_listener_next - take a connection request
  * @listener: the listener
  *
- * Requests wait while too many connections begin or end. @incoming is called when one
- * may be taken.
+ * Requests wait while too many connections begin or end. ->incoming is called when one may be
+ * taken.
  *
  * Return: the connection, with a reference for the caller, who calls rpcrdma_conn_accept(), or
  * rpcrdma_conn_close() to refuse it; or NULL if no request may be taken now.
@@ -272,7 +272,7 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
  * rpcrdma_listener_destroy - stop listening, and refuse the requests that wait
  * @listener: the listener; the caller makes sure that nothing else uses it
  *
- * When this returns, @incoming does not run and will not be called.
+ * When this returns, ->incoming does not run and will not be called.
  *
  * Context: may sleep.
  */
@@ -303,7 +303,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	kfree(listener);
 }
 
-/* Count a connection request that was accepted. */
+/* For status/. The role has accepted a connection request. */
 void rpcrdma_listener_accepted(struct rpcrdma_listener *listener)
 {
 	spin_lock_bh(&listener->lock);
@@ -311,7 +311,7 @@ void rpcrdma_listener_accepted(struct rpcrdma_listener *listener)
 	spin_unlock_bh(&listener->lock);
 }
 
-/* Count a connection request that was refused, and tell why. */
+/* For status/. A connection request was refused, by the role or by this layer. */
 void rpcrdma_listener_refused(struct rpcrdma_listener *listener, enum rpcrdma_refusal why, int err,
 			      const struct sockaddr_storage *local,
 			      const struct sockaddr_storage *peer)

@@ -16,7 +16,7 @@
 #include "../objects.h"
 #include "../trace.h"
 
-/* If fewer are idle, more are made. A connection that rests keeps so many. */
+/* If fewer are idle, more are made. A connection that rests keeps as many. */
 #define MRS_LOW		2
 /* How many are made at a time */
 #define MRS_STEP	8
@@ -80,8 +80,8 @@ static void mr_unmap(struct rpcrdma_mr *mr)
 }
 
 /*
- * Make MRS_STEP more if few are idle or a role waits. It may wait while many are idle: a Call
- * that needs more than exist gives back what it took.
+ * Make MRS_STEP more if few are idle or a role waits. A role may wait while many are idle: it
+ * needs more than exist for one Call, and has given back what it took.
  * Return: how many were made.
  */
 static unsigned int mr_make_more(struct rpcrdma_conn *conn)
@@ -134,7 +134,7 @@ static void mr_pool_work(struct work_struct *work)
  *
  * Context: entered; any but hard interrupts.
  * Return: the registration, empty; or NULL if the connection is not established or no
- * registration is idle. If none is idle, ->writable follows when some have been made.
+ * registration is idle. If none is idle, ->writable follows when there are some again.
  */
 struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 {
@@ -144,7 +144,7 @@ struct rpcrdma_mr *rpcrdma_mr_get(struct rpcrdma_conn *conn)
 	if (!rpcrdma_conn_established(conn))
 		return NULL;
 	entry = rpcrdma_pool_take(&conn->mrs);
-	/* Others may have come back since there was none, and only mr_work answers then. */
+	/* Always if there was none: only mr_work calls ->writable, even if some came back. */
 	if (!entry || READ_ONCE(conn->mrs.num_idle) < MRS_LOW) {
 		queue_delayed_work(rpcrdma_wq, &conn->mr_work, 0);
 		rpcrdma_rest_later(conn);
@@ -316,7 +316,7 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn, struct rpcrdma_invalidation
 }
 
 /**
- * rpcrdma_mr_unmap - unmap the memory of a registration, and keep the registration
+ * rpcrdma_mr_unmap - unmap the memory of a registration that the caller still owns
  * @mr: the registration, owned by the caller, and invalidated as for rpcrdma_mr_put()
  *
  * For a registration whose key the peer may still use: no other RPC gets it until the
@@ -351,7 +351,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 	struct rpcrdma_conn *conn = mr->conn;
 
 	if (!rpcrdma_conn_enter(conn)) {
-		/* The owner reuses the memory at once. */
+		/* The owner reuses the memory at once, maybe before the teardown comes to it. */
 		spin_lock_bh(&conn->resource_lock);
 		mr_unmap(mr);
 		spin_unlock_bh(&conn->resource_lock);
@@ -369,7 +369,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
  * @sgl: the pages
  * @num: elements
  *
- * Pages of kmalloc() may have no count of references. Their owners do not free them.
+ * Pages of kmalloc() may have no reference count: those, their owners must not free.
  */
 void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
 {

@@ -4,9 +4,8 @@
  *
  * A server may have thousands of clients that did some I/O and then do nothing for hours. So
  * a delayed work frees what has been idle since it ran before, and lets the role do the same.
- * It queues itself again until only what a connection keeps is left, and making more queues it.
- * Replies posted without a signal come back only with a later one: until then a server looks
- * for them again and again.
+ * Making more queues it, and it queues itself until only what a connection keeps is left. That
+ * may take long: a server's Sends without a signal are idle only when a later one is done.
  */
 #include "conn_private.h"
 
@@ -44,8 +43,8 @@ void rpcrdma_pool_put(struct rpcrdma_pool *pool, struct rpcrdma_pooled *entry, b
 }
 
 /*
- * Free what was idle since this ran last, but keep some. Return: true if there are more than
- * these, idle or in use.
+ * Free what was idle since this ran last, but keep @kept. Return: true if more than these are
+ * left, idle or in use.
  */
 bool rpcrdma_pool_rest(struct rpcrdma_conn *conn, struct rpcrdma_pool *pool)
 {

@@ -14,8 +14,8 @@
 #define SQ_MIN		64U
 
 /*
- * How often a queue pair is told to stop, the pause in between, and after how many refusals it
- * is asked whether it has stopped
+ * How often a queue pair is told to stop, the pause in between, and from which refusal on it is
+ * asked whether it has stopped
  */
 #define STOP_TRIES	20
 #define STOP_PAUSE_MS	100
@@ -24,7 +24,7 @@
 /* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
 
-/* Receives are reposted so many at a time, and a connection has so many beyond @messages. */
+/* How many Receives are reposted at a time; a connection has as many beyond @messages. */
 unsigned int rpcrdma_recv_batch(unsigned int messages)
 {
 	return clamp(messages / 4, BATCH_MIN, BATCH_MAX);
@@ -35,10 +35,9 @@ unsigned int rpcrdma_recv_batch(unsigned int messages)
  *
  * The receive queue has to hold all messages for which there are credits, so a small
  * device lowers the credits. The send queue need not hold everything that may be posted,
- * because posting waits for space. It has an entry for one Send per message. On a
- * requester it also has one entry per two Calls, for registrations and invalidations:
- * entries come back long before Replies do. On a responder the RDMA core adds those of
- * rdma_rw. Each queue has one entry for draining.
+ * because posting waits for space. It has an entry for each Send. A client's also has one per
+ * two Calls, for registrations and invalidations: entries come back long before Replies do. To
+ * a server's the RDMA core adds those of rdma_rw. Each queue has one entry for draining.
  */
 void rpcrdma_depths_init(struct rpcrdma_depths *depths, const struct rpcrdma_conn_config *config,
 			 unsigned int max_qp_wr, unsigned int max_cqe)
@@ -183,12 +182,13 @@ static bool qp_is_stopped(struct ib_qp *qp)
 /*
  * Disconnect, and wait until the device has finished all work requests.
  *
- * ib_drain_qp() does not report errors, so this changes the state first. To change it, a
- * driver may need memory. Some drivers refuse if the queue pair is in that state already.
- * Some tell the state that was asked for last, so that is believed only after some refusals.
+ * ib_drain_qp() does not report errors, so this changes the state first. A driver may refuse
+ * because it has no memory, or because the queue pair is in that state already. A query tells,
+ * but some drivers answer with the state that was asked for last, so it is believed only after
+ * some refusals.
  *
- * Return: 0, or a negative errno: the driver has refused for two seconds, and the queue
- * pair may still process work requests.
+ * Return: 0; or a negative errno if the driver has refused for two seconds: the queue pair may
+ * still process work requests.
  */
 int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 {

@@ -6,8 +6,8 @@
  * that come back are reposted a batch at a time, with one doorbell. So fewer than a
  * batch are idle, and one is posted for each message that the peer may still send.
  *
- * Receives are most of the memory of a connection, so it starts with few. A responder
- * makes more before it grants more, a requester before it has more Calls in flight.
+ * Receives are most of the memory of a connection, so it starts with few. A server makes more
+ * before it grants more, a client before it has more Calls in flight.
  */
 #include <linux/slab.h>
 
@@ -67,7 +67,7 @@ static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (unlikely(!rpcrdma_conn_enter(conn)))
 		return;
-	/* After an error it is not held, so the teardown frees it. */
+	/* After an error no role owns it, so the teardown frees it. */
 	if (likely(wc->status == IB_WC_SUCCESS))
 		recv_completed(conn, recv, wc);
 	else
@@ -199,8 +199,8 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 	conn->recv_open = true;
 	conn->recv_credits = min(conn->credits, RPCRDMA_FIRST_CREDITS);
 	/*
-	 * A server may send backward Calls at any time. It makes its own Receives for
-	 * their Replies before the first one.
+	 * A server may send backward Calls at any time. Before the first it makes its own
+	 * Receives, for their Replies, by rpcrdma_recv_expect().
 	 */
 	if (!conn->server)
 		conn->recv_backward = conn->backward_credits;
@@ -208,13 +208,13 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 }
 
 /**
- * rpcrdma_recv_expect - have Receives for more messages at a time
+ * rpcrdma_recv_expect - make Receives, so that the peer may have more messages in flight
  * @conn: the connection
  * @credits: forward messages, at most @conn->credits
  * @backward: backward messages, at most @conn->backward_credits
  *
- * A role calls this before it lets the peer send as many messages (RFC 8166 section
- * 3.3.1, RFC 8167). The number of Receives never falls.
+ * A role calls this before it lets the peer send that many (RFC 8166 section 3.3.1, RFC 8167).
+ * The number of Receives never falls.
  *
  * Context: may sleep; not in a callback.
  * Return: 0; -ENOTCONN; or another negative errno. On an error the role must not let the

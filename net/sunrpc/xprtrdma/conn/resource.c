@@ -3,10 +3,9 @@
  * Resources that a role may still own when its connection ends: received messages and
  * registrations.
  *
- * The removal of a device cannot wait for a role. So the teardown takes the hardware's
- * part of every resource away (mappings and keys). A resource that no role owns is
- * freed. One that a role owns becomes an orphan: plain memory with a reference to the
- * connection. Its owner frees both by giving it back.
+ * The removal of a device cannot wait for a role. So the teardown takes the hardware's part of
+ * every resource away: mappings and keys. It frees those that no role owns. One that a role owns
+ * becomes an orphan: plain memory with a reference to the connection. To give it back frees both.
  */
 #include "conn_private.h"
 

@@ -9,10 +9,7 @@
 #include "conn_private.h"
 #include "../objects.h"
 
-/*
- * Made with the connection, and kept when it rests, so that it makes progress when memory is
- * short
- */
+/* Made with the connection, and kept when it rests: it has to go on when memory is short. */
 #define SENDS_MIN	2
 /*
  * Made before one is used again. Half of the Sends may be posted without a signal. So
@@ -73,9 +70,9 @@ int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 }
 
 /*
- * Make one, unless there are as many as may be. The caller may be a task that swaps out and may
- * use the memory reserves; Sends are not made from these. A Send is counted only after it was
- * made, because half of those that are counted may be posted without a signal.
+ * Make one, unless there are @limit. The caller may be a task that swaps out, but Sends are not
+ * made from the memory reserves. A Send is counted only when it exists, because half of those
+ * that are counted may be posted without a signal.
  */
 static struct rpcrdma_send *send_make(struct rpcrdma_conn *conn, unsigned int limit)
 {
@@ -109,7 +106,7 @@ static struct rpcrdma_send *send_take(struct rpcrdma_conn *conn)
 	return entry ? container_of(entry, struct rpcrdma_send, pooled) : NULL;
 }
 
-/* Of most Sends */
+/* The ->done of Sends whose role sets no other */
 static void send_done(struct rpcrdma_chain *chain, int status)
 {
 	rpcrdma_send_put(container_of(chain, struct rpcrdma_send, chain));
@@ -170,9 +167,9 @@ int rpcrdma_send_header(struct rpcrdma_send *send, const struct rpcrdma_message 
  * @buf: the RPC message
  * @at: where the part begins, in octets
  * @octets: its length
- * @limit: octets that the Send may have then
+ * @limit: octets that the Send may have afterwards
  *
- * Return: 0, or -EMSGSIZE if these were more, or more than it has room for.
+ * Return: 0, or -EMSGSIZE if it would have more than @limit or than it has room for.
  */
 int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 at, u32 octets,
 		      u32 limit)
@@ -220,12 +217,11 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 }
 
 /**
- * rpcrdma_send_left - are there more Sends than a reserve?
+ * rpcrdma_send_left - are more than @count Sends left?
  * @conn: the connection
- * @count: the reserve: Sends that the caller leaves to others
+ * @count: Sends that the caller leaves to others
  *
- * Counts the idle Sends and those that are not made yet. If memory is short, fewer can
- * be made.
+ * Counts the idle Sends and those that are not made yet, which may fail if memory is short.
  *
  * Context: any but hard interrupts.
  * Return: true if there are more than @count; if not, ->writable follows when a Send
@@ -302,7 +298,7 @@ int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsig
 	return rpcrdma_chain_post(conn, &send->chain, first ?: &send->wr, &send->wr, flags, posted);
 }
 
-/* In the teardown all Sends are idle: posted ones came back, others before their owners left. */
+/* In the teardown. All Sends are idle: posted ones are done, others came back before leaving. */
 void rpcrdma_send_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_send *send;

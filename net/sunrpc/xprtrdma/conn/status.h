@@ -11,12 +11,13 @@
 /**
  * struct rpcrdma_role_status - what only the role of a connection knows
  * @xprt_id: sunrpc's number of a client's transport
- * @version: of the protocol; zero while it is open
+ * @version: of the protocol; zero until it is settled
  * @requested: credits that the client asks for; zero if this is not known
  * @granted: credits that the server allows
  * @in_use: Calls without a Reply
  * @waiting: RPCs of a client that wait for a slot or a credit
- * @credit_waits: RPCs that waited for a slot, besides those in the counters
+ * @credit_waits: RPCs that waited for a slot; told together with those that the counters
+ *	have as waiting for a credit
  * @memory: octets that the role keeps allocated
  *
  * On the stack of the reader.
