@@ -136,13 +136,10 @@ use_it() {
 		same_sum /tmp/some /mnt/some
 }
 
-# fail_for_3s KIND EVERY: meanwhile what file systems keep is dropped, so that more is allocated.
+# fail_for_3s KIND EVERY: a new connection allocates, one that is used hardly does.
 fail_for_3s() {
-	local n
 	fail_allocations "$1" 0 "$2" 100000
-	for n in {1..10}; do
-		echo 2 >/proc/sys/vm/drop_caches
-		sleep 0.3
-	done
+	drop_connections
+	sleep 3
 	stop_failures "$1"
 }
