@@ -31,13 +31,12 @@ static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep, unsigned
 				       ep->conn->bounced);
 }
 
-/* At most: on a device that allows gaps, head, pages and tail may share segments. */
-static u32 xprt_rdma_call_all_segments(const struct xprt_rdma_endpoint *ep,
-				       const struct xdr_buf *buf)
+/* Beside those of the pages, at most: on a device that allows gaps all three may share some. */
+static u32 xprt_rdma_call_kvec_segments(const struct xprt_rdma_endpoint *ep,
+					const struct xdr_buf *buf)
 {
 	return xprt_rdma_call_segments(ep, (unsigned long)buf->head[0].iov_base,
 				       buf->head[0].iov_len) +
-	       xprt_rdma_call_segments(ep, buf->page_base, buf->page_len) +
 	       xprt_rdma_call_segments(ep, (unsigned long)buf->tail[0].iov_base,
 				       buf->tail[0].iov_len);
 }
@@ -52,6 +51,8 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
 	const struct xdr_buf *reply = &request->rqst.rq_rcv_buf;
 	const struct rpc_auth *auth = request->rqst.rq_cred->cr_auth;
+	u32 read = xprt_rdma_call_segments(ep, call->page_base, call->page_len);
+	u32 write = xprt_rdma_call_segments(ep, reply->page_base, reply->page_len);
 	bool ddp = auth->au_flavor == RPC_AUTH_GSS_KRB5 ||
 		   !test_bit(RPCAUTH_AUTH_DATATOUCH, &auth->au_flags);
 	const struct xprt_rdma_sizes sizes = {
@@ -64,10 +65,10 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 		.header_min	 = ep->version.header_min,
 		.call_threshold	 = ep->version.call_threshold,
 		.reply_threshold = ep->version.reply_threshold,
-		.read_segments	 = xprt_rdma_call_segments(ep, call->page_base, call->page_len),
-		.long_segments	 = xprt_rdma_call_all_segments(ep, call),
-		.write_segments	 = xprt_rdma_call_segments(ep, reply->page_base, reply->page_len),
-		.reply_segments	 = xprt_rdma_call_all_segments(ep, reply),
+		.read_segments	 = read,
+		.long_segments	 = read + xprt_rdma_call_kvec_segments(ep, call),
+		.write_segments	 = write,
+		.reply_segments	 = write + xprt_rdma_call_kvec_segments(ep, reply),
 	};
 
 	return xprt_rdma_form_choose(&request->form, &sizes);
