@@ -32,7 +32,14 @@ module_up() {
 	modprobe -qa sunrpc rdma_cm
 	need "load rpcrdma of $MODULE" \
 		insmod "$(find "/lib/modules/$(uname -r)/$where" -name 'rpcrdma.ko*')"
-	[ ! -e /lab/counted ] || need "tell the plugin where it is" tell_code
+}
+
+up() {
+	local where=updates
+	[ "$MODULE" = ours ] || where=kernel
+	modprobe -qa sunrpc rdma_cm
+	need "load rpcrdma of $MODULE" \
+		insmod "$(find "/lib/modules/$(uname -r)/$where" -name 'rpcrdma.ko*')"
 }
 
 # Tell the plugin of this guest's QEMU where the transport's code is, before that carries

@@ -10,6 +10,5 @@
 #define MARK_OPCODE	0x00841f0f	/* the first four bytes, little-endian */
 #define MARK_BEGIN	0x67656272
 #define MARK_END	0x646e6572
-#define MARK_CODE	0x65646f63
 
 #endif

@@ -4,7 +4,7 @@
  * executes between two marks in user code: separately for each page of the kernel's
  * own code, and for each block of modules' code.
  *
- *	qemu-system-x86_64 -smp 1 -plugin FILE,path=OUTPUT,code=CODE
+ *	qemu-system-x86_64 -smp 1 -plugin FILE,path=OUTPUT
  *
  * TCG translates code in blocks. Each translated block adds its number of
  * instructions to the counter of its place. It does so inline, without a call,
@@ -13,15 +13,11 @@
  *
  * At the second mark the plugin writes a line "ADDRESS COUNT" for each place to
  * OUTPUT.
- *
- * It also counts the cache lines that the transport touches, see lines.c. A third mark says
- * that CODE has the addresses for that. These counts are lines of NAME=NUMBER in OUTPUT.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "lines.h"
 #include "mark.h"
 #include "qemu.h"
 
@@ -41,7 +37,6 @@ int qemu_plugin_version = PLUGIN_VERSION;
 static u64 places[PLACES];
 static struct counters counters;
 static char *path;
-static char *code;
 
 static bool is_kernel(u64 address)
 {
@@ -64,7 +59,6 @@ static void begin(unsigned int cpu, void *data)
 	(void)cpu;
 	(void)data;
 	memset(counters_values(&counters), 0, PLACES * sizeof(u64));
-	lines_begin();
 }
 
 static void end(unsigned int cpu, void *data)
@@ -81,15 +75,7 @@ static void end(unsigned int cpu, void *data)
 	for (size_t at = 0; at < PLACES; at++)
 		if (counts[at])
 			fprintf(file, "%#llx %llu\n", places[at], counts[at]);
-	lines_print(file);
 	fclose(file);
-}
-
-static void find_code(unsigned int cpu, void *data)
-{
-	(void)cpu;
-	(void)data;
-	lines_find_code(code);
 }
 
 static void look_for_mark(struct qemu_plugin_insn *insn)
@@ -105,12 +91,9 @@ static void look_for_mark(struct qemu_plugin_insn *insn)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, begin, QEMU_PLUGIN_CB_NO_REGS, NULL);
 	if (words[1] == MARK_END)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, end, QEMU_PLUGIN_CB_NO_REGS, NULL);
-	if (words[1] == MARK_CODE)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, find_code, QEMU_PLUGIN_CB_NO_REGS,
-						       NULL);
 }
 
-bool is_repeated_string(const struct qemu_plugin_insn *insn)
+static bool is_repeated_string(const struct qemu_plugin_insn *insn)
 {
 	u8 bytes[INSN_MAX] = { 0 };
 	const u8 *byte = bytes;
@@ -147,7 +130,6 @@ static void translated(u64 id, struct qemu_plugin_tb *tb)
 	(void)id;
 	if (is_kernel(qemu_plugin_tb_vaddr(tb))) {
 		count(tb);
-		lines_translated(tb);
 		return;
 	}
 	for (size_t n = 0; n < qemu_plugin_tb_n_insns(tb); n++)
@@ -157,12 +139,11 @@ static void translated(u64 id, struct qemu_plugin_tb *tb)
 int qemu_plugin_install(u64 id, const void *info, int argc, char **argv)
 {
 	(void)info;
-	if (argc != 2 || strncmp(argv[0], "path=", 5) || strncmp(argv[1], "code=", 5)) {
-		fputs("the plugin that counts instructions needs path=OUTPUT,code=CODE\n", stderr);
+	if (argc != 1 || strncmp(argv[0], "path=", 5)) {
+		fputs("the plugin that counts instructions needs path=OUTPUT\n", stderr);
 		return -1;
 	}
 	path = strdup(argv[0] + 5);
-	code = strdup(argv[1] + 5);
 	counters_alloc(&counters, PLACES);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	return 0;

@@ -27,10 +27,6 @@ enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 = 0 };
 /* How a callback uses the registers */
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS = 0 };
 
-/* Which accesses to memory call a callback, and what it gets of one */
-enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
-typedef u32 qemu_plugin_meminfo_t;
-
 /* Every plugin defines these two. The arguments are those of -plugin after the file. */
 extern int qemu_plugin_version;
 int qemu_plugin_install(u64 id, const void *info, int argc, char **argv);
@@ -40,20 +36,6 @@ void qemu_plugin_register_vcpu_tb_trans_cb(u64 id,
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    void (*executed)(unsigned int cpu, void *data),
 					    enum qemu_plugin_cb_flags flags, void *data);
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
-					  void (*executed)(unsigned int cpu, void *data),
-					  enum qemu_plugin_cb_flags flags, void *data);
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
-				      void (*accessed)(unsigned int cpu,
-						       qemu_plugin_meminfo_t info,
-						       u64 address, void *data),
-				      enum qemu_plugin_cb_flags flags,
-				      enum qemu_plugin_mem_rw rw, void *data);
-
-unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);
-bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
-
-u64 qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 u64 qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);

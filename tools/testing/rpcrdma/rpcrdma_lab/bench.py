@@ -240,7 +240,7 @@ class Bench:
         return outside(difference(*samples))
 
     def emulate(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
-        """Count the instructions and cache lines of each job in a guest that QEMU emulates."""
+        """Count the instructions of each job in a guest that QEMU emulates."""
         guest = self.guest
         assert isinstance(guest, CountingGuest)
         mounted = 0             # connections of the mount for which there was a job
@@ -256,7 +256,7 @@ class Bench:
                                guest.counted(code_of(facts)))
                 if variant.module == "ours":
                     functions.append(guest.functions(facts["text"]))
-            found = with_lines(job, outside(difference(*samples)))
+            found = outside(difference(*samples))
             self.instructions[job, variant] = [found]
             if functions:
                 self.functions[job, variant] = per_rpc(functions, found["rpcs"])
@@ -335,31 +335,16 @@ def per_rpc(functions: Sequence[Sample], rpcs: int) -> Sample:
             for name, count in long.items()}
 
 
-def with_lines(job: Job, sample: Sample) -> Sample:
-    """
-    Leave out the cache lines where they do not belong to one RPC. Where they do, the plugin
-    must have seen as many RPCs as the client has counted.
-    """
-    if not job.one_at_a_time:
-        return {key: value for key, value in sample.items() if not key.endswith("_lines")}
-    if abs(sample["begun"] - sample["rpcs"]) > sample["rpcs"] / 50:
-        raise LabError(f"{job.name}: the plugin saw {sample['begun']} RPCs begin, and the client "
-                       f"counts {sample['rpcs']}: does call_start() of sunrpc begin them?")
-    return sample
-
-
 def instructions_text(run: Bench) -> str:
     """
     Instructions per RPC of the kernel, of modules, and of our module's functions, those with
-    most first; and the transport's cache lines.
+    most first.
     """
     lines = []
     for (job, variant), (sample,) in run.instructions.items():
         lines.append(f"{job.name}, {variant.name}")
         lines += [f"{sample[name] / sample['rpcs']:10.0f} {name}"
                   for name in ("instructions", "device", "transport", *OTHERS) if name in sample]
-        lines += [f"{figure.of(sample):12.1f} {figure.title}" for figure in figures.LINES
-                  if job.one_at_a_time]
         functions = run.functions.get((job, variant), {})
         lines += [f"{count / 100:14.1f} {name}" for name, count in
                   sorted(functions.items(), key=lambda item: -item[1]) if count > 0]

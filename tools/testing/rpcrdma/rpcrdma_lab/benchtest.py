@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import bench, chart, figures, instructions, parts, perf, report
 from .figures import INBOX, MEM, OURS, OURS_2, Job, Sample, Variant
-from .host import LAB, LabError
+from .host import LAB
 from .ktap import Test
 
 SIW_READ = Job("siw", "read", 4)
@@ -114,30 +114,8 @@ def readings(test: Test) -> None:
     blocks = "0xf00 9\n0x1010 10\n0x1038 1\n0x1040 5\n0x1090 7\n"
     test.step(instructions.by_function(blocks, names, 0x1010) == {"first": 11, "second": 5},
               "instructions of functions")
-    cache_lines(test, code)
     test.step(bench.per_rpc([{"a": 5}, {"a": 25, "b": 10}], 10) == {"a": 200, "b": 100},
               "instructions of functions per RPC")
-
-
-def cache_lines(test: Test, code: dict[str, range]) -> None:
-    """Cache lines count for the RPCs that touched them, and only where there is one at a time."""
-    short, long = (instructions.counts(f"0x1000 {10 * rpcs}\nbegun={rpcs} data_lines={4 * rpcs} "
-                                       f"written_lines={rpcs} code_lines={9 * rpcs}\n", code)
-                   | {"rpcs": rpcs} for rpcs in (2, 102))
-    sample = figures.difference(short, long)
-    test.step([figure.of(bench.with_lines(MEM_READ, sample)) for figure in figures.LINES] ==
-              [4, 1, 9] and sample["transport"] == 1000,
-              "cache lines of data, of those written, and of code, beside instructions")
-    test.step(all(math.isnan(figure.of(bench.with_lines(MEM_READ_8, sample)))
-                  for figure in figures.LINES) and
-              figures.TRANSPORT.of(bench.with_lines(MEM_READ_8, sample)) == 10,
-              "no cache lines where RPCs overlap")
-    try:
-        bench.with_lines(MEM_READ, sample | {"begun": 50})
-        test.step(False, "RPCs that the plugin has not seen")
-    except LabError as error:
-        test.step("the plugin saw 50 RPCs begin" in str(error),
-                  "RPCs that the plugin has not seen")
 
 
 def sample_of(iops: int, cost: int, switches: int) -> Sample:

@@ -82,11 +82,6 @@ class Job:
         """Whether it compares the variants: all is measured of it, not only the time."""
         return (self.is_io or self.is_tree) and not self.bandwidth
 
-    @property
-    def one_at_a_time(self) -> bool:
-        """Whether there is one RPC at a time. NFS reads and writes 1 MiB by two of them."""
-        return self.compares and self.processes == self.nconnect == 1 and self.kib < 1024
-
     def variables(self, ios: int, milliseconds: int) -> dict[str, str | int]:
         """What guest/bench.sh gets."""
         return {"RW": self.direction, "KB": self.kib, "NUMJOBS": self.processes,
@@ -156,7 +151,7 @@ OUTSIDE = per_rpc("instructions outside the device", "outside", 0)
 TRANSPORT = per_rpc("instructions in the transport", "transport", 0)
 
 # What each group of samples is for: of jobs that run for a time, of jobs while every event
-# is recorded, and of jobs whose instructions and cache lines are counted.
+# is recorded, and of jobs whose instructions are counted.
 TIMED = (IOPS, *LATENCIES, CPU_TIME, SWITCHES)
 WORK_REQUESTS = ("sends", "sends_inv", "writes", "writes_imm", "reads", "reads_inv",
                  "registrations", "invalidations")
@@ -172,8 +167,6 @@ COUNTED = (CAUSED, per_rpc("of nfsd", "nfsd_switches", 2), per_rpc("of CQs", "cq
            per_rpc("DMA maps", "maps", 2), per_rpc("work items", "works", 2),
            per_rpc("packets", "packets", 2))
 IN_CODE = (INSTRUCTIONS, OUTSIDE, TRANSPORT)
-LINES = (per_rpc("lines of data", "data_lines", 1), per_rpc("of them written", "written_lines", 1),
-         per_rpc("lines of code", "code_lines", 1))
 # Where CPU time may go, see parts.py. If it was sampled, samples of jobs that run for a time
 # have a key in ns for each.
 PARTS = {"transport": "transport", "device": "device", "ib_core": "ib_core", "sunrpc": "sunrpc",

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-A guest in which QEMU's TCG counts the kernel's instructions, and the cache lines that the
-transport touches: exact and slow, on any machine.
+A guest in which QEMU's TCG counts the kernel's instructions: exact and slow, on any machine.
 """
 
 import bisect
@@ -11,7 +10,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from . import figures, host, kernels
+from . import host, kernels
 from .figures import MEM, Sample
 from .guest import Guest
 from .host import BUILD, LAB, attempt, run
@@ -42,18 +41,14 @@ class CountingGuest(Guest):
         self.places = directory / "places"
         self.last = ""          # what the plugin wrote of the last command
         super().__init__("debian-6.12", directory, "ours",
-                         plugin=f"{programs}/plugin.so,path={self.places},"
-                                f"code={directory}/lab/out/code", rdma=MEM)
+                         plugin=f"{programs}/plugin.so,path={self.places}", rdma=MEM)
         shutil.copy(programs / "counted", self.share)
         modules = self.share / "lib/modules" / self.kernel.release
         shutil.copy(build_siw(self.kernel), modules / "updates")
         run("depmod", "-b", self.share, self.kernel.release)
 
     def counted(self, code: Mapping[str, range]) -> Sample:
-        """
-        The kernel's instructions in the last command, all and those in some ranges, and the
-        cache lines of its RPCs.
-        """
+        """The kernel's instructions in the last command, all and those in some ranges."""
         self.last = self.places.read_text()
         self.places.unlink()
         return counts(self.last, code)
@@ -65,15 +60,14 @@ class CountingGuest(Guest):
 
 
 def parse(text: str) -> list[list[int]]:
-    """Lines of addresses and their counts. Other counts have names."""
-    return [[int(word, 0) for word in line.split()] for line in text.splitlines()
-            if "=" not in line]
+    """Lines of addresses and their counts."""
+    return [[int(word, 0) for word in line.split()] for line in text.splitlines()]
 
 
 def counts(text: str, code: Mapping[str, range]) -> Sample:
-    """Sum up places and their counts, all and those in some ranges, and add other counts."""
+    """Sum up places and their counts, all and those in some ranges."""
     places = parse(text)
-    return {**figures.parse(text.splitlines()), "instructions": sum(count for _, count in places),
+    return {"instructions": sum(count for _, count in places),
             **{name: sum(count for place, count in places if place in inside)
                for name, inside in code.items()}}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from . import figures, perf
 from .figures import (ARROWS, CAUSED, COUNTED, CPU, CPU_TIME, DEVICE, IN_CODE, IN_PARTS, INBOX,
-                      INSTRUCTIONS, IOPS, IOPS_ALONE, LATENCIES, LINES, MEM, NOTHING,
-                      OTHER_PROCESSES, OURS, OURS_2, OUTSIDE, SAMPLED, SWITCH_COST, SWITCHES,
-                      TIMED, TRANSPORT, VARIANTS, WIRE, Comparison, Figure, Job, Sample, Samples,
-                      Variant, geometric_mean, markdown, of_cpu, quotient, ratio_text,
-                      spread_text, variants_on)
+                      INSTRUCTIONS, IOPS, IOPS_ALONE, LATENCIES, MEM, NOTHING, OTHER_PROCESSES,
+                      OURS, OURS_2, OUTSIDE, SAMPLED, SWITCH_COST, SWITCHES, TIMED, TRANSPORT,
+                      VARIANTS, WIRE, Comparison, Figure, Job, Sample, Samples, Variant,
+                      geometric_mean, markdown, of_cpu, quotient, ratio_text, spread_text,
+                      variants_on)
 from .host import say
 
 # The first table: IOPS as measured, and ratios of what else is to be judged
@@ -28,13 +28,11 @@ DETAILS = {
     "Events per RPC, while every event is recorded": COUNTED[4:],
     "Counted by the device, per RPC": DEVICE,
     "Instructions per RPC": IN_CODE,
-    "Cache lines of 64 octets that the transport's instructions touch per RPC, where there is one "
-    "RPC at a time": LINES,
     "CPU time per RPC in each part of the guest's kernel": IN_PARTS,
     "What the guest's CPU does, of the time that other processes leave it":
         (*CPU, OTHER_PROCESSES, SWITCH_COST, IOPS_ALONE),
 }
-FIGURES = (*TIMED, *DEVICE, *COUNTED, *IN_CODE, *LINES, *SAMPLED)
+FIGURES = (*TIMED, *DEVICE, *COUNTED, *IN_CODE, *SAMPLED)
 
 
 @dataclasses.dataclass
@@ -56,7 +54,7 @@ class Measured:
     def samples_of(self, figure: Figure) -> Samples:
         """The samples that have a figure."""
         return (self.counted if figure in COUNTED else self.instructions
-                if figure in (*IN_CODE, *LINES) else self.timed)
+                if figure in IN_CODE else self.timed)
 
     def cell(self, job: Job, figure: Figure) -> Comparison:
         """One figure of one job."""
