@@ -41,7 +41,7 @@ close:
 
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
 
-static void xprt_rdma_backward_release(struct xprt_rdma_backward *backward)
+static void backward_release(struct xprt_rdma_backward *backward)
 {
 	free_page((unsigned long)backward->call);
 	free_page((unsigned long)backward->reply);
@@ -49,7 +49,7 @@ static void xprt_rdma_backward_release(struct xprt_rdma_backward *backward)
 	kfree(backward);
 }
 
-static struct xprt_rdma_backward *xprt_rdma_backward_create(struct rpc_xprt *xprt)
+static struct xprt_rdma_backward *backward_create(struct rpc_xprt *xprt)
 {
 	struct xprt_rdma_backward *backward = kzalloc(sizeof(*backward), GFP_KERNEL);
 
@@ -61,13 +61,12 @@ static struct xprt_rdma_backward *xprt_rdma_backward_create(struct rpc_xprt *xpr
 	backward->rqst.rq_xprt = xprt;
 	if (backward->call && backward->reply)
 		return backward;
-	xprt_rdma_backward_release(backward);
+	backward_release(backward);
 	return NULL;
 }
 
 /* Return: false if there are enough already. */
-static bool xprt_rdma_backward_add(struct xprt_rdma_client *client,
-				   struct xprt_rdma_backward *backward)
+static bool backward_add(struct xprt_rdma_client *client, struct xprt_rdma_backward *backward)
 {
 	bool wanted;
 
@@ -95,13 +94,13 @@ int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 	client->backward_users += min_reqs;
 	spin_unlock(&client->backward_lock);
 	do {
-		backward = xprt_rdma_backward_create(xprt);
+		backward = backward_create(xprt);
 		if (!backward) {
 			xprt_rdma_backward_destroy(xprt, min_reqs);
 			return -ENOMEM;
 		}
-	} while (xprt_rdma_backward_add(client, backward));
-	xprt_rdma_backward_release(backward);
+	} while (backward_add(client, backward));
+	backward_release(backward);
 
 	if (!client->wants_backward) {
 		client->wants_backward = true;
@@ -133,7 +132,7 @@ void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 	spin_unlock(&client->backward_lock);
 
 	list_for_each_entry_safe(backward, next, &unused, list)
-		xprt_rdma_backward_release(backward);
+		backward_release(backward);
 	if (with_service)
 		rpcrdma_compat_take_back_bc(xprt);
 }
@@ -153,8 +152,7 @@ unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt)
 	return XPRT_RDMA_BACKWARD_SLOTS;
 }
 
-static void xprt_rdma_backward_put(struct xprt_rdma_client *client,
-				   struct xprt_rdma_backward *backward)
+static void backward_put(struct xprt_rdma_client *client, struct xprt_rdma_backward *backward)
 {
 	bool keep;
 
@@ -170,7 +168,7 @@ static void xprt_rdma_backward_put(struct xprt_rdma_client *client,
 		client->backward_count--;
 	spin_unlock(&client->backward_lock);
 	if (!keep)
-		xprt_rdma_backward_release(backward);
+		backward_release(backward);
 }
 
 /* The rpc_xprt_ops's bc_free_rqst: the callback service is done with the Call. */
@@ -178,13 +176,13 @@ void xprt_rdma_backward_free(struct rpc_rqst *rqst)
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	xprt_rdma_backward_put(xprt_rdma_client_of(xprt),
-			       container_of(rqst, struct xprt_rdma_backward, rqst));
+	backward_put(xprt_rdma_client_of(xprt),
+		     container_of(rqst, struct xprt_rdma_backward, rqst));
 	/* This may be the last reference: the client may be freed after this. */
 	xprt_put(xprt);
 }
 
-static struct xprt_rdma_backward *xprt_rdma_backward_take(struct xprt_rdma_client *client)
+static struct xprt_rdma_backward *backward_take(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_backward *backward;
 
@@ -197,8 +195,8 @@ static struct xprt_rdma_backward *xprt_rdma_backward_take(struct xprt_rdma_clien
 	return backward;
 }
 
-static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
-				    struct xprt_rdma_endpoint *ep, const void *payload)
+static void backward_init(struct xprt_rdma_backward *backward,
+			  struct xprt_rdma_endpoint *ep, const void *payload)
 {
 	const struct rpcrdma_message *msg = &ep->reply;
 	struct rpc_rqst *rqst = &backward->rqst;
@@ -221,7 +219,7 @@ static void xprt_rdma_backward_init(struct xprt_rdma_backward *backward,
 	set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
 }
 
-static void xprt_rdma_backward_count(struct rpcrdma_traffic *traffic, u32 octets)
+static void backward_add_traffic(struct rpcrdma_traffic *traffic, u32 octets)
 {
 	traffic->messages[RPCRDMA_A_TRAFFIC_BACKWARD]++;
 	traffic->inline_octets += octets;
@@ -244,7 +242,7 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	bool queued;
 
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
-	xprt_rdma_backward_count(&conn->counters.received, msg->payload_len);
+	backward_add_traffic(&conn->counters.received, msg->payload_len);
 	if (msg->header_len != rpcrdma_wire_header_min(msg->version) ||
 	    msg->payload_len > PAGE_SIZE) {
 		rpcrdma_recv_put(recv);
@@ -252,13 +250,13 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 		xprt_rdma_backward_refuse(conn, msg);
 		return;
 	}
-	backward = xprt_rdma_backward_take(client);
+	backward = backward_take(client);
 	if (!backward) {
 		trace_rpcrdma_bad_message(conn, msg, recv->len);
 		rpcrdma_recv_put(recv);
 		return;
 	}
-	xprt_rdma_backward_init(backward, ep, recv->data + msg->header_len);
+	backward_init(backward, ep, recv->data + msg->header_len);
 	rpcrdma_recv_put(recv);
 	/*
 	 * After bc_destroy there may be no service any more: look for users under the lock that
@@ -269,7 +267,7 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	queued = client->backward_users && rpcrdma_compat_enqueue_bc(&backward->rqst);
 	spin_unlock(&client->backward_lock);
 	if (!queued)
-		xprt_rdma_backward_put(client, backward);
+		backward_put(client, backward);
 }
 
 /*
@@ -309,8 +307,7 @@ int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rp
  */
 int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
-	struct xprt_rdma_backward *backward =
-		container_of(rqst, struct xprt_rdma_backward, rqst);
+	struct xprt_rdma_backward *backward = container_of(rqst, struct xprt_rdma_backward, rqst);
 	struct rpcrdma_counters *counters = &ep->conn->counters;
 	struct rpcrdma_send *send;
 	int ret;
@@ -332,7 +329,7 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 		counters->sent.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
 		counters->errors[RPCRDMA_A_ERRORS_NOT_SENT]++;
 	} else {
-		xprt_rdma_backward_count(&counters->sent, rqst->rq_snd_buf.len);
+		backward_add_traffic(&counters->sent, rqst->rq_snd_buf.len);
 	}
 	return 0;
 put:

@@ -10,7 +10,7 @@
 /* How long a Call that cannot be mapped may hold up the Calls after it */
 #define XPRT_RDMA_MAPPING_TIMEOUT	(5 * HZ)
 
-/* A Call while it is built, on the stack of xprt_rdma_call_submit() */
+/* A Call while it is built, on the stack of call_submit() */
 struct xprt_rdma_builder {
 	struct xprt_rdma_endpoint *ep;
 	struct xprt_rdma_request *request;
@@ -24,35 +24,32 @@ struct xprt_rdma_builder {
 	u32 gathered;			/* octets that it reads from there, not from @send->data */
 };
 
-static u32 xprt_rdma_call_segments(const struct xprt_rdma_endpoint *ep, unsigned long start,
-				   u32 len)
+static u32 call_segments(const struct xprt_rdma_endpoint *ep, unsigned long start, u32 len)
 {
 	return xprt_rdma_form_segments(offset_in_page(start), len, ep->max_mr_pages,
 				       ep->conn->bounced);
 }
 
 /* Beside those of the pages, at most: on a device that allows gaps all three may share some. */
-static u32 xprt_rdma_call_kvec_segments(const struct xprt_rdma_endpoint *ep,
-					const struct xdr_buf *buf)
+static u32 call_kvec_segments(const struct xprt_rdma_endpoint *ep, const struct xdr_buf *buf)
 {
-	return xprt_rdma_call_segments(ep, (unsigned long)buf->head[0].iov_base,
-				       buf->head[0].iov_len) +
-	       xprt_rdma_call_segments(ep, (unsigned long)buf->tail[0].iov_base,
-				       buf->tail[0].iov_len);
+	return call_segments(ep, (unsigned long)buf->head[0].iov_base,
+			     buf->head[0].iov_len) +
+	       call_segments(ep, (unsigned long)buf->tail[0].iov_base,
+			     buf->tail[0].iov_len);
 }
 
 /*
  * No DDP where authentication computes over the data, as RPCSEC_GSS does for integrity and
  * privacy. For krb5 without them RPCSEC_GSS leaves the flag uninitialised, so the flavor decides.
  */
-static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
-				      struct xprt_rdma_request *request)
+static int call_choose_form(const struct xprt_rdma_endpoint *ep, struct xprt_rdma_request *request)
 {
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
 	const struct xdr_buf *reply = &request->rqst.rq_rcv_buf;
 	const struct rpc_auth *auth = request->rqst.rq_cred->cr_auth;
-	u32 read = xprt_rdma_call_segments(ep, call->page_base, call->page_len);
-	u32 write = xprt_rdma_call_segments(ep, reply->page_base, reply->page_len);
+	u32 read = call_segments(ep, call->page_base, call->page_len);
+	u32 write = call_segments(ep, reply->page_base, reply->page_len);
 	bool ddp = auth->au_flavor == RPC_AUTH_GSS_KRB5 ||
 		   !test_bit(RPCAUTH_AUTH_DATATOUCH, &auth->au_flags);
 	const struct xprt_rdma_sizes sizes = {
@@ -66,16 +63,16 @@ static int xprt_rdma_call_choose_form(const struct xprt_rdma_endpoint *ep,
 		.call_threshold	 = ep->version.call_threshold,
 		.reply_threshold = ep->version.reply_threshold,
 		.read_segments	 = read,
-		.long_segments	 = read + xprt_rdma_call_kvec_segments(ep, call),
+		.long_segments	 = read + call_kvec_segments(ep, call),
 		.write_segments	 = write,
-		.reply_segments	 = write + xprt_rdma_call_kvec_segments(ep, reply),
+		.reply_segments	 = write + call_kvec_segments(ep, reply),
 	};
 
 	return xprt_rdma_form_choose(&request->form, &sizes);
 }
 
 /* -ENOBUFS may be a temporary lack of space, so the Call is tried again for a while. */
-static int xprt_rdma_call_mapping_failed(struct xprt_rdma_request *request, int error)
+static int call_mapping_failed(struct xprt_rdma_request *request, int error)
 {
 	if (error != -ENOBUFS)
 		return -EIO;
@@ -85,7 +82,7 @@ static int xprt_rdma_call_mapping_failed(struct xprt_rdma_request *request, int 
 	       -ENOBUFS : -EIO;
 }
 
-static int xprt_rdma_call_finish_mr(struct xprt_rdma_builder *b)
+static int call_finish_mr(struct xprt_rdma_builder *b)
 {
 	struct rpcrdma_mr *mr = b->mr;
 	int ret;
@@ -93,18 +90,17 @@ static int xprt_rdma_call_finish_mr(struct xprt_rdma_builder *b)
 	b->mr = NULL;
 	ret = rpcrdma_mr_map(mr, b->direction);
 	if (ret)
-		return xprt_rdma_call_mapping_failed(b->request, ret);
+		return call_mapping_failed(b->request, ret);
 	*b->next = &mr->reg_wr.wr;
 	b->next = &mr->reg_wr.wr.next;
 	b->ep->client->stats.registered += mr->segment.length;
-	return rpcrdma_wire_add_segment(&b->ep->call, b->chunk,
-					mr->segment.handle, mr->segment.length,
-					mr->segment.offset);
+	return rpcrdma_wire_add_segment(&b->ep->call, b->chunk, mr->segment.handle,
+					mr->segment.length, mr->segment.offset);
 }
 
 /* Add @len octets of @pages to the chunk, from octet @offset of the first page on. */
-static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b, struct page **pages,
-				      unsigned int offset, unsigned int len)
+static int call_offer_pages(struct xprt_rdma_builder *b, struct page **pages,
+			    unsigned int offset, unsigned int len)
 {
 	unsigned int taken;
 	bool empty;
@@ -126,7 +122,7 @@ static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b, struct page *
 			break;
 		if (empty && !taken)
 			return -EIO;
-		ret = xprt_rdma_call_finish_mr(b);
+		ret = call_finish_mr(b);
 		if (ret)
 			return ret;
 		offset += taken;
@@ -137,7 +133,7 @@ static int xprt_rdma_call_offer_pages(struct xprt_rdma_builder *b, struct page *
 	return 0;
 }
 
-static int xprt_rdma_call_offer_kvec(struct xprt_rdma_builder *b, const struct kvec *vec)
+static int call_offer_kvec(struct xprt_rdma_builder *b, const struct kvec *vec)
 {
 	size_t at, part;
 	int ret = 0;
@@ -147,7 +143,7 @@ static int xprt_rdma_call_offer_kvec(struct xprt_rdma_builder *b, const struct k
 		unsigned int offset = offset_in_page(vec->iov_base + at);
 
 		part = min_t(size_t, vec->iov_len - at, PAGE_SIZE - offset);
-		ret = xprt_rdma_call_offer_pages(b, &page, offset, part);
+		ret = call_offer_pages(b, &page, offset, part);
 	}
 	return ret;
 }
@@ -156,9 +152,8 @@ static int xprt_rdma_call_offer_kvec(struct xprt_rdma_builder *b, const struct k
  * Make a chunk of all of @buf, or only of its pages. The Reply may invalidate one handle of the
  * Call (draft 5.2.3): the first of the last chunk, which is the Reply's if it has any.
  */
-static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma_chunk *chunk,
-				     const struct xdr_buf *buf, bool whole,
-				     enum dma_data_direction direction)
+static int call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma_chunk *chunk,
+			   const struct xdr_buf *buf, bool whole, enum dma_data_direction direction)
 {
 	struct rpcrdma_message *msg = &b->ep->call;
 	int ret = 0;
@@ -166,20 +161,20 @@ static int xprt_rdma_call_fill_chunk(struct xprt_rdma_builder *b, struct rpcrdma
 	b->chunk = chunk;
 	b->direction = direction;
 	if (whole)
-		ret = xprt_rdma_call_offer_kvec(b, &buf->head[0]);
+		ret = call_offer_kvec(b, &buf->head[0]);
 	if (!ret)
-		ret = xprt_rdma_call_offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
-						 offset_in_page(buf->page_base), buf->page_len);
+		ret = call_offer_pages(b, buf->pages + (buf->page_base >> PAGE_SHIFT),
+				       offset_in_page(buf->page_base), buf->page_len);
 	if (!ret && whole)
-		ret = xprt_rdma_call_offer_kvec(b, &buf->tail[0]);
+		ret = call_offer_kvec(b, &buf->tail[0]);
 	if (!ret && b->mr)
-		ret = xprt_rdma_call_finish_mr(b);
+		ret = call_finish_mr(b);
 	if (!ret && b->ep->version.names_handle && chunk->count)
 		msg->inv_handle = rpcrdma_chunk_segments(msg, chunk)->handle;
 	return ret;
 }
 
-static int xprt_rdma_call_build_chunks(struct xprt_rdma_builder *b)
+static int call_build_chunks(struct xprt_rdma_builder *b)
 {
 	struct xprt_rdma_request *request = b->request;
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
@@ -194,7 +189,7 @@ static int xprt_rdma_call_build_chunks(struct xprt_rdma_builder *b)
 		if (whole)
 			msg->proc = RPCRDMA_NOMSG;
 		chunk = rpcrdma_wire_add_read(msg, whole ? 0 : call->head[0].iov_len);
-		ret = xprt_rdma_call_fill_chunk(b, chunk, call, whole, DMA_TO_DEVICE);
+		ret = call_fill_chunk(b, chunk, call, whole, DMA_TO_DEVICE);
 		if (ret)
 			return ret;
 	}
@@ -204,8 +199,7 @@ static int xprt_rdma_call_build_chunks(struct xprt_rdma_builder *b)
 		last = request->invalidation.mrs.prev;
 		whole = request->form.reply == XPRT_RDMA_REPLY_CHUNK;
 		chunk = whole ? rpcrdma_wire_add_reply(msg) : rpcrdma_wire_add_write(msg);
-		ret = xprt_rdma_call_fill_chunk(b, chunk, &request->rqst.rq_rcv_buf, whole,
-						DMA_FROM_DEVICE);
+		ret = call_fill_chunk(b, chunk, &request->rqst.rq_rcv_buf, whole, DMA_FROM_DEVICE);
 		if (ret)
 			return ret;
 		request->reply_mr = list_entry(last->next, struct rpcrdma_mr, list);
@@ -215,7 +209,7 @@ static int xprt_rdma_call_build_chunks(struct xprt_rdma_builder *b)
 }
 
 /* What is copied precedes what is gathered. So the tail, after the pages, is gathered as well. */
-static int xprt_rdma_call_gather(struct xprt_rdma_builder *b, const struct xdr_buf *call)
+static int call_gather(struct xprt_rdma_builder *b, const struct xdr_buf *call)
 {
 	struct page **page = call->pages + (call->page_base >> PAGE_SHIFT);
 	u32 offset = offset_in_page(call->page_base), left, part;
@@ -230,10 +224,10 @@ static int xprt_rdma_call_gather(struct xprt_rdma_builder *b, const struct xdr_b
 		ret = rpcrdma_send_add_page(b->send, virt_to_page(tail->iov_base),
 					    offset_in_page(tail->iov_base), tail->iov_len);
 	b->gathered = call->page_len + tail->iov_len;
-	return ret ? xprt_rdma_call_mapping_failed(b->request, ret) : 0;
+	return ret ? call_mapping_failed(b->request, ret) : 0;
 }
 
-static bool xprt_rdma_call_worth_gathering(const struct xprt_rdma_builder *b)
+static bool call_worth_gathering(const struct xprt_rdma_builder *b)
 {
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
 	u32 pages = DIV_ROUND_UP(offset_in_page(call->page_base) + call->page_len, PAGE_SIZE);
@@ -244,7 +238,7 @@ static bool xprt_rdma_call_worth_gathering(const struct xprt_rdma_builder *b)
 }
 
 /* The padding of a data item in a Read chunk is not sent at all: the server restores it. */
-static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b)
+static int call_build_payload(struct xprt_rdma_builder *b)
 {
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
 	u32 head = call->head[0].iov_len, limit = b->ep->version.call_threshold, after;
@@ -258,27 +252,27 @@ static int xprt_rdma_call_build_payload(struct xprt_rdma_builder *b)
 	if (ret)
 		return ret;
 	if (b->gather)
-		return xprt_rdma_call_gather(b, call);
+		return call_gather(b, call);
 	after = head + call->page_len +
 		min_t(u32, xdr_pad_size(call->page_len), call->tail[0].iov_len);
 	return rpcrdma_send_copy(b->send, call, after, call->len - after, limit);
 }
 
-static int xprt_rdma_call_build(struct xprt_rdma_builder *b)
+static int call_build(struct xprt_rdma_builder *b)
 {
 	struct rpcrdma_message *msg = &b->ep->call;
 	int ret;
 
 	rpcrdma_wire_init_call(msg, b->ep->version.settled, b->request->rqst.rq_xid,
 			       b->ep->conn->credits);
-	ret = xprt_rdma_call_build_chunks(b);
+	ret = call_build_chunks(b);
 	if (!ret)
 		ret = rpcrdma_send_header(b->send, msg);
 	if (ret)
 		return ret;
 	*b->next = &b->send->wr;
-	b->gather = xprt_rdma_call_worth_gathering(b);
-	ret = xprt_rdma_call_build_payload(b);
+	b->gather = call_worth_gathering(b);
+	ret = call_build_payload(b);
 	if (ret)
 		return ret;
 	trace_rpcrdma_call_form(b->ep->conn, msg, b->send->len + b->gathered, true);
@@ -286,7 +280,7 @@ static int xprt_rdma_call_build(struct xprt_rdma_builder *b)
 }
 
 /* The device no longer reads the task's pages. A Reply that came earlier has waited for this. */
-static void xprt_rdma_call_gathered(struct rpcrdma_chain *chain, int status)
+static void call_gathered(struct rpcrdma_chain *chain, int status)
 {
 	struct rpcrdma_send *send = container_of(chain, struct rpcrdma_send, chain);
 	struct xprt_rdma_request *request = send->private;
@@ -303,7 +297,7 @@ static void xprt_rdma_call_gathered(struct rpcrdma_chain *chain, int status)
  * before the Call, but nothing may be invalidated before it is registered. So no Reply matches
  * while request->posted is false, which it is until the device gets the Call.
  */
-static int xprt_rdma_call_post(struct xprt_rdma_builder *b)
+static int call_post(struct xprt_rdma_builder *b)
 {
 	struct xprt_rdma_request *request = b->request;
 	struct xprt_rdma_endpoint *ep = b->ep;
@@ -316,14 +310,14 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b)
 	request->close_on_wait = false;
 	request->rqst.rq_xtime = ktime_get();
 	if (b->gather) {
-		b->send->chain.done = xprt_rdma_call_gathered;
+		b->send->chain.done = call_gathered;
 		set_bit(XPRT_RDMA_GATHERING, &request->state);
 	}
 	xprt_rdma_ep_get(ep);
 	atomic_inc(&ep->credits.in_flight);
 	/*
 	 * A reader of request->ep sees that @posted is false, and what was built. Pairs with
-	 * the acquire in xprt_rdma_receive_match().
+	 * the acquire in receive_match().
 	 */
 	smp_store_release(&request->ep, ep);
 
@@ -340,7 +334,7 @@ static int xprt_rdma_call_post(struct xprt_rdma_builder *b)
 	return ret;
 }
 
-static void xprt_rdma_call_count(const struct xprt_rdma_builder *b)
+static void call_count(const struct xprt_rdma_builder *b)
 {
 	static const u8 forms[] = {
 		[XPRT_RDMA_CALL_INLINE]		= RPCRDMA_A_TRAFFIC_INLINE,
@@ -368,7 +362,7 @@ static void xprt_rdma_call_count(const struct xprt_rdma_builder *b)
 		stats->long_calls++;
 }
 
-static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+static int call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 	struct xprt_rdma_builder b = { .ep = ep, .request = request };
@@ -378,7 +372,7 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 		xprt_rdma_count_credit_wait(ep, rqst);
 		return -EAGAIN;
 	}
-	ret = xprt_rdma_call_choose_form(ep, request);
+	ret = call_choose_form(ep, request);
 	if (ret)
 		return ret;
 	b.send = rpcrdma_send_get(ep->conn);
@@ -388,15 +382,15 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
 		return -EAGAIN;
 	}
 	b.next = &b.first;
-	ret = xprt_rdma_call_build(&b);
+	ret = call_build(&b);
 	if (!ret)
-		ret = xprt_rdma_call_post(&b);
+		ret = call_post(&b);
 	if (ret) {
 		xprt_rdma_request_put_mrs(request);
 		rpcrdma_send_put(b.send);
 		return ret;
 	}
-	xprt_rdma_call_count(&b);
+	call_count(&b);
 	return 0;
 }
 
@@ -405,10 +399,10 @@ static int xprt_rdma_call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst 
  * sets XPRT_WRITE_SPACE and waits. If what was missing came back before the bit was
  * set, nothing would end the wait. So this tries a second time.
  */
-static int xprt_rdma_call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
+static int call_submit_or_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	int (*submit)(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst) =
-		bc_prealloc(rqst) ? xprt_rdma_backward_reply : xprt_rdma_call_submit;
+		bc_prealloc(rqst) ? xprt_rdma_backward_reply : call_submit;
 	int ret = submit(ep, rqst);
 
 	if (ret != -EAGAIN)
@@ -443,7 +437,7 @@ int xprt_rdma_call_send(struct rpc_rqst *rqst)
 	if (!ep || test_bit(XPRT_CLOSE_WAIT, &xprt->state))
 		return ret;
 	if (rpcrdma_conn_established(ep->conn) && rpcrdma_conn_enter(ep->conn)) {
-		ret = xprt_rdma_call_submit_or_wait(ep, rqst);
+		ret = call_submit_or_wait(ep, rqst);
 		rpcrdma_conn_leave(ep->conn);
 	}
 	switch (ret) {

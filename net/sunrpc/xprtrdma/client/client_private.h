@@ -413,8 +413,7 @@ void xprt_rdma_buffers_free(struct rpc_task *task);
 int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf);
 
 /* count.c */
-void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
-			  unsigned int what);
+void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst, unsigned int what);
 void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst);
 
 /* retire.c */
@@ -436,8 +435,7 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_recv *recv);
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request);
 int xprt_rdma_reply_place(struct xprt_rdma_request *request);
-struct rpcrdma_mr *
-xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
+struct rpcrdma_mr *xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle);
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
 
 /* backward.c */

@@ -7,8 +7,7 @@
 #include "client_private.h"
 
 /* Nothing is counted for the Reply to a backward Call. Context: XPRT_LOCKED is held. */
-void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst,
-			  unsigned int what)
+void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst, unsigned int what)
 {
 	struct xprt_rdma_request *request;
 

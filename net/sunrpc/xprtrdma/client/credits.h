@@ -67,8 +67,7 @@ static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32
  * How many Receives there should be: twice as many as now, but no more than can be used. The
  * result may be less than there are.
  */
-static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits,
-					    u32 requested)
+static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits, u32 requested)
 {
 	return min3(READ_ONCE(credits->granted), requested, 2 * credits->posted);
 }
@@ -85,8 +84,7 @@ static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
  * executing. An orphaned Call has no task whose time-out would close the connection, and all
  * other tasks wait to send. A lack of Receives does not count: more can be made.
  */
-static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits,
-					    u32 requested)
+static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits, u32 requested)
 {
 	int limit = min(READ_ONCE(credits->granted), requested);
 

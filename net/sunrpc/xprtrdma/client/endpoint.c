@@ -53,7 +53,7 @@ void xprt_rdma_ep_release(struct kref *ref)
 }
 
 /* Wake the task that waits for Receives: it tries again to make them. */
-static void xprt_rdma_ep_grow_again(struct work_struct *work)
+static void ep_grow_again(struct work_struct *work)
 {
 	struct xprt_rdma_endpoint *ep =
 		container_of(to_delayed_work(work), struct xprt_rdma_endpoint, grow_again);
@@ -61,8 +61,7 @@ static void xprt_rdma_ep_grow_again(struct work_struct *work)
 	xprt_write_space(&ep->client->xprt);
 }
 
-static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *client,
-						     u32 offered)
+static struct xprt_rdma_endpoint *ep_alloc(struct xprt_rdma_client *client, u32 offered)
 {
 	struct xprt_rdma_endpoint *ep = kvzalloc(sizeof(*ep), GFP_KERNEL);
 
@@ -77,13 +76,13 @@ static struct xprt_rdma_endpoint *xprt_rdma_ep_alloc(struct xprt_rdma_client *cl
 	spin_lock_init(&ep->awaiting_lock);
 	INIT_LIST_HEAD(&ep->awaiting_reply);
 	INIT_LIST_HEAD(&ep->orphaned_mrs);
-	INIT_DELAYED_WORK(&ep->grow_again, xprt_rdma_ep_grow_again);
+	INIT_DELAYED_WORK(&ep->grow_again, ep_grow_again);
 	ep->slot_waits = READ_ONCE(client->slot_waits);
 	return ep;
 }
 
 /* Make more Receives. Without memory the limit of Calls in flight stays, until a later try. */
-static void xprt_rdma_ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
+static void ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 {
 	struct xprt_rdma_credits *credits = &ep->credits;
 	u32 posted = xprt_rdma_credits_to_post(credits, requested);
@@ -109,7 +108,7 @@ bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 	if (!test_bit(XPRT_CONGESTED, &ep->client->xprt.state) &&
 	    xprt_rdma_credits_left(&ep->credits, requested))
 		return true;
-	xprt_rdma_ep_grow(ep, requested);
+	ep_grow(ep, requested);
 	return xprt_rdma_credits_left(&ep->credits, requested);
 }
 
@@ -133,12 +132,12 @@ void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 granted)
 void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep)
 {
 	xprt_rdma_credits_give(&ep->credits);
-	/* Pairs with the barrier in xprt_rdma_call_submit_or_wait(). */
+	/* Pairs with the barrier in call_submit_or_wait(). */
 	smp_mb__after_atomic();
 	xprt_write_space(&ep->client->xprt);
 }
 
-static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
+static void ep_established(struct rpcrdma_conn *conn)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 	struct rpc_xprt *xprt = &ep->client->xprt;
@@ -158,17 +157,17 @@ static void xprt_rdma_ep_established(struct rpcrdma_conn *conn)
 	xprt_rdma_version_begin(ep);
 }
 
-static void xprt_rdma_ep_writable(struct rpcrdma_conn *conn)
+static void ep_writable(struct rpcrdma_conn *conn)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 
-	/* Pairs with the barrier in xprt_rdma_call_submit_or_wait(). */
+	/* Pairs with the barrier in call_submit_or_wait(). */
 	smp_mb();
 	xprt_write_space(&ep->client->xprt);
 }
 
 /* Closes only if twice in a row: the first time the Replies may still be on their way. */
-static void xprt_rdma_ep_keepalive(struct rpcrdma_conn *conn)
+static void ep_keepalive(struct rpcrdma_conn *conn)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 	bool before = ep->wedged;
@@ -178,7 +177,7 @@ static void xprt_rdma_ep_keepalive(struct rpcrdma_conn *conn)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 }
 
-static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
+static void ep_closed(struct rpcrdma_conn *conn, int status)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 
@@ -197,7 +196,7 @@ static void xprt_rdma_ep_closed(struct rpcrdma_conn *conn, int status)
 }
 
 /* The memory of slots counts, too, although it stays with the transport. */
-static void xprt_rdma_ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
+static void ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
 {
 	struct xprt_rdma_endpoint *ep = conn->role;
 	struct xprt_rdma_client *client = ep->client;
@@ -214,16 +213,15 @@ static void xprt_rdma_ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role
 }
 
 static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
-	.established	= xprt_rdma_ep_established,
+	.established	= ep_established,
 	.received	= xprt_rdma_received,
-	.writable	= xprt_rdma_ep_writable,
-	.keepalive	= xprt_rdma_ep_keepalive,
-	.closed		= xprt_rdma_ep_closed,
-	.describe	= xprt_rdma_ep_describe,
+	.writable	= ep_writable,
+	.keepalive	= ep_keepalive,
+	.closed		= ep_closed,
+	.describe	= ep_describe,
 };
 
-static struct rpcrdma_conn *xprt_rdma_ep_start(struct xprt_rdma_client *client,
-					       struct xprt_rdma_endpoint *ep)
+static struct rpcrdma_conn *ep_start(struct xprt_rdma_client *client, struct xprt_rdma_endpoint *ep)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	const struct sockaddr *source = NULL;
@@ -253,31 +251,31 @@ static struct rpcrdma_conn *xprt_rdma_ep_start(struct xprt_rdma_client *client,
 }
 
 /* The last reference is gone: sunrpc waits for XPRT_LOCKED to destroy the transport. */
-static bool xprt_rdma_ep_abandoned(struct xprt_rdma_client *client)
+static bool ep_abandoned(struct xprt_rdma_client *client)
 {
 	return !kref_read(&client->xprt.kref);
 }
 
-static int xprt_rdma_ep_try(struct xprt_rdma_client *client, u32 offered)
+static int ep_try(struct xprt_rdma_client *client, u32 offered)
 {
 	struct xprt_rdma_endpoint *ep;
 	struct rpcrdma_conn *conn;
 	int status;
 
-	if (xprt_rdma_ep_abandoned(client))
+	if (ep_abandoned(client))
 		return -ECONNABORTED;
-	ep = xprt_rdma_ep_alloc(client, offered);
+	ep = ep_alloc(client, offered);
 	if (!ep)
 		return -ENOBUFS;
 	xprt_rdma_ep_get(ep);
-	conn = xprt_rdma_ep_start(client, ep);
+	conn = ep_start(client, ep);
 	if (IS_ERR(conn)) {
 		xprt_rdma_ep_put(ep);
 		xprt_rdma_ep_put(ep);
 		return PTR_ERR(conn);
 	}
 	while (!wait_for_completion_timeout(&ep->ready, XPRT_RDMA_ABANDON_DELAY)) {
-		if (xprt_rdma_ep_abandoned(client))
+		if (ep_abandoned(client))
 			rpcrdma_conn_close(conn, -ESHUTDOWN);
 		if (xprt_rdma_version_is_overdue(ep))
 			rpcrdma_conn_close(conn, -ETIMEDOUT);
@@ -299,7 +297,7 @@ static int xprt_rdma_ep_try(struct xprt_rdma_client *client, u32 offered)
  * back in seconds, so an RPC waits for it as for a server that does not answer. With a missing
  * network sunrpc decides which tasks fail, as over TCP.
  */
-static int xprt_rdma_ep_connect_status(int status)
+static int ep_connect_status(int status)
 {
 	switch (status) {
 	case -ENETDOWN:
@@ -326,7 +324,7 @@ static int xprt_rdma_ep_connect_status(int status)
 	}
 }
 
-static void xprt_rdma_ep_connected(struct xprt_rdma_client *client)
+static void ep_connected(struct xprt_rdma_client *client)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 
@@ -339,7 +337,7 @@ static void xprt_rdma_ep_connected(struct xprt_rdma_client *client)
 	xprt_wake_pending_tasks(xprt, -EAGAIN);
 }
 
-static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
+static void ep_connect_now(struct xprt_rdma_client *client)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	unsigned int nofs = memalloc_nofs_save(), noreclaim = 0;
@@ -350,18 +348,18 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 	if (swap)
 		noreclaim = memalloc_noreclaim_save();
 
-	status = xprt_rdma_ep_try(client, offered);
+	status = ep_try(client, offered);
 	/* At once: a mount that fails frees its client, and the next one would not know. */
 	if (status && offered != RPCRDMA_VERSION_ONE && client->version_one_until)
-		status = xprt_rdma_ep_try(client, RPCRDMA_VERSION_ONE);
+		status = ep_try(client, RPCRDMA_VERSION_ONE);
 	if (!status) {
-		xprt_rdma_ep_connected(client);
+		ep_connected(client);
 	} else {
 		if (status == -ECONNREFUSED)
 			xprt->reestablish_timeout =
 				min_t(unsigned long, xprt->reestablish_timeout,
 				      XPRT_RDMA_REFUSED_RECONNECT_DELAY);
-		xprt_wake_pending_tasks(xprt, xprt_rdma_ep_connect_status(status));
+		xprt_wake_pending_tasks(xprt, ep_connect_status(status));
 		xprt_clear_connecting(xprt);
 		xprt_unlock_connect(xprt, client);
 	}
@@ -371,7 +369,7 @@ static void xprt_rdma_ep_connect_now(struct xprt_rdma_client *client)
 	memalloc_nofs_restore(nofs);
 }
 
-static void xprt_rdma_ep_connect_later(struct xprt_rdma_client *client)
+static void ep_connect_later(struct xprt_rdma_client *client)
 {
 	long delay = client->connect_at - jiffies;
 
@@ -379,21 +377,21 @@ static void xprt_rdma_ep_connect_later(struct xprt_rdma_client *client)
 			   clamp(delay, 0L, (long)XPRT_RDMA_ABANDON_DELAY));
 }
 
-static void xprt_rdma_ep_connect_worker(struct work_struct *work)
+static void ep_connect_worker(struct work_struct *work)
 {
 	struct xprt_rdma_client *client =
 		container_of(to_delayed_work(work), struct xprt_rdma_client, connect_work);
 
-	if (time_before(jiffies, client->connect_at) && !xprt_rdma_ep_abandoned(client))
-		xprt_rdma_ep_connect_later(client);
+	if (time_before(jiffies, client->connect_at) && !ep_abandoned(client))
+		ep_connect_later(client);
 	else
-		xprt_rdma_ep_connect_now(client);
+		ep_connect_now(client);
 }
 
 /* Set up a new client to connect. */
 void xprt_rdma_ep_init(struct xprt_rdma_client *client)
 {
-	INIT_DELAYED_WORK(&client->connect_work, xprt_rdma_ep_connect_worker);
+	INIT_DELAYED_WORK(&client->connect_work, ep_connect_worker);
 	client->connect_at = jiffies;
 }
 
@@ -413,7 +411,7 @@ void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	client->program_version = task->tk_client->cl_vers;
 	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
 	xprt_reconnect_backoff(xprt, XPRT_RDMA_INITIAL_RECONNECT_DELAY);
-	xprt_rdma_ep_connect_later(client);
+	ep_connect_later(client);
 }
 
 /*

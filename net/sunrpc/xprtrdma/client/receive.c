@@ -8,8 +8,7 @@
 #include "../trace.h"
 
 /* Return: the request, pinned; NULL if no task waits for this Reply. */
-static struct xprt_rdma_request *
-xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
+static struct xprt_rdma_request *receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
 {
 	struct rpc_xprt *xprt = &ep->client->xprt;
 	struct xprt_rdma_request *request = NULL;
@@ -19,7 +18,7 @@ xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
 	rqst = xprt_lookup_rqst(xprt, xid);
 	if (rqst) {
 		request = xprt_rdma_request_of(rqst);
-		/* Pairs with the release in xprt_rdma_call_post(). */
+		/* Pairs with the release in call_post(). */
 		if (smp_load_acquire(&request->ep) == ep && READ_ONCE(request->posted) &&
 		    !request->replied) {
 			request->replied = true;
@@ -37,10 +36,9 @@ xprt_rdma_receive_match(struct xprt_rdma_endpoint *ep, __be32 xid)
  * and without holes (RFC 8166 section 3.4.6). What segments a chunk without octets
  * has does not matter: it was not used.
  */
-static bool xprt_rdma_receive_was_offered(const struct xprt_rdma_request *request,
-					  enum xprt_rdma_reply_form form,
-					  const struct rpcrdma_message *msg,
-					  const struct rpcrdma_chunk *chunk)
+static bool receive_was_offered(const struct xprt_rdma_request *request,
+				enum xprt_rdma_reply_form form, const struct rpcrdma_message *msg,
+				const struct rpcrdma_chunk *chunk)
 {
 	const struct rpcrdma_segment *segment;
 	struct rpcrdma_mr *mr = request->reply_mr;
@@ -64,9 +62,8 @@ static bool xprt_rdma_receive_was_offered(const struct xprt_rdma_request *reques
 }
 
 /* Note in the request where its Reply is. Return: 0, or what the RPC fails with. */
-static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
-				   const struct rpcrdma_message *msg,
-				   const struct rpcrdma_recv *recv)
+static int receive_parse(struct xprt_rdma_request *request, const struct rpcrdma_message *msg,
+			 const struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_counters *counters = &recv->conn->counters;
 
@@ -79,11 +76,11 @@ static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
 	}
 	if (msg->num_writes > 1 ||
 	    (msg->num_writes &&
-	     !xprt_rdma_receive_was_offered(request, XPRT_RDMA_REPLY_WRITE_CHUNK, msg,
-					    &msg->write[0])) ||
+	     !receive_was_offered(request, XPRT_RDMA_REPLY_WRITE_CHUNK, msg,
+				  &msg->write[0])) ||
 	    (msg->has_reply_chunk &&
-	     !xprt_rdma_receive_was_offered(request, XPRT_RDMA_REPLY_CHUNK, msg,
-					    &msg->reply_chunk))) {
+	     !receive_was_offered(request, XPRT_RDMA_REPLY_CHUNK, msg,
+				  &msg->reply_chunk))) {
 		counters->errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 		return -EIO;
 	}
@@ -99,14 +96,14 @@ static int xprt_rdma_receive_parse(struct xprt_rdma_request *request,
 	return 0;
 }
 
-static void xprt_rdma_receive_answer(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+static void receive_answer(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_message *msg = &ep->reply;
 	struct xprt_rdma_request *request;
 
-	request = xprt_rdma_receive_match(ep, msg->xid);
+	request = receive_match(ep, msg->xid);
 	if (request) {
-		request->error = xprt_rdma_receive_parse(request, msg, recv);
+		request->error = receive_parse(request, msg, recv);
 		xprt_rdma_reply_matched(request, recv);
 		return;
 	}
@@ -120,10 +117,10 @@ static void xprt_rdma_receive_answer(struct xprt_rdma_endpoint *ep, struct rpcrd
 
 /*
  * Give back a message that breaks a rule, and do what the decoder's verdict says. If it may have
- * been a Reply, an RPC now waits in vain: see xprt_rdma_client_timer().
+ * been a Reply, an RPC now waits in vain: see client_timer().
  */
-static void xprt_rdma_receive_unusable(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv,
-				       enum rpcrdma_verdict verdict)
+static void receive_unusable(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv,
+			     enum rpcrdma_verdict verdict)
 {
 	struct rpcrdma_message *msg = &ep->reply;
 	struct rpcrdma_conn *conn = recv->conn;
@@ -149,7 +146,7 @@ static void xprt_rdma_receive_unusable(struct xprt_rdma_endpoint *ep, struct rpc
  * Its grant is ignored, and it cannot invalidate anything: the NULL offered no handle. Later each
  * Reply has the settled version. An error may have any: not all servers copy the field.
  */
-static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
+static void receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_traffic *received = &recv->conn->counters.received;
 	struct rpcrdma_message *msg = &ep->reply;
@@ -158,14 +155,14 @@ static void xprt_rdma_receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdm
 
 	if (settled ? !error && msg->version != settled : !xprt_rdma_version_answered(ep, msg)) {
 		msg->reason = RPCRDMA_BAD_VERSION;
-		xprt_rdma_receive_unusable(ep, recv, RPCRDMA_DROP);
+		receive_unusable(ep, recv, RPCRDMA_DROP);
 		return;
 	}
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
 	if (settled) {
 		if (rpcrdma_wire_grants(msg))
 			xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->credits));
-		xprt_rdma_receive_answer(ep, recv);
+		receive_answer(ep, recv);
 		return;
 	}
 	received->messages[error ? RPCRDMA_A_TRAFFIC_ERROR : RPCRDMA_A_TRAFFIC_INLINE]++;
@@ -188,9 +185,9 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER,
 				      conn->backward_credits, ep->version.offered);
 	if (verdict != RPCRDMA_USE)
-		xprt_rdma_receive_unusable(ep, recv, verdict);
+		receive_unusable(ep, recv, verdict);
 	else if (msg->direction != RPCRDMA_REPLY)
 		xprt_rdma_backward_received(ep, recv);
 	else
-		xprt_rdma_receive_reply(ep, recv);
+		receive_reply(ep, recv);
 }

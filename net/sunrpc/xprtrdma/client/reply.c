@@ -5,7 +5,7 @@
  *
  *	xprt_rdma_reply_matched()	the server may have invalidated one handle
  *	  xprt_rdma_reply_proceed()	the Call's Send is done: invalidate the other handles
- *	    xprt_rdma_reply_finish()	nobody else can reach the memory: place and complete
+ *	    reply_finish()	nobody else can reach the memory: place and complete
  *
  * The request is pinned from the first to the last step. All of them run in ->received or
  * ->done.
@@ -22,7 +22,7 @@
  * A task that sleeps gets the error as its status. One that does not sleep yet would lose
  * the status, so it finds a Reply that sunrpc takes as final: a denial.
  */
-static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
+static void rpc_fail_locked(struct rpc_rqst *rqst, int error)
 {
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
 	struct rpc_task *task = rqst->rq_task;
@@ -47,11 +47,11 @@ static void xprt_rdma_rpc_fail_locked(struct rpc_rqst *rqst, int error)
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error)
 {
 	spin_lock(&rqst->rq_xprt->queue_lock);
-	xprt_rdma_rpc_fail_locked(rqst, error);
+	rpc_fail_locked(rqst, error);
 	spin_unlock(&rqst->rq_xprt->queue_lock);
 }
 
-static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
+static void reply_release(struct xprt_rdma_request *request)
 {
 	rpcrdma_recv_put(request->recv);
 	request->recv = NULL;
@@ -62,11 +62,11 @@ static void xprt_rdma_reply_release(struct xprt_rdma_request *request)
  * The connection is breaking, and the server may reach the memory until it is closed. So the RPC
  * is not completed: the task sends its Call again on the next connection.
  */
-static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
+static void reply_give_up(struct xprt_rdma_request *request)
 {
 	struct rpc_rqst *rqst = &request->rqst;
 
-	xprt_rdma_reply_release(request);
+	reply_release(request);
 	request->replied = false;
 	spin_lock(&rqst->rq_xprt->queue_lock);
 	xprt_unpin_rqst(rqst);
@@ -77,12 +77,12 @@ static void xprt_rdma_reply_give_up(struct xprt_rdma_request *request)
  * Octets of a Reply: whole words, as sunrpc wants them, and no more than the buffer has space
  * for. More is, for instance, too much padding after data.
  */
-static u32 xprt_rdma_reply_len(const struct xdr_buf *buf, u32 len)
+static u32 reply_len(const struct xdr_buf *buf, u32 len)
 {
 	return min_t(u32, xdr_align_size(len), round_down(buf->buflen, sizeof(__be32)));
 }
 
-static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
+static void reply_set_head(struct xdr_buf *buf, u32 len)
 {
 	buf->head[0].iov_len = len;
 	buf->tail[0].iov_base = buf->head[0].iov_base + len;
@@ -93,7 +93,7 @@ static void xprt_rdma_reply_set_head(struct xdr_buf *buf, u32 len)
  * The data item is in the pages, and is the last item of the Reply. So all that is
  * inline belongs into the head, whose length sunrpc has only estimated.
  */
-static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request)
+static int reply_place_around_data(struct xprt_rdma_request *request)
 {
 	struct rpc_rqst *rqst = &request->rqst;
 	u32 len = min_t(size_t, request->payload_len, rqst->rq_rcvsize);
@@ -101,8 +101,8 @@ static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request)
 	if (rqst->rq_rcv_buf.head[0].iov_base != rqst->rq_rbuffer)
 		return -EIO;
 	memcpy(rqst->rq_rbuffer, request->payload, len);
-	xprt_rdma_reply_set_head(&rqst->rq_rcv_buf, len);
-	xprt_rdma_reply_set_head(&rqst->rq_private_buf, len);
+	reply_set_head(&rqst->rq_rcv_buf, len);
+	reply_set_head(&rqst->rq_private_buf, len);
 	return len + xdr_align_size(request->written);
 }
 
@@ -110,10 +110,10 @@ static int xprt_rdma_reply_place_around_data(struct xprt_rdma_request *request)
  * The Reply chunk consists of head, pages and tail, so all octets are in place, except
  * padding that the server has left out.
  */
-static int xprt_rdma_reply_place_long(struct xprt_rdma_request *request)
+static int reply_place_long(struct xprt_rdma_request *request)
 {
 	const struct xdr_buf *buf = &request->rqst.rq_rcv_buf;
-	u32 len = xprt_rdma_reply_len(buf, request->written);
+	u32 len = reply_len(buf, request->written);
 	const __be32 *p = buf->head[0].iov_base;
 	__be32 zeros = 0;
 
@@ -147,13 +147,13 @@ int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 		return request->error;
 	if (!request->payload) {
 		form = RPCRDMA_A_TRAFFIC_REPLY_CHUNK;
-		ret = xprt_rdma_reply_place_long(request);
+		ret = reply_place_long(request);
 	} else if (request->written) {
 		form = RPCRDMA_A_TRAFFIC_WRITE_CHUNK;
-		ret = xprt_rdma_reply_place_around_data(request);
+		ret = reply_place_around_data(request);
 	} else {
 		/* Even if a chunk was offered, the server may not have used it. */
-		ret = xprt_rdma_reply_len(buf, request->payload_len);
+		ret = reply_len(buf, request->payload_len);
 		if (write_bytes_to_xdr_buf(buf, 0, request->payload, ret))
 			ret = -EIO;
 	}
@@ -167,7 +167,7 @@ int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 	return ret;
 }
 
-static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
+static void reply_finish(struct xprt_rdma_request *request)
 {
 	int copied = xprt_rdma_reply_place(request);
 	struct xprt_rdma_endpoint *ep = request->ep;
@@ -180,12 +180,12 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 		if (!request->error)
 			ep->conn->counters.errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 	}
-	xprt_rdma_reply_release(request);
+	reply_release(request);
 	spin_lock(&xprt->queue_lock);
-	/* Under the lock: xprt_rdma_client_timer() sees both this and the Reply, or neither. */
+	/* Under the lock: client_timer() sees both this and the Reply, or neither. */
 	request->ep = NULL;
 	if (copied < 0) {
-		xprt_rdma_rpc_fail_locked(rqst, copied);
+		rpc_fail_locked(rqst, copied);
 	} else {
 		xprt_update_rtt(rqst->rq_task);
 		xprt_complete_rqst(rqst->rq_task, copied);
@@ -195,17 +195,17 @@ static void xprt_rdma_reply_finish(struct xprt_rdma_request *request)
 	xprt_rdma_ep_put(ep);
 }
 
-static void xprt_rdma_reply_invalidated(struct rpcrdma_chain *chain, int status)
+static void reply_invalidated(struct rpcrdma_chain *chain, int status)
 {
 	struct xprt_rdma_request *request =
 		container_of(chain, struct xprt_rdma_request, invalidation.chain);
 
 	if (status) {
-		xprt_rdma_reply_give_up(request);
+		reply_give_up(request);
 		return;
 	}
 	xprt_rdma_request_put_mrs(request);
-	xprt_rdma_reply_finish(request);
+	reply_finish(request);
 }
 
 /*
@@ -215,9 +215,9 @@ static void xprt_rdma_reply_invalidated(struct rpcrdma_chain *chain, int status)
 void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
 {
 	if (list_empty(&request->invalidation.mrs))
-		xprt_rdma_reply_finish(request);
-	else if (xprt_rdma_request_invalidate(request, xprt_rdma_reply_invalidated))
-		xprt_rdma_reply_give_up(request);
+		reply_finish(request);
+	else if (xprt_rdma_request_invalidate(request, reply_invalidated))
+		reply_give_up(request);
 }
 
 /*
@@ -225,8 +225,7 @@ void xprt_rdma_reply_proceed(struct xprt_rdma_request *request)
  * among the handles of this RPC (RFC 8797 section 4.1). Return: NULL if @handle is none of them.
  * In ->received, or with awaiting_lock while the request is in ep->awaiting_reply.
  */
-struct rpcrdma_mr *
-xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
+struct rpcrdma_mr *xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *request, u32 handle)
 {
 	struct rpcrdma_mr *mr;
 
@@ -256,7 +255,7 @@ void xprt_rdma_reply_matched(struct xprt_rdma_request *request, struct rpcrdma_r
 		mr = xprt_rdma_reply_take_invalidated(request, recv->inv_handle);
 		if (!mr) {
 			rpcrdma_conn_close(request->ep->conn, -EPROTO);
-			xprt_rdma_reply_give_up(request);
+			reply_give_up(request);
 			return;
 		}
 		rpcrdma_mr_put(mr);

@@ -11,7 +11,7 @@
 
 #include "client_private.h"
 
-static unsigned int xprt_rdma_request_count_mrs(const struct xprt_rdma_request *request)
+static unsigned int request_count_mrs(const struct xprt_rdma_request *request)
 {
 	const struct rpcrdma_mr *mr;
 	unsigned int count = 0;
@@ -32,7 +32,7 @@ int xprt_rdma_request_invalidate(struct xprt_rdma_request *request,
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 	struct xprt_rdma_client_stats *stats = &ep->client->stats;
-	unsigned int mrs = xprt_rdma_request_count_mrs(request);
+	unsigned int mrs = request_count_mrs(request);
 	int ret;
 
 	request->invalidation.chain.done = done;
@@ -58,8 +58,8 @@ void xprt_rdma_request_put_mrs(struct xprt_rdma_request *request)
  * The Reply of a request in ep->awaiting_reply. If its task no longer waits for the Reply, the
  * task invalidates all handles itself.
  */
-static void xprt_rdma_retire_answered_locked(struct xprt_rdma_request *request,
-					     const struct xprt_rdma_unmatched_reply *unmatched)
+static void retire_answered_locked(struct xprt_rdma_request *request,
+				   const struct xprt_rdma_unmatched_reply *unmatched)
 {
 	struct rpcrdma_mr *mr;
 
@@ -82,7 +82,7 @@ static void xprt_rdma_retire_answered_locked(struct xprt_rdma_request *request,
  * The server has answered the Call of a task that is gone: other RPCs may now use the
  * registrations of that Call. Return: true if it had any.
  */
-static bool xprt_rdma_retire_free_orphaned_locked(struct xprt_rdma_endpoint *ep, __be32 xid)
+static bool retire_free_orphaned_locked(struct xprt_rdma_endpoint *ep, __be32 xid)
 {
 	struct rpcrdma_mr *mr, *next;
 	bool found = false;
@@ -119,10 +119,10 @@ void xprt_rdma_retire_unmatched(struct xprt_rdma_endpoint *ep, const struct rpcr
 	list_for_each_entry(request, &ep->awaiting_reply, list) {
 		if (request->rqst.rq_xid != xid)
 			continue;
-		xprt_rdma_retire_answered_locked(request, &unmatched);
+		retire_answered_locked(request, &unmatched);
 		goto out;
 	}
-	if (!xprt_rdma_retire_free_orphaned_locked(ep, xid))
+	if (!retire_free_orphaned_locked(ep, xid))
 		xprt_rdma_slots_note_unmatched_locked(ep->client, ep, &unmatched);
 out:
 	spin_unlock(&ep->awaiting_lock);
@@ -138,10 +138,10 @@ void xprt_rdma_retire_find_unmatched_locked(struct xprt_rdma_request *request)
 
 	if (unmatched->xid == request->rqst.rq_xid &&
 	    ktime_after(unmatched->arrived, request->rqst.rq_xtime))
-		xprt_rdma_retire_answered_locked(request, unmatched);
+		retire_answered_locked(request, unmatched);
 }
 
-static void xprt_rdma_retire_invalidated(struct rpcrdma_chain *chain, int status)
+static void retire_invalidated(struct rpcrdma_chain *chain, int status)
 {
 	struct xprt_rdma_request *request =
 		container_of(chain, struct xprt_rdma_request, invalidation.chain);
@@ -151,7 +151,7 @@ static void xprt_rdma_retire_invalidated(struct rpcrdma_chain *chain, int status
 }
 
 /* Closing the connection completes all that is posted, and so ends the wait. */
-static void xprt_rdma_retire_wait(struct xprt_rdma_request *request, int bit)
+static void retire_wait(struct xprt_rdma_request *request, int bit)
 {
 	if (!wait_on_bit_timeout(&request->state, bit, TASK_UNINTERRUPTIBLE,
 				 XPRT_RDMA_RETIRE_TIMEOUT))
@@ -166,7 +166,7 @@ static void xprt_rdma_retire_wait(struct xprt_rdma_request *request, int bit)
  * was killed waits a moment for the Reply. One that timed out has waited enough. For
  * both the Reply may have arrived just before: see request->unmatched.
  */
-static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
+static void retire_await_reply(struct xprt_rdma_request *request)
 {
 	const struct rpc_task *task = request->rqst.rq_task;
 	struct xprt_rdma_endpoint *ep = request->ep;
@@ -177,8 +177,7 @@ static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 	list_add(&request->list, &ep->awaiting_reply);
 	xprt_rdma_retire_find_unmatched_locked(request);
 	spin_unlock(&ep->awaiting_lock);
-	if (RPC_SIGNALLED(task) && ep->version.may_invalidate &&
-	    rpcrdma_conn_established(ep->conn))
+	if (RPC_SIGNALLED(task) && ep->version.may_invalidate && rpcrdma_conn_established(ep->conn))
 		wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY,
 				    TASK_UNINTERRUPTIBLE, XPRT_RDMA_AWAIT_REPLY_TIMEOUT);
 	spin_lock(&ep->awaiting_lock);
@@ -187,29 +186,29 @@ static void xprt_rdma_retire_await_reply(struct xprt_rdma_request *request)
 }
 
 /* The last resort: close the connection. Nothing can be reached through a closed one. */
-static void xprt_rdma_retire_endpoint(struct xprt_rdma_request *request, int status)
+static void retire_endpoint(struct xprt_rdma_request *request, int status)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 
 	rpcrdma_conn_close(ep->conn, status);
 	wait_for_completion(&ep->closed);
-	ep->client->stats.recovered += xprt_rdma_request_count_mrs(request);
+	ep->client->stats.recovered += request_count_mrs(request);
 }
 
-static void xprt_rdma_retire_mrs(struct xprt_rdma_request *request)
+static void retire_mrs(struct xprt_rdma_request *request)
 {
 	int status;
 
 	set_bit(XPRT_RDMA_INVALIDATING, &request->state);
-	status = xprt_rdma_request_invalidate(request, xprt_rdma_retire_invalidated);
+	status = xprt_rdma_request_invalidate(request, retire_invalidated);
 	if (status) {
 		clear_bit(XPRT_RDMA_INVALIDATING, &request->state);
 	} else {
-		xprt_rdma_retire_wait(request, XPRT_RDMA_INVALIDATING);
+		retire_wait(request, XPRT_RDMA_INVALIDATING);
 		status = request->invalidation_status;
 	}
 	if (status)
-		xprt_rdma_retire_endpoint(request, status);
+		retire_endpoint(request, status);
 }
 
 /*
@@ -217,7 +216,7 @@ static void xprt_rdma_retire_mrs(struct xprt_rdma_request *request)
  * that is. So no other RPC gets them before the Reply arrives or the connection is
  * closed.
  */
-static void xprt_rdma_retire_put_mrs(struct xprt_rdma_request *request)
+static void retire_put_mrs(struct xprt_rdma_request *request)
 {
 	struct xprt_rdma_endpoint *ep = request->ep;
 	struct rpcrdma_mr *mr, *next;
@@ -240,12 +239,12 @@ static void xprt_rdma_retire_put_mrs(struct xprt_rdma_request *request)
  * for no peer. That costs little: the task has timed out, or somebody has used force
  * (umount -f).
  */
-static void xprt_rdma_retire_async(struct xprt_rdma_request *request)
+static void retire_async(struct xprt_rdma_request *request)
 {
 	if (list_empty(&request->invalidation.mrs) &&
 	    !test_bit(XPRT_RDMA_GATHERING, &request->state))
 		return;
-	xprt_rdma_retire_endpoint(request, -ESHUTDOWN);
+	retire_endpoint(request, -ESHUTDOWN);
 	xprt_rdma_request_put_mrs(request);
 }
 
@@ -266,16 +265,16 @@ void xprt_rdma_request_retire(struct xprt_rdma_request *request)
 	if (!ep)
 		return;
 	if (RPC_IS_ASYNC(request->rqst.rq_task)) {
-		xprt_rdma_retire_async(request);
+		retire_async(request);
 	} else {
 		if (!list_empty(&request->invalidation.mrs)) {
-			xprt_rdma_retire_await_reply(request);
+			retire_await_reply(request);
 			/* The Reply may have invalidated the only one. */
 			if (!list_empty(&request->invalidation.mrs))
-				xprt_rdma_retire_mrs(request);
-			xprt_rdma_retire_put_mrs(request);
+				retire_mrs(request);
+			retire_put_mrs(request);
 		}
-		xprt_rdma_retire_wait(request, XPRT_RDMA_GATHERING);
+		retire_wait(request, XPRT_RDMA_GATHERING);
 	}
 	if (!request->replied)
 		atomic_inc(&ep->credits.orphaned);

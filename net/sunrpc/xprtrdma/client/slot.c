@@ -11,7 +11,7 @@
 /* Buffers grow in steps of so many octets, so that they soon fit every RPC. */
 #define XPRT_RDMA_BUFFER_STEP	512
 
-static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
+static struct xprt_rdma_request *slot_new(gfp_t gfp)
 {
 	struct xprt_rdma_request *request = kzalloc(sizeof(*request), gfp);
 
@@ -22,8 +22,7 @@ static struct xprt_rdma_request *xprt_rdma_slot_new(gfp_t gfp)
 	return request;
 }
 
-static void xprt_rdma_slot_add_locked(struct xprt_rdma_client *client,
-				      struct xprt_rdma_request *request)
+static void slot_add_locked(struct xprt_rdma_client *client, struct xprt_rdma_request *request)
 {
 	lockdep_assert_held(&client->xprt.reserve_lock);
 	list_add(&request->all, &client->slots);
@@ -31,7 +30,7 @@ static void xprt_rdma_slot_add_locked(struct xprt_rdma_client *client,
 	client->xprt.stat.max_slots = client->xprt.num_reqs;
 }
 
-static struct xprt_rdma_request *xprt_rdma_slot_take_idle_locked(struct xprt_rdma_client *client)
+static struct xprt_rdma_request *slot_take_idle_locked(struct xprt_rdma_client *client)
 {
 	struct xprt_rdma_request *request =
 		list_first_entry_or_null(&client->idle, struct xprt_rdma_request, list);
@@ -54,11 +53,11 @@ int xprt_rdma_slots_create(struct xprt_rdma_client *client)
 	xprt->min_reqs = 1;
 	client->limit = xprt->max_reqs;
 
-	request = xprt_rdma_slot_new(GFP_KERNEL);
+	request = slot_new(GFP_KERNEL);
 	if (!request)
 		return -ENOMEM;
 	spin_lock(&xprt->reserve_lock);
-	xprt_rdma_slot_add_locked(client, request);
+	slot_add_locked(client, request);
 	list_add(&request->list, &client->idle);
 	spin_unlock(&xprt->reserve_lock);
 	return 0;
@@ -81,17 +80,17 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 }
 
 /* Make a slot, which client->in_use counts already. Return: NULL if there is no memory. */
-static struct xprt_rdma_request *xprt_rdma_slot_make(struct xprt_rdma_client *client)
+static struct xprt_rdma_request *slot_make(struct xprt_rdma_client *client)
 {
-	struct xprt_rdma_request *request = xprt_rdma_slot_new(rpc_task_gfp_mask());
+	struct xprt_rdma_request *request = slot_new(rpc_task_gfp_mask());
 	struct rpc_xprt *xprt = &client->xprt;
 
 	spin_lock(&xprt->reserve_lock);
 	if (request)
-		xprt_rdma_slot_add_locked(client, request);
+		slot_add_locked(client, request);
 	else
 		/* Not the backlog: if no slot is in use, nothing would wake the task. */
-		request = xprt_rdma_slot_take_idle_locked(client);
+		request = slot_take_idle_locked(client);
 	if (!request)
 		client->in_use--;
 	spin_unlock(&xprt->reserve_lock);
@@ -116,10 +115,10 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 		return;
 	}
 	client->in_use++;
-	request = xprt_rdma_slot_take_idle_locked(client);
+	request = slot_take_idle_locked(client);
 	spin_unlock(&xprt->reserve_lock);
 	if (!request)
-		request = xprt_rdma_slot_make(client);
+		request = slot_make(client);
 
 	task->tk_rqstp = request ? &request->rqst : NULL;
 	task->tk_status = request ? 0 : -ENOMEM;
@@ -147,8 +146,7 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
  * Adapt the number of slots to the credits, which have just changed. A higher limit wakes tasks
  * on the backlog. A lower one takes effect when slots are freed. Does not sleep.
  */
-void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
-			   const struct xprt_rdma_credits *credits)
+void xprt_rdma_slots_limit(struct xprt_rdma_client *client, const struct xprt_rdma_credits *credits)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 	struct xprt_rdma_request *request;
@@ -157,12 +155,12 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 	/* Compute it under the lock, so that the last caller's limit is the newest. */
 	client->limit = min(xprt_rdma_credits_slots(credits), xprt->max_reqs);
 	while (client->in_use < client->limit && test_bit(XPRT_CONGESTED, &xprt->state)) {
-		request = xprt_rdma_slot_take_idle_locked(client);
+		request = slot_take_idle_locked(client);
 		if (!request) {
-			request = xprt_rdma_slot_new(GFP_NOWAIT | __GFP_NOWARN);
+			request = slot_new(GFP_NOWAIT | __GFP_NOWARN);
 			if (!request)
 				break;
-			xprt_rdma_slot_add_locked(client, request);
+			slot_add_locked(client, request);
 		}
 		request->waited = BIT(RPCRDMA_A_WAITS_CREDIT);
 		if (!xprt_wake_up_backlog(xprt, &request->rqst)) {
@@ -202,8 +200,8 @@ void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,
  * The buffer is zeroed: if the server claims to have written more of a Reply than it has,
  * the task must not see what others had in this memory. Return: false if there is no memory.
  */
-static bool xprt_rdma_buffer_grow(struct xprt_rdma_client *client,
-				  struct xprt_rdma_buffer *buffer, size_t size)
+static bool buffer_grow(struct xprt_rdma_client *client,
+			struct xprt_rdma_buffer *buffer, size_t size)
 {
 	size_t before = buffer->size;
 
@@ -225,8 +223,8 @@ int xprt_rdma_buffers_alloc(struct rpc_task *task)
 	struct xprt_rdma_client *client = xprt_rdma_client_of(rqst->rq_xprt);
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
-	if (!xprt_rdma_buffer_grow(client, &request->call_buffer, rqst->rq_callsize) ||
-	    !xprt_rdma_buffer_grow(client, &request->reply_buffer, rqst->rq_rcvsize))
+	if (!buffer_grow(client, &request->call_buffer, rqst->rq_callsize) ||
+	    !buffer_grow(client, &request->reply_buffer, rqst->rq_rcvsize))
 		return -ENOMEM;
 	rqst->rq_buffer = request->call_buffer.data;
 	rqst->rq_rbuffer = request->reply_buffer.data;
@@ -247,7 +245,7 @@ void xprt_rdma_buffers_free(struct rpc_task *task)
 }
 
 /* With XDRBUF_SPARSE_PAGES the transport has to allocate the pages. */
-static int xprt_rdma_slot_fill_sparse_pages(struct xdr_buf *buf)
+static int slot_fill_sparse_pages(struct xdr_buf *buf)
 {
 	unsigned int i, count;
 
@@ -267,12 +265,11 @@ static int xprt_rdma_slot_fill_sparse_pages(struct xdr_buf *buf)
  * where it returns data: pages that are uptodate, pages that a device or a driver lends to user
  * space, which need not be uptodate, and the files of DAX.
  */
-static bool xprt_rdma_slot_page_is_fresh(struct page *page)
+static bool slot_page_is_fresh(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 
-	return !folio_test_uptodate(folio) && !folio_mapped(folio) &&
-	       !folio_is_zone_device(folio);
+	return !folio_test_uptodate(folio) && !folio_mapped(folio) && !folio_is_zone_device(folio);
 }
 
 /*
@@ -281,7 +278,7 @@ static bool xprt_rdma_slot_page_is_fresh(struct page *page)
  * cache, and those that NFS or sunrpc allocate for a Reply. Other RPCs may be filling the
  * rest of a page, so only the part of this RPC is cleared.
  */
-static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
+static void slot_clear_fresh_pages(const struct xdr_buf *buf)
 {
 	struct page **page = buf->pages + (buf->page_base >> PAGE_SHIFT);
 	unsigned int offset = offset_in_page(buf->page_base), left, part;
@@ -290,7 +287,7 @@ static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
 		return;
 	for (left = buf->page_len; left; left -= part, page++, offset = 0) {
 		part = min_t(unsigned int, left, PAGE_SIZE - offset);
-		if (xprt_rdma_slot_page_is_fresh(*page))
+		if (slot_page_is_fresh(*page))
 			memzero_page(*page, offset, part);
 	}
 }
@@ -300,7 +297,7 @@ static void xprt_rdma_slot_clear_fresh_pages(const struct xdr_buf *buf)
  * the last time. xprt_rdma_request_prepare() would be too late, so the request is
  * retired here.
  */
-static void xprt_rdma_slot_release_snd_buf(struct rpc_rqst *rqst)
+static void slot_release_snd_buf(struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
 
@@ -324,15 +321,14 @@ int xprt_rdma_request_prepare(struct rpc_rqst *rqst, struct xdr_buf *buf)
 		return 0;
 	xprt_rdma_request_retire(request);
 	request->mapping_since = 0;
-	if (rqst->rq_release_snd_buf &&
-	    rqst->rq_release_snd_buf != xprt_rdma_slot_release_snd_buf) {
+	if (rqst->rq_release_snd_buf && rqst->rq_release_snd_buf != slot_release_snd_buf) {
 		request->release_snd_buf = rqst->rq_release_snd_buf;
-		rqst->rq_release_snd_buf = xprt_rdma_slot_release_snd_buf;
+		rqst->rq_release_snd_buf = slot_release_snd_buf;
 	}
 	if (buf != &rqst->rq_rcv_buf || !buf->page_len)
 		return 0;
-	if (buf->flags & XDRBUF_SPARSE_PAGES && xprt_rdma_slot_fill_sparse_pages(buf))
+	if (buf->flags & XDRBUF_SPARSE_PAGES && slot_fill_sparse_pages(buf))
 		return -ENOMEM;
-	xprt_rdma_slot_clear_fresh_pages(buf);
+	slot_clear_fresh_pages(buf);
 	return 0;
 }

@@ -39,7 +39,7 @@ u32 xprt_rdma_version_to_offer(struct xprt_rdma_client *client)
 }
 
 /* NFS reads max_payload when it mounts, and backward_payload for a session: without a lock. */
-static void xprt_rdma_version_settle(struct xprt_rdma_endpoint *ep, u32 settled)
+static void version_settle(struct xprt_rdma_endpoint *ep, u32 settled)
 {
 	struct xprt_rdma_version *version = &ep->version;
 	struct xprt_rdma_client *client = ep->client;
@@ -63,7 +63,7 @@ static void xprt_rdma_version_settle(struct xprt_rdma_endpoint *ep, u32 settled)
 	complete_all(&ep->ready);
 }
 
-static int xprt_rdma_version_ask(struct xprt_rdma_endpoint *ep)
+static int version_ask(struct xprt_rdma_endpoint *ep)
 {
 	const __be32 call[] = {
 		ep->version.xid, rpc_call, cpu_to_be32(RPC_VERSION),
@@ -106,7 +106,7 @@ void xprt_rdma_version_begin(struct xprt_rdma_endpoint *ep)
 	int ret;
 
 	if (ep->version.offered == RPCRDMA_VERSION_ONE) {
-		xprt_rdma_version_settle(ep, RPCRDMA_VERSION_ONE);
+		version_settle(ep, RPCRDMA_VERSION_ONE);
 		return;
 	}
 	/*
@@ -114,7 +114,7 @@ void xprt_rdma_version_begin(struct xprt_rdma_endpoint *ep)
 	 * with the acquire in xprt_rdma_version_answered(), which then sees ep->conn as well.
 	 */
 	smp_store_release(&ep->version.xid, cpu_to_be32(get_random_u32() | 1));
-	ret = xprt_rdma_version_ask(ep);
+	ret = version_ask(ep);
 	if (ret)
 		rpcrdma_conn_close(ep->conn, ret);
 	else
@@ -137,9 +137,9 @@ bool xprt_rdma_version_answered(struct xprt_rdma_endpoint *ep, const struct rpcr
 	if (!msg->xid || msg->xid != smp_load_acquire(&ep->version.xid))
 		return false;
 	if (msg->proc == RPCRDMA_ERROR)
-		xprt_rdma_version_settle(ep, RPCRDMA_VERSION_ONE);
+		version_settle(ep, RPCRDMA_VERSION_ONE);
 	else if (msg->version == ep->version.offered)
-		xprt_rdma_version_settle(ep, msg->version);
+		version_settle(ep, msg->version);
 	else
 		return false;
 	return true;

@@ -27,34 +27,34 @@ static const struct rpc_timeout xprt_rdma_client_timeout = {
 
 /* Addresses */
 
-static void xprt_rdma_client_set_port(struct rpc_xprt *xprt, unsigned short port)
+static void client_set_port(struct rpc_xprt *xprt, unsigned short port)
 {
 	rpc_set_port((struct sockaddr *)&xprt->addr, port);
 	rpcrdma_address_describe_port(xprt, &xprt_rdma_client_of(xprt)->strings);
 }
 
-static void xprt_rdma_client_local(struct rpc_xprt *xprt, struct sockaddr_storage *local)
+static void client_local(struct rpc_xprt *xprt, struct sockaddr_storage *local)
 {
 	spin_lock(&xprt->transport_lock);
 	*local = xprt_rdma_client_of(xprt)->local;
 	spin_unlock(&xprt->transport_lock);
 }
 
-static int xprt_rdma_client_get_srcaddr(struct rpc_xprt *xprt, char *buf, size_t buflen)
+static int client_get_srcaddr(struct rpc_xprt *xprt, char *buf, size_t buflen)
 {
 	struct sockaddr_storage local;
 
-	xprt_rdma_client_local(xprt, &local);
+	client_local(xprt, &local);
 	if (local.ss_family == AF_UNSPEC)
 		return -ENOTCONN;
 	return rpc_ntop((struct sockaddr *)&local, buf, buflen);
 }
 
-static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
+static unsigned short client_get_srcport(struct rpc_xprt *xprt)
 {
 	struct sockaddr_storage local;
 
-	xprt_rdma_client_local(xprt, &local);
+	client_local(xprt, &local);
 	return rpc_get_port((struct sockaddr *)&local);
 }
 
@@ -70,8 +70,7 @@ static unsigned short xprt_rdma_client_get_srcport(struct rpc_xprt *xprt)
  *   the first;
  * - the Call is overdue: the server may have dropped it.
  */
-static bool xprt_rdma_client_needs_another_locked(struct xprt_rdma_client *client,
-						  struct rpc_task *task)
+static bool client_needs_another_locked(struct xprt_rdma_client *client, struct rpc_task *task)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
 	const struct xprt_rdma_endpoint *ep = READ_ONCE(request->ep);
@@ -82,8 +81,7 @@ static bool xprt_rdma_client_needs_another_locked(struct xprt_rdma_client *clien
 	/* There may already be another connection. */
 	if (request->rqst.rq_connect_cookie != READ_ONCE(client->xprt.connect_cookie))
 		return false;
-	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) || !ep ||
-	    READ_ONCE(client->reply_lost))
+	if (!(task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT) || !ep || READ_ONCE(client->reply_lost))
 		return true;
 	minor = max(task->tk_client->cl_timeout->to_initval, XPRT_RDMA_FIRST_REPLY_TIMEOUT);
 	return xprt_rdma_credits_overdue(&ep->credits, jiffies - request->sent, minor,
@@ -98,7 +96,7 @@ static bool xprt_rdma_client_needs_another_locked(struct xprt_rdma_client *clien
  * by now. With NFSv4 it is closed only when the task waits again: sunrpc would fail a
  * soft RPC that finds it closed before that.
  */
-static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
+static void client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(task->tk_rqstp);
 	bool another = false;
@@ -107,7 +105,7 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
 	if (request->rqst.rq_reply_bytes_recvd)
 		task->tk_status = 0;
 	else
-		another = xprt_rdma_client_needs_another_locked(xprt_rdma_client_of(xprt), task);
+		another = client_needs_another_locked(xprt_rdma_client_of(xprt), task);
 	if (another && request->ep) {
 		if (task->tk_flags & RPC_TASK_NO_RETRANS_TIMEOUT)
 			request->close_on_wait = true;
@@ -127,7 +125,7 @@ static void xprt_rdma_client_timer(struct rpc_xprt *xprt, struct rpc_task *task)
  * restarted here, not when the Call is sent: another task may send it, but only the task itself
  * may change its time-outs.
  */
-static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
+static void client_wait_for_reply(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
@@ -143,9 +141,8 @@ static void xprt_rdma_client_wait_for_reply(struct rpc_task *task)
 	request->close_on_wait = false;
 }
 
-static void xprt_rdma_client_set_connect_timeout(struct rpc_xprt *xprt,
-						 unsigned long connect_timeout,
-						 unsigned long reconnect_timeout)
+static void client_set_connect_timeout(struct rpc_xprt *xprt, unsigned long connect_timeout,
+				       unsigned long reconnect_timeout)
 {
 	spin_lock(&xprt->transport_lock);
 	reconnect_timeout = max_t(unsigned long, reconnect_timeout, HZ);
@@ -157,13 +154,13 @@ static void xprt_rdma_client_set_connect_timeout(struct rpc_xprt *xprt,
 	spin_unlock(&xprt->transport_lock);
 }
 
-static int xprt_rdma_client_enable_swap(struct rpc_xprt *xprt)
+static int client_enable_swap(struct rpc_xprt *xprt)
 {
 	atomic_inc(&xprt->swapper);
 	return 0;
 }
 
-static void xprt_rdma_client_disable_swap(struct rpc_xprt *xprt)
+static void client_disable_swap(struct rpc_xprt *xprt)
 {
 	atomic_dec(&xprt->swapper);
 }
@@ -173,7 +170,7 @@ static void xprt_rdma_client_disable_swap(struct rpc_xprt *xprt)
  * are zero: the local port, allocations while sending, and orphaned registrations. The
  * 28th is the version of the connection: zero while there is none.
  */
-static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
+static void client_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {
 	const struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
 	const struct xprt_rdma_client_stats *stats = &client->stats;
@@ -183,22 +180,19 @@ static void xprt_rdma_client_print_stats(struct rpc_xprt *xprt, struct seq_file 
 		idle = (long)(jiffies - xprt->last_used) / HZ;
 
 	seq_printf(seq, "\txprt:\trdma %u %lu %lu %lu %ld %lu %lu %lu %llu %llu ",
-		   0, xprt->stat.bind_count, xprt->stat.connect_count,
-		   xprt->stat.connect_time / HZ, idle, xprt->stat.sends,
-		   xprt->stat.recvs, xprt->stat.bad_xids, xprt->stat.req_u,
+		   0, xprt->stat.bind_count, xprt->stat.connect_count, xprt->stat.connect_time / HZ,
+		   idle, xprt->stat.sends, xprt->stat.recvs, xprt->stat.bad_xids, xprt->stat.req_u,
 		   xprt->stat.bklog_u);
 	seq_printf(seq, "%lu %lu %lu %llu %llu %llu %llu %lu %lu %lu %lu ",
-		   stats->read_segments, stats->write_segments,
-		   stats->reply_segments, stats->registered, stats->placed,
-		   stats->pullup, stats->fixup, 0UL, stats->failed,
-		   stats->bad_replies, stats->long_calls);
+		   stats->read_segments, stats->write_segments, stats->reply_segments,
+		   stats->registered, stats->placed, stats->pullup, stats->fixup, 0UL,
+		   stats->failed, stats->bad_replies, stats->long_calls);
 	seq_printf(seq, "%lu %lu %lu %lu %lu %lu %u\n",
-		   stats->recovered, 0UL, READ_ONCE(stats->mrs_made),
-		   stats->invalidations, stats->no_send, stats->waits_for_send,
-		   READ_ONCE(client->version));
+		   stats->recovered, 0UL, READ_ONCE(stats->mrs_made), stats->invalidations,
+		   stats->no_send, stats->waits_for_send, READ_ONCE(client->version));
 }
 
-static void xprt_rdma_client_free(struct xprt_rdma_client *client)
+static void client_free(struct xprt_rdma_client *client)
 {
 	xprt_rdma_slots_destroy(client);
 	kfree(client->xprt.address_strings[RPC_DISPLAY_ADDR]);
@@ -206,13 +200,13 @@ static void xprt_rdma_client_free(struct xprt_rdma_client *client)
 	module_put(THIS_MODULE);
 }
 
-static void xprt_rdma_client_destroy(struct rpc_xprt *xprt)
+static void client_destroy(struct rpc_xprt *xprt)
 {
 	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
 
 	cancel_delayed_work_sync(&client->connect_work);
 	xprt_rdma_ep_close(xprt);
-	xprt_rdma_client_free(client);
+	client_free(client);
 }
 
 /* Not static for the unit tests */
@@ -222,22 +216,22 @@ const struct rpc_xprt_ops xprt_rdma_client_ops = {
 	.alloc_slot		= xprt_rdma_slot_alloc,
 	.free_slot		= xprt_rdma_slot_free,
 	.rpcbind		= rpcb_getport_async,
-	.set_port		= xprt_rdma_client_set_port,
+	.set_port		= client_set_port,
 	.connect		= xprt_rdma_ep_connect,
-	.get_srcaddr		= xprt_rdma_client_get_srcaddr,
-	.get_srcport		= xprt_rdma_client_get_srcport,
+	.get_srcaddr		= client_get_srcaddr,
+	.get_srcport		= client_get_srcport,
 	.buf_alloc		= xprt_rdma_buffers_alloc,
 	.buf_free		= xprt_rdma_buffers_free,
 	.prepare_request	= xprt_rdma_request_prepare,
 	.send_request		= xprt_rdma_call_send,
-	.wait_for_reply_request	= xprt_rdma_client_wait_for_reply,
-	.timer			= xprt_rdma_client_timer,
+	.wait_for_reply_request	= client_wait_for_reply,
+	.timer			= client_timer,
 	.close			= xprt_rdma_ep_close,
-	.destroy		= xprt_rdma_client_destroy,
-	.set_connect_timeout	= xprt_rdma_client_set_connect_timeout,
-	.print_stats		= xprt_rdma_client_print_stats,
-	.enable_swap		= xprt_rdma_client_enable_swap,
-	.disable_swap		= xprt_rdma_client_disable_swap,
+	.destroy		= client_destroy,
+	.set_connect_timeout	= client_set_connect_timeout,
+	.print_stats		= client_print_stats,
+	.enable_swap		= client_enable_swap,
+	.disable_swap		= client_disable_swap,
 	.inject_disconnect	= xprt_force_disconnect,
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
 	.bc_setup		= xprt_rdma_backward_setup,
@@ -250,8 +244,7 @@ const struct rpc_xprt_ops xprt_rdma_client_ops = {
 
 static struct xprt_class xprt_rdma_client_class;
 
-static int xprt_rdma_client_set_addresses(struct xprt_rdma_client *client,
-					  const struct xprt_create *args)
+static int client_set_addresses(struct xprt_rdma_client *client, const struct xprt_create *args)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 
@@ -264,8 +257,7 @@ static int xprt_rdma_client_set_addresses(struct xprt_rdma_client *client,
 	return rpcrdma_address_describe(xprt, &client->strings);
 }
 
-static void xprt_rdma_client_init(struct xprt_rdma_client *client,
-				  const struct xprt_create *args)
+static void client_init(struct xprt_rdma_client *client, const struct xprt_create *args)
 {
 	struct rpc_xprt *xprt = &client->xprt;
 
@@ -289,7 +281,7 @@ static void xprt_rdma_client_init(struct xprt_rdma_client *client,
 	xprt_rdma_ep_init(client);
 }
 
-static struct rpc_xprt *xprt_rdma_client_setup(struct xprt_create *args)
+static struct rpc_xprt *client_setup(struct xprt_create *args)
 {
 	struct xprt_rdma_client *client;
 	struct rpc_xprt *xprt;
@@ -307,12 +299,12 @@ static struct rpc_xprt *xprt_rdma_client_setup(struct xprt_create *args)
 	__module_get(THIS_MODULE);
 
 	client = xprt_rdma_client_of(xprt);
-	xprt_rdma_client_init(client, args);
+	client_init(client, args);
 	ret = xprt_rdma_slots_create(client);
 	if (!ret)
-		ret = xprt_rdma_client_set_addresses(client, args);
+		ret = client_set_addresses(client, args);
 	if (ret) {
-		xprt_rdma_client_free(client);
+		client_free(client);
 		return ERR_PTR(ret);
 	}
 	return xprt;
@@ -323,7 +315,7 @@ static struct xprt_class xprt_rdma_client_class = {
 	.name	= "rdma",
 	.owner	= THIS_MODULE,
 	.ident	= XPRT_TRANSPORT_RDMA,
-	.setup	= xprt_rdma_client_setup,
+	.setup	= client_setup,
 	.netid	= { "rdma", "rdma6", "" },
 };
 

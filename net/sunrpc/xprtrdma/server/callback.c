@@ -15,13 +15,13 @@
 #include "../address.h"
 #include "../trace.h"
 
-static struct svcrdma_callback *svcrdma_callback_of(struct rpc_xprt *xprt)
+static struct svcrdma_callback *callback_of(struct rpc_xprt *xprt)
 {
 	return container_of(xprt, struct svcrdma_callback, xprt);
 }
 
-/* Return: false if the core has to wait for svcrdma_callback_put_credit(). */
-static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
+/* Return: false if the core has to wait for callback_put_credit(). */
+static bool callback_get_credit(struct svcrdma_callback *callback)
 {
 	struct rpc_xprt *xprt = &callback->xprt;
 	bool got;
@@ -38,7 +38,7 @@ static bool svcrdma_callback_get_credit(struct svcrdma_callback *callback)
 	return got;
 }
 
-static void svcrdma_callback_put_credit(struct rpc_xprt *xprt)
+static void callback_put_credit(struct rpc_xprt *xprt)
 {
 	spin_lock(&xprt->transport_lock);
 	if (xprt->cong)
@@ -54,8 +54,7 @@ static void svcrdma_callback_put_credit(struct rpc_xprt *xprt)
  *
  * Return: length of the Reply in octets.
  */
-static int svcrdma_callback_copy_reply_locked(struct rpc_rqst *rqst,
-					      const struct svcrdma_request *from)
+static int callback_copy_reply_locked(struct rpc_rqst *rqst, const struct svcrdma_request *from)
 {
 	const struct rpcrdma_message *msg = &from->msg;
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
@@ -94,8 +93,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, msg->xid);
 	if (rqst)
-		xprt_complete_rqst(rqst->rq_task,
-				   svcrdma_callback_copy_reply_locked(rqst, request));
+		xprt_complete_rqst(rqst->rq_task, callback_copy_reply_locked(rqst, request));
 	spin_unlock(&xprt->queue_lock);
 	if (!rqst) {
 		trace_rpcrdma_bad_message(service->conn, msg, request->recv->len);
@@ -108,7 +106,7 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 			     clamp_t(u32, msg->credits, 1, service->conn->backward_credits);
 		spin_unlock(&xprt->transport_lock);
 	}
-	svcrdma_callback_put_credit(xprt);
+	callback_put_credit(xprt);
 }
 
 /*
@@ -150,7 +148,7 @@ int svcrdma_callback_fill_call(const struct svcrdma_service *service, const stru
 				 svcrdma_service_threshold(service, version));
 }
 
-static int svcrdma_callback_send_call(struct svcrdma_service *service, struct rpc_rqst *rqst)
+static int callback_send_call(struct svcrdma_service *service, struct rpc_rqst *rqst)
 {
 	struct svcrdma_request *request = svcrdma_request_get(service);
 	struct rpcrdma_conn *conn = service->conn;
@@ -187,22 +185,22 @@ out:
  * runs. So the only errors are those that make a task try again, or see that the connection is
  * gone.
  */
-static int svcrdma_callback_send_request(struct rpc_rqst *rqst)
+static int callback_send_request(struct rpc_rqst *rqst)
 {
-	struct svcrdma_callback *callback = svcrdma_callback_of(rqst->rq_xprt);
+	struct svcrdma_callback *callback = callback_of(rqst->rq_xprt);
 	struct svc_xprt *svc_xprt = rqst->rq_xprt->bc_xprt;
 	int ret;
 
 	if (svc_xprt_is_dead(svc_xprt))
 		goto out_lost;
-	if (!svcrdma_callback_get_credit(callback))
+	if (!callback_get_credit(callback))
 		return -EAGAIN;
-	ret = svcrdma_callback_send_call(svcrdma_service_of(svc_xprt), rqst);
+	ret = callback_send_call(svcrdma_service_of(svc_xprt), rqst);
 	if (!ret) {
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 		return 0;
 	}
-	svcrdma_callback_put_credit(rqst->rq_xprt);
+	callback_put_credit(rqst->rq_xprt);
 	if (ret == -ENOBUFS)
 		return ret;
 	svcrdma_service_close(svcrdma_service_of(svc_xprt));
@@ -222,7 +220,7 @@ out_lost:
  * Reply. ->send_request cannot do this: when nfsd repeats a Call that timed out, and no credit is
  * left, only this function is called.
  */
-static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
+static int callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 	struct svcrdma_service *service = svcrdma_service_of(xprt->bc_xprt);
@@ -232,7 +230,7 @@ static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_bu
 	spin_lock(&xprt->transport_lock);
 	/* A message that waits for a thread may be a Reply. */
 	stuck = xprt->cong >= xprt->cwnd && list_empty(&service->received) &&
-		time_after(jiffies, svcrdma_callback_of(xprt)->last_call + RPCRDMA_STALL_TIMEOUT);
+		time_after(jiffies, callback_of(xprt)->last_call + RPCRDMA_STALL_TIMEOUT);
 	spin_unlock(&xprt->transport_lock);
 	if (stuck)
 		rpcrdma_conn_close(service->conn, -ETIMEDOUT);
@@ -243,7 +241,7 @@ static int svcrdma_callback_prepare_request(struct rpc_rqst *rqst, struct xdr_bu
 }
 
 /* As rpc_malloc(), which 7.x does not export. sunrpc tries again later if this fails. */
-static int svcrdma_callback_buf_alloc(struct rpc_task *task)
+static int callback_buf_alloc(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;
 
@@ -254,30 +252,30 @@ static int svcrdma_callback_buf_alloc(struct rpc_task *task)
 	return 0;
 }
 
-static void svcrdma_callback_buf_free(struct rpc_task *task)
+static void callback_buf_free(struct rpc_task *task)
 {
 	kfree(task->tk_rqstp->rq_buffer);
 }
 
-static void svcrdma_callback_free(struct rpc_xprt *xprt)
+static void callback_free(struct rpc_xprt *xprt)
 {
 	kfree(xprt->address_strings[RPC_DISPLAY_ADDR]);
 	xprt_free(xprt);
 }
 
-static void svcrdma_callback_destroy(struct rpc_xprt *xprt)
+static void callback_destroy(struct rpc_xprt *xprt)
 {
 	svcrdma_service_put(svcrdma_service_of(xprt->bc_xprt));
-	svcrdma_callback_free(xprt);
+	callback_free(xprt);
 	module_put(THIS_MODULE);
 }
 
-static unsigned short svcrdma_callback_get_srcport(struct rpc_xprt *xprt)
+static unsigned short callback_get_srcport(struct rpc_xprt *xprt)
 {
 	return rpc_get_port((struct sockaddr *)&xprt->bc_xprt->xpt_local);
 }
 
-static void svcrdma_callback_inject_disconnect(struct rpc_xprt *xprt)
+static void callback_inject_disconnect(struct rpc_xprt *xprt)
 {
 	svcrdma_service_close(svcrdma_service_of(xprt->bc_xprt));
 }
@@ -287,15 +285,15 @@ static const struct rpc_xprt_ops svcrdma_callback_ops = {
 	.release_xprt		= xprt_release_xprt,
 	.alloc_slot		= xprt_alloc_slot,
 	.free_slot		= xprt_free_slot,
-	.buf_alloc		= svcrdma_callback_buf_alloc,
-	.buf_free		= svcrdma_callback_buf_free,
-	.prepare_request	= svcrdma_callback_prepare_request,
-	.send_request		= svcrdma_callback_send_request,
+	.buf_alloc		= callback_buf_alloc,
+	.buf_free		= callback_buf_free,
+	.prepare_request	= callback_prepare_request,
+	.send_request		= callback_send_request,
 	.wait_for_reply_request	= xprt_wait_for_reply_request_def,
-	.get_srcport		= svcrdma_callback_get_srcport,
+	.get_srcport		= callback_get_srcport,
 	.close			= xprt_disconnect_done,
-	.destroy		= svcrdma_callback_destroy,
-	.inject_disconnect	= svcrdma_callback_inject_disconnect,
+	.destroy		= callback_destroy,
+	.inject_disconnect	= callback_inject_disconnect,
 };
 
 static const struct rpc_timeout svcrdma_callback_timeout = {
@@ -312,7 +310,7 @@ struct xprt_class svcrdma_callback_class = {
 	.netid	= { "" },
 };
 
-static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
+static struct svcrdma_callback *callback_alloc(struct xprt_create *args)
 {
 	struct svcrdma_service *service = svcrdma_service_of(args->bc_xprt);
 	unsigned int credits = service->conn->backward_credits;
@@ -334,7 +332,7 @@ static struct svcrdma_callback *svcrdma_callback_alloc(struct xprt_create *args)
 	xprt_set_bound(xprt);
 	/* The connection exists already; this transport never makes one. */
 	xprt_set_connected(xprt);
-	return svcrdma_callback_of(xprt);
+	return callback_of(xprt);
 }
 
 /**
@@ -355,7 +353,7 @@ struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 	if (args->dstaddr->sa_family != AF_INET && args->dstaddr->sa_family != AF_INET6)
 		return ERR_PTR(-EAFNOSUPPORT);
 
-	callback = svcrdma_callback_alloc(args);
+	callback = callback_alloc(args);
 	if (!callback)
 		return ERR_PTR(-ENOMEM);
 	ret = rpcrdma_address_describe(&callback->xprt, &callback->strings);
@@ -379,6 +377,6 @@ struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 	if (!ret)
 		return &callback->xprt;
 out:
-	svcrdma_callback_free(&callback->xprt);
+	callback_free(&callback->xprt);
 	return ERR_PTR(ret);
 }

@@ -32,7 +32,7 @@ enum {
 #define SVCRDMA_CALL_GSS_LEN		20
 
 /* Return: length of the RPC header in octets, or zero if @octets do not have it all. */
-static u32 svcrdma_call_header_len(const __be32 *call, u32 octets)
+static u32 call_header_len(const __be32 *call, u32 octets)
 {
 	u32 words = octets / sizeof(__be32), at = SVCRDMA_CALL_CRED_LEN, len;
 	unsigned int i;
@@ -58,7 +58,7 @@ bool svcrdma_call_gss(const __be32 *call, u32 octets)
 }
 
 /* Return: true if the credential has all of its handle. */
-static bool svcrdma_gss_whole(const __be32 *call)
+static bool gss_whole(const __be32 *call)
 {
 	u32 cred_len = be32_to_cpu(call[SVCRDMA_CALL_CRED_LEN]);
 
@@ -68,10 +68,9 @@ static bool svcrdma_gss_whole(const __be32 *call)
 }
 
 /* Return: true if the arguments of a procedure follow the header unprotected. */
-static bool svcrdma_gss_plain(const __be32 *call)
+static bool gss_plain(const __be32 *call)
 {
-	return svcrdma_gss_whole(call) &&
-	       call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DATA) &&
+	return gss_whole(call) && call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DATA) &&
 	       call[SVCRDMA_CALL_GSS_SERVICE] == cpu_to_be32(RPC_GSS_SVC_NONE);
 }
 
@@ -82,10 +81,10 @@ static bool svcrdma_gss_plain(const __be32 *call)
  * Return: true if @octets have all of the RPC header, and the arguments follow
  * unprotected.
  */
-static bool svcrdma_call_plain(const __be32 *call, u32 octets)
+static bool call_plain(const __be32 *call, u32 octets)
 {
-	return svcrdma_call_header_len(call, octets) &&
-	       (!svcrdma_call_gss(call, octets) || svcrdma_gss_plain(call));
+	return call_header_len(call, octets) &&
+	       (!svcrdma_call_gss(call, octets) || gss_plain(call));
 }
 
 /**
@@ -104,12 +103,11 @@ bool svcrdma_call_truncated(const __be32 *call, u32 octets)
 
 	if (!svcrdma_call_gss(call, octets))
 		return false;
-	len = svcrdma_call_header_len(call, octets);
-	if (!len || !svcrdma_gss_whole(call))
+	len = call_header_len(call, octets);
+	if (!len || !gss_whole(call))
 		return true;
 	/* RPC_GSS_PROC_DESTROY has no arguments. */
-	if (svcrdma_gss_plain(call) ||
-	    call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DESTROY))
+	if (gss_plain(call) || call[SVCRDMA_CALL_GSS_PROC] == cpu_to_be32(RPC_GSS_PROC_DESTROY))
 		return false;
 	return octets - len < sizeof(__be32) ||
 	       be32_to_cpu(call[len / sizeof(__be32)]) > U32_MAX - 3;
@@ -120,7 +118,7 @@ bool svcrdma_call_truncated(const __be32 *call, u32 octets)
  * of these procedures wherever they are cut. Those of others, for instance SYMLINK,
  * have to be where a byte stream has them.
  */
-static bool svcrdma_call_writes(const __be32 *call)
+static bool call_writes(const __be32 *call)
 {
 	u32 version = be32_to_cpu(call[SVCRDMA_CALL_VERSION]);
 	u32 procedure = be32_to_cpu(call[SVCRDMA_CALL_PROCEDURE]);
@@ -137,7 +135,7 @@ static bool svcrdma_call_writes(const __be32 *call)
  * @payload: the inline part of the Call, if it has one
  *
  * A Call that is all inline stays where it was received, unless it is longer than
- * a page and not plain (svcrdma_call_plain()). A single Read chunk for the data of a
+ * a page and not plain (call_plain()). A single Read chunk for the data of a
  * WRITE goes to the start of a page, as nfsd wants it, and the inline part before
  * it stays. All other Calls are put together as if they had come over a byte
  * stream.
@@ -148,10 +146,10 @@ enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const _
 {
 	if (!svcrdma_pull_needed(msg))
 		return msg->payload_len <= PAGE_SIZE ||
-		       svcrdma_call_plain(payload, msg->payload_len) ?
+		       call_plain(payload, msg->payload_len) ?
 		       SVCRDMA_ARGS_INLINE : SVCRDMA_ARGS_STREAM;
 	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
-	    svcrdma_call_plain(payload, msg->read[0].position) && svcrdma_call_writes(payload))
+	    call_plain(payload, msg->read[0].position) && call_writes(payload))
 		return SVCRDMA_ARGS_WRITE;
 	return SVCRDMA_ARGS_STREAM;
 }
@@ -165,7 +163,7 @@ struct svcrdma_walk {
 	u32 base;	/* octet of the stream where the local memory begins; at most @from */
 };
 
-static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_piece piece)
+static int walk_piece(const struct svcrdma_walk *walk, struct svcrdma_piece piece)
 {
 	u32 before = walk->from > piece.at ? walk->from - piece.at : 0;
 
@@ -178,8 +176,8 @@ static int svcrdma_walk_piece(const struct svcrdma_walk *walk, struct svcrdma_pi
 }
 
 /* Visit @octets, from @skip on, of @chunk, which is long enough, or of the inline part if NULL. */
-static int svcrdma_walk_octets(const struct svcrdma_walk *walk, u32 at,
-			       const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
+static int walk_octets(const struct svcrdma_walk *walk, u32 at,
+		       const struct rpcrdma_chunk *chunk, u32 skip, u32 octets)
 {
 	struct svcrdma_piece piece = {
 		.kind = chunk ? SVCRDMA_PIECE_CHUNK : SVCRDMA_PIECE_INLINE,
@@ -190,7 +188,7 @@ static int svcrdma_walk_octets(const struct svcrdma_walk *walk, u32 at,
 	int ret;
 
 	if (!chunk)
-		return svcrdma_walk_piece(walk, piece);
+		return walk_piece(walk, piece);
 	for (piece.segment = rpcrdma_chunk_segments(walk->msg, chunk); octets; piece.segment++) {
 		u32 length = piece.segment->length;
 
@@ -200,7 +198,7 @@ static int svcrdma_walk_octets(const struct svcrdma_walk *walk, u32 at,
 		}
 		piece.skip = skip;
 		piece.octets = min(length - skip, octets);
-		ret = svcrdma_walk_piece(walk, piece);
+		ret = walk_piece(walk, piece);
 		if (ret)
 			return ret;
 		piece.at += piece.octets;
@@ -211,7 +209,7 @@ static int svcrdma_walk_octets(const struct svcrdma_walk *walk, u32 at,
 }
 
 /* Visit a data item and its padding, which the chunk may lack. */
-static int svcrdma_walk_item(const struct svcrdma_walk *walk, const struct rpcrdma_chunk *chunk)
+static int walk_item(const struct svcrdma_walk *walk, const struct rpcrdma_chunk *chunk)
 {
 	struct svcrdma_piece padding = {
 		.kind = SVCRDMA_PIECE_PADDING,
@@ -219,8 +217,8 @@ static int svcrdma_walk_item(const struct svcrdma_walk *walk, const struct rpcrd
 		.octets = xdr_pad_size(chunk->length),
 	};
 
-	return svcrdma_walk_octets(walk, chunk->position, chunk, 0, chunk->length) ?:
-	       svcrdma_walk_piece(walk, padding);
+	return walk_octets(walk, chunk->position, chunk, 0, chunk->length) ?:
+	       walk_piece(walk, padding);
 }
 
 /**
@@ -249,18 +247,18 @@ int svcrdma_args_walk(const struct rpcrdma_message *msg, enum svcrdma_args args,
 		const struct rpcrdma_chunk *chunk = &msg->read[i];
 		u32 length = xdr_align_size(chunk->length);
 
-		ret = svcrdma_walk_octets(&walk, at, rest, at - restored, chunk->position - at);
+		ret = walk_octets(&walk, at, rest, at - restored, chunk->position - at);
 		if (!ret)
-			ret = svcrdma_walk_item(&walk, chunk);
+			ret = walk_item(&walk, chunk);
 		if (ret)
 			return ret;
 		restored += length;
 		at = chunk->position + length;
 	}
-	return svcrdma_walk_octets(&walk, at, rest, at - restored, msg->stream_len - at);
+	return walk_octets(&walk, at, rest, at - restored, msg->stream_len - at);
 }
 
-static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
+static bool form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
 {
 	__be32 word;
 
@@ -272,21 +270,20 @@ static bool svcrdma_form_length_word_is(const struct xdr_buf *res, u32 at, u32 l
  * An encoder may fail after it has noted a result, and cut off what it encoded. Some
  * encoders note the offset of the length word instead, which is corrected here.
  */
-static bool svcrdma_form_result_valid(const struct xdr_buf *res,
-				      struct svcrdma_result *result, u32 end)
+static bool form_result_valid(const struct xdr_buf *res, struct svcrdma_result *result, u32 end)
 {
 	if (result->offset < end + sizeof(__be32))
 		return false;
 	/* A length word is found inside @res only, so the offset is not beyond the end of @res. */
-	if (!svcrdma_form_length_word_is(res, result->offset - sizeof(__be32), result->length)) {
-		if (!svcrdma_form_length_word_is(res, result->offset, result->length))
+	if (!form_length_word_is(res, result->offset - sizeof(__be32), result->length)) {
+		if (!form_length_word_is(res, result->offset, result->length))
 			return false;
 		result->offset += sizeof(__be32);
 	}
 	return result->length <= res->len - result->offset;
 }
 
-static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at, u32 end)
+static void form_add_part(struct svcrdma_reply_form *form, u32 at, u32 end)
 {
 	struct svcrdma_part *part = &form->part[form->num_parts];
 
@@ -299,8 +296,8 @@ static void svcrdma_form_add_part(struct svcrdma_reply_form *form, u32 at, u32 e
 }
 
 /* Return: -EMSGSIZE, for the caller to return. */
-static int svcrdma_form_too_short(struct svcrdma_reply_form *form,
-				  const struct rpcrdma_chunk *chunk, u32 octets)
+static int form_too_short(struct svcrdma_reply_form *form,
+			  const struct rpcrdma_chunk *chunk, u32 octets)
 {
 	form->short_chunk = chunk;
 	form->needed = octets;
@@ -312,8 +309,8 @@ static int svcrdma_form_too_short(struct svcrdma_reply_form *form,
  * Write chunk leaves its result inline (RFC 8166 section 4.3.2). The padding of a
  * result in a Write chunk is not sent.
  */
-static int svcrdma_form_divide(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
-			       struct svcrdma_results *results, const struct xdr_buf *res)
+static int form_divide(struct svcrdma_reply_form *form, struct rpcrdma_message *msg,
+		       struct svcrdma_results *results, const struct xdr_buf *res)
 {
 	unsigned int i, writes = 0;
 	u32 end = 0;
@@ -323,19 +320,19 @@ static int svcrdma_form_divide(struct svcrdma_reply_form *form, struct rpcrdma_m
 		struct rpcrdma_chunk *chunk;
 
 		result->chunk = NULL;
-		if (writes == msg->num_writes || !svcrdma_form_result_valid(res, result, end))
+		if (writes == msg->num_writes || !form_result_valid(res, result, end))
 			continue;
 		chunk = &msg->write[writes++];
 		if (!chunk->length)
 			continue;
 		if (rpcrdma_wire_return_chunk(chunk, result->length))
-			return svcrdma_form_too_short(form, chunk, result->length);
+			return form_too_short(form, chunk, result->length);
 		result->chunk = chunk;
 		form->written += result->length;
-		svcrdma_form_add_part(form, end, result->offset);
+		form_add_part(form, end, result->offset);
 		end = result->offset + xdr_align_size(result->length);
 	}
-	svcrdma_form_add_part(form, end, res->len);
+	form_add_part(form, end, res->len);
 	return 0;
 }
 
@@ -362,17 +359,17 @@ int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message
 	form->num_parts = 0;
 	form->len = 0;
 	form->written = 0;
-	if (svcrdma_form_divide(form, msg, results, res))
+	if (form_divide(form, msg, results, res))
 		return -EMSGSIZE;
 	if (header_len > threshold)
-		return svcrdma_form_too_short(form, NULL, 0);
+		return form_too_short(form, NULL, 0);
 	if (form->len <= threshold - header_len)
 		return 0;
 
 	if (!msg->has_reply_chunk)
-		return svcrdma_form_too_short(form, NULL, 0);
+		return form_too_short(form, NULL, 0);
 	if (rpcrdma_wire_return_chunk(&msg->reply_chunk, form->len))
-		return svcrdma_form_too_short(form, &msg->reply_chunk, form->len);
+		return form_too_short(form, &msg->reply_chunk, form->len);
 	msg->proc = RPCRDMA_NOMSG;
 	form->written += form->len;
 	return 0;
@@ -400,14 +397,13 @@ int svcrdma_reply_walk(const struct svcrdma_reply_form *form, const struct rpcrd
 		const struct svcrdma_result *result = &results->result[i];
 
 		if (result->chunk)
-			ret = svcrdma_walk_octets(&walk, result->offset, result->chunk, 0,
-						  result->length);
+			ret = walk_octets(&walk, result->offset, result->chunk, 0, result->length);
 	}
 	if (msg->proc != RPCRDMA_NOMSG)
 		return ret;
 	for (i = 0; i < form->num_parts && !ret; i++) {
-		ret = svcrdma_walk_octets(&walk, form->part[i].at, &msg->reply_chunk, done,
-					  form->part[i].len);
+		ret = walk_octets(&walk, form->part[i].at, &msg->reply_chunk, done,
+				  form->part[i].len);
 		done += form->part[i].len;
 	}
 	return ret;

@@ -40,19 +40,19 @@
 static atomic_long_t svcrdma_num_spares;
 static atomic_long_t svcrdma_num_held;
 
-static bool svcrdma_pages_above(const atomic_t *num, unsigned int calls,
-				const struct svcrdma_service *service, const atomic_long_t *all)
+static bool pages_above(const atomic_t *num, unsigned int calls,
+			const struct svcrdma_service *service, const atomic_long_t *all)
 {
 	return atomic_read(num) > calls * service->max_pages ||
 	       atomic_long_read(all) > totalram_pages() >> SVCRDMA_PAGES_SHIFT;
 }
 
-static struct page **svcrdma_pages_others(const struct svcrdma_request *request)
+static struct page **pages_others(const struct svcrdma_request *request)
 {
 	return &request->pages[request->num_spares];
 }
 
-static void svcrdma_pages_swap(struct page **some, struct page **others, unsigned int num)
+static void pages_swap(struct page **some, struct page **others, unsigned int num)
 {
 	unsigned int i;
 
@@ -60,7 +60,7 @@ static void svcrdma_pages_swap(struct page **some, struct page **others, unsigne
 		swap(some[i], others[i]);
 }
 
-static void svcrdma_pages_count_spares(struct svcrdma_request *request, unsigned int num)
+static void pages_count_spares(struct svcrdma_request *request, unsigned int num)
 {
 	int more = num - request->num_spares;
 
@@ -72,25 +72,24 @@ static void svcrdma_pages_count_spares(struct svcrdma_request *request, unsigned
 /* Put all pages of a request but the spare ones. */
 void svcrdma_pages_put(struct svcrdma_request *request)
 {
-	release_pages(svcrdma_pages_others(request), request->num_pages);
+	release_pages(pages_others(request), request->num_pages);
 	request->num_pages = 0;
 }
 
 /* Put the spare pages of a request without RDMA Reads in flight. */
 void svcrdma_pages_put_spares(struct svcrdma_request *request)
 {
-	struct page **others = svcrdma_pages_others(request);
+	struct page **others = pages_others(request);
 
 	release_pages(request->pages, request->num_spares);
 	memmove(request->pages, others, request->num_pages * sizeof(*others));
-	svcrdma_pages_count_spares(request, 0);
+	pages_count_spares(request, 0);
 }
 
 /* Whether a request that is done should put its spare pages */
 bool svcrdma_pages_too_many_spares(const struct svcrdma_service *service)
 {
-	return svcrdma_pages_above(&service->num_spares, SVCRDMA_SPARE_CALLS, service,
-				   &svcrdma_num_spares);
+	return pages_above(&service->num_spares, SVCRDMA_SPARE_CALLS, service, &svcrdma_num_spares);
 }
 
 /**
@@ -109,10 +108,10 @@ bool svcrdma_pages_take_spares(struct svcrdma_request *request, struct svc_rqst 
 
 	if (request->num_spares >= num_pages)
 		return false;
-	memcpy(svcrdma_pages_others(request), rqstp->rq_pages, size);
+	memcpy(pages_others(request), rqstp->rq_pages, size);
 	memset(rqstp->rq_pages, 0, size);
 	rpcrdma_compat_took_call_pages(rqstp, more);
-	svcrdma_pages_count_spares(request, num_pages);
+	pages_count_spares(request, num_pages);
 	return true;
 }
 
@@ -120,11 +119,11 @@ bool svcrdma_pages_take_spares(struct svcrdma_request *request, struct svc_rqst 
 void svcrdma_pages_swap_spares(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			       unsigned int num_pages)
 {
-	svcrdma_pages_swap(request->pages, rqstp->rq_pages, num_pages);
+	pages_swap(request->pages, rqstp->rq_pages, num_pages);
 	rpcrdma_compat_use_call_pages(rqstp, num_pages);
 }
 
-static void svcrdma_pages_count_held(const struct svcrdma_request *request, int num)
+static void pages_count_held(const struct svcrdma_request *request, int num)
 {
 	atomic_add(num, &request->service->num_held);
 	atomic_long_add(num, &svcrdma_num_held);
@@ -145,8 +144,8 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 	unsigned int most = service->max_pages - 1;
 	unsigned int i, n;
 
-	if (svcrdma_pages_above(&service->num_held, atomic_read(&service->xprt.xpt_nr_rqsts),
-				service, &svcrdma_num_held))
+	if (pages_above(&service->num_held, atomic_read(&service->xprt.xpt_nr_rqsts),
+			service, &svcrdma_num_held))
 		return;
 	/*
 	 * nfsd places the data after the page of the head. The data of a READ goes to the first
@@ -156,9 +155,9 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 		 (unsigned int)(rqstp->rq_page_end - page));
 	if (request->num_spares + n > most)
 		svcrdma_pages_put_spares(request);
-	svcrdma_pages_count_held(request, n);
+	pages_count_held(request, n);
 	request->num_pages = n;
-	held = svcrdma_pages_others(request);
+	held = pages_others(request);
 	for (i = 0; i < n; i++) {
 		held[i] = page[i];
 		get_page(held[i]);
@@ -169,7 +168,7 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 void svcrdma_pages_unhold(struct svcrdma_request *request)
 {
 	if (request->num_pages)
-		svcrdma_pages_count_held(request, -request->num_pages);
+		pages_count_held(request, -request->num_pages);
 }
 
 /**
@@ -183,8 +182,7 @@ void svcrdma_pages_unhold(struct svcrdma_request *request)
  */
 void svcrdma_pages_swap_held(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	svcrdma_pages_swap(rqstp->rq_respages + 1, svcrdma_pages_others(request),
-			   request->num_pages);
+	pages_swap(rqstp->rq_respages + 1, pages_others(request), request->num_pages);
 	rpcrdma_compat_keep_reply_pages(rqstp, 1 + request->num_pages);
 }
 
@@ -208,7 +206,7 @@ void svcrdma_pages_take_reply(struct svcrdma_request *request, struct svc_rqst *
 	if (request->num_spares + request->num_pages + 1 + max_t(long, end - beyond, 0) >
 	    request->service->max_pages)
 		svcrdma_pages_put_spares(request);
-	to = svcrdma_pages_others(request);
+	to = pages_others(request);
 	for (; page < beyond; page++, to++) {
 		if (*page != *to) {
 			/* What nfsd has put there, perhaps before an error */
@@ -230,7 +228,7 @@ void svcrdma_pages_take_reply(struct svcrdma_request *request, struct svc_rqst *
 		*reply = NULL;
 		empty = max(empty, reply + 1);
 	}
-	request->num_pages = to - svcrdma_pages_others(request);
+	request->num_pages = to - pages_others(request);
 	rpcrdma_compat_took_reply_pages(rqstp, empty);
 }
 

@@ -23,7 +23,7 @@
  */
 #define SVCRDMA_PULL_TIMEOUT	(180 * HZ)
 
-static unsigned int svcrdma_pull_pages(const struct svcrdma_request *request)
+static unsigned int pull_pages(const struct svcrdma_request *request)
 {
 	return DIV_ROUND_UP(request->args_len, PAGE_SIZE);
 }
@@ -36,12 +36,12 @@ bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct sv
 	if (svcrdma_pull_needed(&request->msg) && !service->conn->read_depth)
 		return true;
 	return request->msg.stream_len > rqstp->rq_server->sv_max_mesg ||
-	       svcrdma_pull_pages(request) >
+	       pull_pages(request) >
 	       min(rpcrdma_compat_call_pages(rqstp), service->max_pages);
 }
 
 /* Return: 1 if the chain is full, 0, or a negative errno. */
-static int svcrdma_pull_read_piece(void *data, const struct svcrdma_piece *piece)
+static int pull_read_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct svcrdma_request *request = data;
 	struct xdr_buf local = {
@@ -66,7 +66,7 @@ struct svcrdma_pull_dest {
 	struct xdr_buf pages;
 };
 
-static int svcrdma_pull_complete_piece(void *data, const struct svcrdma_piece *piece)
+static int pull_complete_piece(void *data, const struct svcrdma_piece *piece)
 {
 	const struct svcrdma_pull_dest *dest = data;
 	const struct svcrdma_request *request = dest->request;
@@ -80,7 +80,7 @@ static int svcrdma_pull_complete_piece(void *data, const struct svcrdma_piece *p
 	return write_bytes_to_xdr_buf(&dest->pages, piece->at, from, piece->octets);
 }
 
-static void svcrdma_pull_done(struct rpcrdma_chain *chain, int status)
+static void pull_done(struct rpcrdma_chain *chain, int status)
 {
 	struct svcrdma_request *request =
 		container_of(chain, struct svcrdma_request, rw_chain.chain);
@@ -98,7 +98,7 @@ static void svcrdma_pull_done(struct rpcrdma_chain *chain, int status)
 }
 
 /* Fill a chain with RDMA Reads, from request->read_offset on. */
-static int svcrdma_pull_map_reads(struct svcrdma_request *request)
+static int pull_map_reads(struct svcrdma_request *request)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 	unsigned int pieces = msg->num_segments;
@@ -108,11 +108,10 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
 	if (request->args == SVCRDMA_ARGS_STREAM)
 		pieces += msg->num_reads;
 	ret = svcrdma_rw_chain_init(&request->rw_chain, DMA_FROM_DEVICE, pieces,
-				    svcrdma_pull_pages(request) + pieces);
+				    pull_pages(request) + pieces);
 	if (ret)
 		return ret;
-	ret = svcrdma_args_walk(msg, request->args, request->read_offset,
-				svcrdma_pull_read_piece, request);
+	ret = svcrdma_args_walk(msg, request->args, request->read_offset, pull_read_piece, request);
 	if (ret < 0) {
 		svcrdma_rw_chain_destroy(request);
 		return ret;
@@ -127,7 +126,7 @@ static int svcrdma_pull_map_reads(struct svcrdma_request *request)
  * wait in read admission; another negative errno if the connection has to be
  * closed.
  */
-static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
+static int pull_post_reads(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	u32 from = request->read_offset;
@@ -136,9 +135,9 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_r
 	mutex_lock(&service->read_start);
 	if (svcrdma_read_may_start(service)) {
 		/* Not before: many requests may wait, and each would keep its pages. */
-		if (svcrdma_pages_take_spares(request, rqstp, svcrdma_pull_pages(request)))
+		if (svcrdma_pages_take_spares(request, rqstp, pull_pages(request)))
 			rpcrdma_rest_later(service->conn);
-		ret = svcrdma_pull_map_reads(request);
+		ret = pull_map_reads(request);
 	}
 	mutex_unlock(&service->read_start);
 	if (ret)
@@ -146,7 +145,7 @@ static int svcrdma_pull_post_reads(struct svcrdma_request *request, struct svc_r
 	request->pull_since = jiffies;
 	trace_rpcrdma_pull(service->conn, request->msg.xid, request->read_offset - from,
 			   request->rw_chain.num_rws);
-	request->rw_chain.chain.done = svcrdma_pull_done;
+	request->rw_chain.chain.done = pull_done;
 	ret = svcrdma_rw_chain_post(request);
 	if (ret)
 		svcrdma_rw_chain_destroy(request);
@@ -170,7 +169,7 @@ void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqs
 	int ret = -ENOTCONN;
 
 	if (rpcrdma_conn_enter(conn)) {
-		ret = svcrdma_pull_post_reads(request, rqstp);
+		ret = pull_post_reads(request, rqstp);
 		rpcrdma_conn_leave(conn);
 	}
 	if (!ret) {
@@ -186,7 +185,7 @@ void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqs
 }
 
 /* Fill in rq_arg. The thread has the pages, and RDMA Reads have filled theirs. */
-static void svcrdma_pull_make_arguments(struct svcrdma_request *request, struct svc_rqst *rqstp)
+static void pull_make_arguments(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct rpcrdma_message *msg = &request->msg;
 	struct svcrdma_pull_dest dest = {
@@ -200,7 +199,7 @@ static void svcrdma_pull_make_arguments(struct svcrdma_request *request, struct 
 
 	arg->pages = rqstp->rq_pages;
 	if (request->args_len)
-		svcrdma_args_walk(msg, request->args, 0, svcrdma_pull_complete_piece, &dest);
+		svcrdma_args_walk(msg, request->args, 0, pull_complete_piece, &dest);
 	if (request->args == SVCRDMA_ARGS_STREAM) {
 		/* The head is the first page, as with a byte stream. */
 		head->iov_base = page_address(*arg->pages++);
@@ -231,8 +230,8 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
 	const struct rpcrdma_message *msg = &request->msg;
 	const __be32 *p;
 
-	svcrdma_pages_swap_spares(request, rqstp, svcrdma_pull_pages(request));
-	svcrdma_pull_make_arguments(request, rqstp);
+	svcrdma_pages_swap_spares(request, rqstp, pull_pages(request));
+	pull_make_arguments(request, rqstp);
 	p = rqstp->rq_arg.head[0].iov_base;
 	return msg->proc != RPCRDMA_NOMSG ||
 	       (p[0] == msg->xid && p[1] == cpu_to_be32(RPCRDMA_CALL));
@@ -241,6 +240,6 @@ bool svcrdma_pull_finish(struct svcrdma_request *request, struct svc_rqst *rqstp
 /* Give the thread the arguments of a Call that is all inline. Some are copied to its pages. */
 void svcrdma_pull_inline(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	rpcrdma_compat_use_call_pages(rqstp, svcrdma_pull_pages(request));
-	svcrdma_pull_make_arguments(request, rqstp);
+	rpcrdma_compat_use_call_pages(rqstp, pull_pages(request));
+	pull_make_arguments(request, rqstp);
 }

@@ -69,7 +69,7 @@ int svcrdma_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned
  * The rw_chain of @carrier is done, or will not be posted. With the last carrier, the
  * request with the pages of the Reply is put, too.
  */
-static void svcrdma_reply_carrier_done(struct svcrdma_request *carrier)
+static void reply_carrier_done(struct svcrdma_request *carrier)
 {
 	struct svcrdma_request *request = carrier->carried;
 
@@ -80,18 +80,17 @@ static void svcrdma_reply_carrier_done(struct svcrdma_request *carrier)
 		svcrdma_request_put(request);
 }
 
-static void svcrdma_reply_part_written(struct rpcrdma_chain *chain, int status)
+static void reply_part_written(struct rpcrdma_chain *chain, int status)
 {
 	struct svcrdma_request *carrier =
 		container_of(chain, struct svcrdma_request, rw_chain.chain);
 
 	svcrdma_tally_denied(carrier->carried, status);
-	svcrdma_reply_carrier_done(carrier);
+	reply_carrier_done(carrier);
 }
 
 /* Each segment may need one more element of the scatterlist, and so may each end of a part. */
-static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
-				     struct svcrdma_rw_chain *chain)
+static int reply_init_writes(const struct svcrdma_reply *reply, struct svcrdma_rw_chain *chain)
 {
 	const struct svcrdma_request *request = reply->request;
 	unsigned int rws = request->msg.num_segments;
@@ -108,7 +107,7 @@ static int svcrdma_reply_init_writes(const struct svcrdma_reply *reply,
  * The chain is full. It is posted now or when the send queue has space, and the rest
  * of the Reply goes into the rw_chain of a new carrier.
  */
-static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
+static int reply_next_carrier(struct svcrdma_reply *reply)
 {
 	struct svcrdma_request *full = reply->carrier;
 	struct svcrdma_request *next;
@@ -117,25 +116,25 @@ static int svcrdma_reply_next_carrier(struct svcrdma_reply *reply)
 	next = svcrdma_request_get(full->service);
 	if (!next)
 		return -ENOMEM;
-	ret = svcrdma_reply_init_writes(reply, &next->rw_chain);
+	ret = reply_init_writes(reply, &next->rw_chain);
 	if (ret) {
 		svcrdma_request_put(next);
 		return ret;
 	}
 	next->carried = reply->request;
 	refcount_inc(&reply->request->carriers);
-	full->rw_chain.chain.done = svcrdma_reply_part_written;
+	full->rw_chain.chain.done = reply_part_written;
 	ret = svcrdma_rw_chain_post(full);
 	/* If this failed, reply->carrier is still @full, and the caller ends it. */
 	if (ret)
-		svcrdma_reply_carrier_done(next);
+		reply_carrier_done(next);
 	else
 		reply->carrier = next;
 	return ret;
 }
 
 /* Add RDMA Writes for a piece of the Reply. */
-static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *piece)
+static int reply_write_piece(void *data, const struct svcrdma_piece *piece)
 {
 	struct svcrdma_reply *reply = data;
 	const struct xdr_buf *res = reply->res;
@@ -154,7 +153,7 @@ static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *pie
 		written += ret;
 		if (written == piece->octets)
 			return 0;
-		ret = svcrdma_reply_next_carrier(reply);
+		ret = reply_next_carrier(reply);
 		if (ret)
 			return ret;
 	}
@@ -162,11 +161,11 @@ static int svcrdma_reply_write_piece(void *data, const struct svcrdma_piece *pie
 
 /*
  * Take a Send, and wait if there is none. This waits only if there is no memory to make one,
- * because svcrdma_xprt_has_wspace() leaves a Send for each thread.
+ * because xprt_has_wspace() leaves a Send for each thread.
  *
  * Return: a Send, or NULL if the connection is closing.
  */
-static struct rpcrdma_send *svcrdma_reply_get_send(struct svcrdma_request *request)
+static struct rpcrdma_send *reply_get_send(struct svcrdma_request *request)
 {
 	struct svcrdma_service *service = request->service;
 	struct rpcrdma_send *send;
@@ -183,7 +182,7 @@ static struct rpcrdma_send *svcrdma_reply_get_send(struct svcrdma_request *reque
 }
 
 /* Return: true if gathering saves time, and one Send can gather pages and tail. */
-static bool svcrdma_reply_can_gather(const struct svcrdma_reply *reply)
+static bool reply_can_gather(const struct svcrdma_reply *reply)
 {
 	const struct xdr_buf *res = reply->res;
 
@@ -192,7 +191,7 @@ static bool svcrdma_reply_can_gather(const struct svcrdma_reply *reply)
 	       reply->request->service->conn->send_sges;
 }
 
-static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdma_send *send)
+static int reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	const struct xdr_buf *res = reply->res;
 	const struct kvec *tail = &res->tail[0];
@@ -223,8 +222,8 @@ static int svcrdma_reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdm
  * page that only the end of the Reply reaches into, for instance the checksum of
  * RPCSEC_GSS. NFSv2's READLINK has res->pages outside rq_pages; there rq_next_page is right.
  */
-static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
-					     const struct svc_rqst *rqstp)
+static struct page **reply_pages_end(const struct svcrdma_reply *reply,
+				     const struct svc_rqst *rqstp)
 {
 	const struct xdr_buf *res = reply->res;
 
@@ -234,32 +233,31 @@ static struct page **svcrdma_reply_pages_end(const struct svcrdma_reply *reply,
 		   DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE));
 }
 
-static void svcrdma_reply_done(struct rpcrdma_chain *chain, int status)
+static void reply_done(struct rpcrdma_chain *chain, int status)
 {
 	struct rpcrdma_send *send = container_of(chain, struct rpcrdma_send, chain);
 	struct svcrdma_request *carrier = send->private;
 
 	rpcrdma_send_put(send);
 	svcrdma_tally_denied(carrier->carried, status);
-	svcrdma_reply_carrier_done(carrier);
+	reply_carrier_done(carrier);
 }
 
 /* Write what goes to chunks, and fill the Send with the header and what goes inline. */
-static int svcrdma_reply_fill(struct svcrdma_reply *reply, struct rpcrdma_send *send, bool gather)
+static int reply_fill(struct svcrdma_reply *reply, struct rpcrdma_send *send, bool gather)
 {
 	const struct rpcrdma_message *msg = &reply->request->msg;
 	const struct svcrdma_reply_form *form = &reply->form;
 	unsigned int i;
 	int ret;
 
-	ret = svcrdma_reply_walk(form, msg, &reply->request->results,
-				 svcrdma_reply_write_piece, reply);
+	ret = svcrdma_reply_walk(form, msg, &reply->request->results, reply_write_piece, reply);
 	if (!ret)
 		ret = rpcrdma_send_header(send, msg);
 	if (ret || msg->proc == RPCRDMA_NOMSG)
 		return ret;
 	if (gather)
-		return svcrdma_reply_gather_pages(reply, send);
+		return reply_gather_pages(reply, send);
 	for (i = 0; i < form->num_parts && !ret; i++)
 		ret = rpcrdma_send_copy(send, reply->res, form->part[i].at, form->part[i].len,
 					send->size);
@@ -267,7 +265,7 @@ static int svcrdma_reply_fill(struct svcrdma_reply *reply, struct rpcrdma_send *
 }
 
 /* Note how the Reply is sent. Once it is posted, the request may be gone. */
-static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
+static void reply_tally(const struct svcrdma_reply *reply)
 {
 	struct svcrdma_tally *tally = &reply->request->tally;
 
@@ -283,8 +281,7 @@ static void svcrdma_reply_tally(const struct svcrdma_reply *reply)
 }
 
 /* Post the last chain with the Send at its end. */
-static int svcrdma_reply_post_send(struct svcrdma_reply *reply, struct rpcrdma_send *send,
-				   bool kept)
+static int reply_post_send(struct svcrdma_reply *reply, struct rpcrdma_send *send, bool kept)
 {
 	struct svcrdma_request *request = reply->request;
 	struct rpcrdma_conn *conn = request->service->conn;
@@ -299,10 +296,10 @@ static int svcrdma_reply_post_send(struct svcrdma_reply *reply, struct rpcrdma_s
 	trace_rpcrdma_reply_form(conn, &request->msg, len, true);
 	trace_rpcrdma_reply(conn, request->msg.xid, len, reply->form.written, request->num_pages,
 			    request->invalidate ? request->handle : 0);
-	svcrdma_reply_tally(reply);
+	reply_tally(reply);
 	if (kept) {
 		send->private = reply->carrier;
-		send->chain.done = svcrdma_reply_done;
+		send->chain.done = reply_done;
 		flags |= RPCRDMA_POST_SIGNALLED;
 	}
 	ret = rpcrdma_send_post(send, svcrdma_rw_chain_wrs(reply->carrier, &send->wr), flags, NULL);
@@ -315,16 +312,16 @@ static int svcrdma_reply_post_send(struct svcrdma_reply *reply, struct rpcrdma_s
  * The caller must not use the request afterwards, even if this fails: the device may still read
  * its pages. If all is copied, the device reads none, and nobody waits for the completion.
  */
-static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
+static int reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = reply->request;
 	struct svcrdma_service *service = request->service;
-	bool gather = svcrdma_reply_can_gather(reply);
+	bool gather = reply_can_gather(reply);
 	bool kept = reply->form.written || gather;
 	struct rpcrdma_send *send;
 	int ret = -ENOTCONN;
 
-	send = svcrdma_reply_get_send(request);
+	send = reply_get_send(request);
 	if (!send)
 		goto out_put;
 	/*
@@ -333,25 +330,25 @@ static int svcrdma_reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqst
 	 */
 	if (request->msg.version > READ_ONCE(service->answered))
 		WRITE_ONCE(service->answered, request->msg.version);
-	ret = svcrdma_reply_init_writes(reply, &request->rw_chain);
+	ret = reply_init_writes(reply, &request->rw_chain);
 	if (ret)
 		goto out_send;
 	reply->carrier = request;
 	request->carried = request;
 	refcount_set(&request->carriers, 1);
 
-	ret = svcrdma_reply_fill(reply, send, gather);
+	ret = reply_fill(reply, send, gather);
 	if (kept)
-		svcrdma_pages_take_reply(request, rqstp, svcrdma_reply_pages_end(reply, rqstp),
+		svcrdma_pages_take_reply(request, rqstp, reply_pages_end(reply, rqstp),
 					 reply->uses_head || ret);
 	else
 		svcrdma_pages_swap_held(request, rqstp);
 	if (!ret)
-		ret = svcrdma_reply_post_send(reply, send, kept);
+		ret = reply_post_send(reply, send, kept);
 	if (ret)
 		rpcrdma_send_put(send);
 	if (ret || !kept)
-		svcrdma_reply_carrier_done(reply->carrier);
+		reply_carrier_done(reply->carrier);
 	return ret;
 
 out_send:
@@ -365,7 +362,7 @@ out_put:
  * Return: the length of the Reply, or a negative errno. The caller must not use the request
  * afterwards.
  */
-static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
+static int reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	struct rpcrdma_message *msg = &request->msg;
@@ -389,7 +386,7 @@ static int svcrdma_reply_send(struct svcrdma_request *request, struct svc_rqst *
 	}
 	if (reply.form.written)
 		svcrdma_count(SVCRDMA_STAT_WRITE);
-	ret = svcrdma_reply_post(&reply, rqstp);
+	ret = reply_post(&reply, rqstp);
 	/* The core does not try again. The requester does so on a new connection. */
 	if (ret)
 		svcrdma_service_close(service);
@@ -430,7 +427,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 	if (svcrdma_xid_timed(request->msg.xid))
 		request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(),
 									rqstp->rq_stime));
-	ret = svcrdma_reply_send(request, rqstp);
+	ret = reply_send(request, rqstp);
 	rpcrdma_conn_leave(service->conn);
 	return ret;
 }
@@ -451,7 +448,7 @@ void svcrdma_reply_error(struct svcrdma_request *request)
 	svcrdma_request_put_recv(request);
 	if (!rpcrdma_conn_enter(service->conn))
 		goto out;
-	send = svcrdma_reply_get_send(request);
+	send = reply_get_send(request);
 	if (send) {
 		rpcrdma_wire_make_error(msg, svcrdma_service_grant(service, 0));
 		ret = rpcrdma_send_header(send, msg);

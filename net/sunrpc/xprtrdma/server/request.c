@@ -24,7 +24,7 @@ void svcrdma_request_exit(void)
 	svcrdma_pages_exit();
 }
 
-static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *service)
+static struct svcrdma_request *request_alloc(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
@@ -56,7 +56,7 @@ static struct svcrdma_request *svcrdma_request_alloc(struct svcrdma_service *ser
  * and only spare pages. If the connection is stuck, the device may still complete their chains,
  * so their memory stays.
  */
-static void svcrdma_request_free(struct svcrdma_request *request)
+static void request_free(struct svcrdma_request *request)
 {
 	struct svcrdma_request *next;
 
@@ -70,7 +70,7 @@ static void svcrdma_request_free(struct svcrdma_request *request)
 	}
 }
 
-static struct svcrdma_request *svcrdma_request_take_idle_locked(struct svcrdma_service *service)
+static struct svcrdma_request *request_take_idle_locked(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
@@ -98,9 +98,9 @@ struct svcrdma_request *svcrdma_request_get(struct svcrdma_service *service)
 	struct svcrdma_request *request;
 
 	spin_lock_bh(&service->lock);
-	request = svcrdma_request_take_idle_locked(service);
+	request = request_take_idle_locked(service);
 	spin_unlock_bh(&service->lock);
-	return request ?: svcrdma_request_alloc(service);
+	return request ?: request_alloc(service);
 }
 
 /* The arguments of the request are no longer used, so the next message can be received. */
@@ -144,7 +144,7 @@ void svcrdma_request_put(struct svcrdma_request *request)
 		request = NULL;
 	}
 	spin_unlock_bh(&service->lock);
-	svcrdma_request_free(request);
+	request_free(request);
 }
 
 /**
@@ -175,7 +175,7 @@ void svcrdma_request_discard(struct svcrdma_service *service)
 		rpcrdma_recv_put(recv);
 	list_for_each_entry_safe(request, next_request, &waiting, list)
 		svcrdma_request_put(request);
-	svcrdma_request_free(idle);
+	request_free(idle);
 }
 
 /**
@@ -206,13 +206,13 @@ bool svcrdma_request_rest(struct rpcrdma_conn *conn)
 	*link = NULL;
 	service->num_idle = kept;
 	spin_unlock_bh(&service->lock);
-	svcrdma_request_free(request);
+	request_free(request);
 	return atomic_read(&service->num_requests) > 1 || atomic_read(&service->num_spares);
 }
 
 /* Return: false if the service is detached, and @entry remains the caller's. */
-static bool svcrdma_service_add(struct svcrdma_service *service,
-				struct list_head *entry, struct list_head *list)
+static bool service_add(struct svcrdma_service *service,
+			struct list_head *entry, struct list_head *list)
 {
 	bool taken;
 
@@ -261,12 +261,12 @@ void svcrdma_request_resume(struct svcrdma_request *request)
 {
 	struct svcrdma_service *service = request->service;
 
-	if (!svcrdma_service_add(service, &request->list, &service->resume))
+	if (!service_add(service, &request->list, &service->resume))
 		svcrdma_request_put(request);
 }
 
 /* Answer a Call that nfsd cannot get. The caller must not use the request afterwards. */
-static void svcrdma_request_refuse(struct svcrdma_request *request)
+static void request_refuse(struct svcrdma_request *request)
 {
 	request->msg.error = RPCRDMA_ERR_BAD_XDR;
 	svcrdma_reply_error(request);
@@ -277,14 +277,14 @@ static void svcrdma_request_refuse(struct svcrdma_request *request)
  *
  * Return: octets in rq_arg; zero if nfsd must not get them, and the Call is refused.
  */
-static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc_rqst *rqstp)
+static int request_hand_over(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	const struct kvec *head = &rqstp->rq_arg.head[0];
 	struct svc_xprt *xprt = rqstp->rq_xprt;
 
 	request->again = !svcrdma_call_gss(head->iov_base, head->iov_len);
 	if (!request->again && svcrdma_call_truncated(head->iov_base, head->iov_len)) {
-		svcrdma_request_refuse(request);
+		request_refuse(request);
 		return 0;
 	}
 	rqstp->rq_xprt_ctxt = request;
@@ -300,7 +300,7 @@ static int svcrdma_request_hand_over(struct svcrdma_request *request, struct svc
 	return rqstp->rq_arg.len;
 }
 
-static int svcrdma_request_take_up_call(struct svcrdma_request *request, struct svc_rqst *rqstp)
+static int request_take_up_call(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	struct svcrdma_service *service = request->service;
 	struct rpcrdma_message *msg = &request->msg;
@@ -323,7 +323,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request, struct 
 	request->args_len = svcrdma_args_len(msg, request->args);
 	svcrdma_tally_call(request);
 	if (request->args_len && svcrdma_pull_refused(request, rqstp)) {
-		svcrdma_request_refuse(request);
+		request_refuse(request);
 		return 0;
 	}
 	if (svcrdma_pull_needed(msg)) {
@@ -334,7 +334,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request, struct 
 		return 0;
 	}
 	svcrdma_pull_inline(request, rqstp);
-	len = svcrdma_request_hand_over(request, rqstp);
+	len = request_hand_over(request, rqstp);
 	if (len && msg->num_writes)
 		svcrdma_pages_hold(request, rqstp);
 	return len;
@@ -344,7 +344,7 @@ static int svcrdma_request_take_up_call(struct svcrdma_request *request, struct 
  * If a header is too broken to tell its direction, and a backward Call with its XID
  * waits for a Reply, the message is taken for that Reply and is not answered.
  */
-static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *request)
+static enum rpcrdma_verdict request_decode(struct svcrdma_request *request)
 {
 	bool backward = READ_ONCE(request->service->xprt.xpt_bc_xprt);
 	u32 version_max = request->service->conn->config.version_max;
@@ -360,21 +360,20 @@ static enum rpcrdma_verdict svcrdma_request_decode(struct svcrdma_request *reque
 }
 
 /* @request is NULL if one has to be allocated. */
-static int svcrdma_request_take_up_message(struct svcrdma_service *service,
-					   struct svcrdma_request *request,
-					   struct rpcrdma_recv *recv, struct svc_rqst *rqstp)
+static int request_take_up_message(struct svcrdma_service *service, struct svcrdma_request *request,
+				   struct rpcrdma_recv *recv, struct svc_rqst *rqstp)
 {
 	enum rpcrdma_verdict verdict;
 
 	if (!request)
-		request = svcrdma_request_alloc(service);
+		request = request_alloc(service);
 	if (!request) {
 		/*
 		 * Dropping the message would cost the requester a credit. So it goes to the
 		 * end of the list, after a wait like the RPC server's when it finds no pages.
 		 */
 		memalloc_retry_wait(GFP_KERNEL);
-		if (!svcrdma_service_add(service, &recv->list, &service->received))
+		if (!service_add(service, &recv->list, &service->received))
 			rpcrdma_recv_put(recv);
 		return 0;
 	}
@@ -382,10 +381,10 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	request->invalidate = false;
 	request->results.count = 0;
 
-	verdict = svcrdma_request_decode(request);
+	verdict = request_decode(request);
 	if (verdict == RPCRDMA_USE) {
 		if (request->msg.direction == RPCRDMA_CALL)
-			return svcrdma_request_take_up_call(request, rqstp);
+			return request_take_up_call(request, rqstp);
 		request->tally.received = RPCRDMA_A_TRAFFIC_BACKWARD;
 		request->tally.received_inline = request->msg.payload_len;
 		request->tally.received_copied = request->msg.payload_len;
@@ -405,7 +404,7 @@ static int svcrdma_request_take_up_message(struct svcrdma_service *service,
 	return 0;
 }
 
-static int svcrdma_request_take_up_resumed(struct svcrdma_request *request, struct svc_rqst *rqstp)
+static int request_take_up_resumed(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
 	if (!svcrdma_pull_all_read(request)) {
 		svcrdma_pull_continue(request, rqstp);
@@ -413,8 +412,8 @@ static int svcrdma_request_take_up_resumed(struct svcrdma_request *request, stru
 	}
 	svcrdma_tally_pulled(request);
 	if (svcrdma_pull_finish(request, rqstp))
-		return svcrdma_request_hand_over(request, rqstp);
-	svcrdma_request_refuse(request);
+		return request_hand_over(request, rqstp);
+	request_refuse(request);
 	return 0;
 }
 
@@ -445,7 +444,7 @@ int svcrdma_recvfrom(struct svc_rqst *rqstp)
 		recv = list_first_entry_or_null(&service->received, struct rpcrdma_recv, list);
 	if (recv) {
 		list_del(&recv->list);
-		idle = svcrdma_request_take_idle_locked(service);
+		idle = request_take_idle_locked(service);
 	}
 	if (list_empty(&service->resume) && list_empty(&service->received))
 		clear_bit(XPT_DATA, &service->xprt.xpt_flags);
@@ -453,8 +452,8 @@ int svcrdma_recvfrom(struct svc_rqst *rqstp)
 	svc_xprt_received(&service->xprt);
 
 	if (request)
-		return svcrdma_request_take_up_resumed(request, rqstp);
+		return request_take_up_resumed(request, rqstp);
 	if (recv)
-		return svcrdma_request_take_up_message(service, idle, recv, rqstp);
+		return request_take_up_message(service, idle, recv, rqstp);
 	return 0;
 }

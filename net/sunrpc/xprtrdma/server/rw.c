@@ -155,8 +155,8 @@ void svcrdma_rw_limits(struct svcrdma_service *service)
 }
 
 /* Describe up to @len octets of the pages, from @offset in the first one on. Return: how many. */
-static u32 svcrdma_rw_fill_pages(struct svcrdma_rw *rw, unsigned int max_sg, unsigned int max_pages,
-				 struct page **page, unsigned int offset, u32 len)
+static u32 rw_fill_pages(struct svcrdma_rw *rw, unsigned int max_sg, unsigned int max_pages,
+			 struct page **page, unsigned int offset, u32 len)
 {
 	u32 left = len, part;
 	unsigned int n;
@@ -174,8 +174,8 @@ static u32 svcrdma_rw_fill_pages(struct svcrdma_rw *rw, unsigned int max_sg, uns
 }
 
 /* Describe @local from @at on, up to the first gap. Return: how many of @octets. */
-static u32 svcrdma_rw_fill_some(struct svcrdma_rw *rw, unsigned int max_sg, unsigned int max_pages,
-				const struct xdr_buf *local, u32 at, u32 octets)
+static u32 rw_fill_some(struct svcrdma_rw *rw, unsigned int max_sg, unsigned int max_pages,
+			const struct xdr_buf *local, u32 at, u32 octets)
 {
 	const struct kvec *vec = &local->head[0];
 	const void *data;
@@ -185,9 +185,8 @@ static u32 svcrdma_rw_fill_some(struct svcrdma_rw *rw, unsigned int max_sg, unsi
 		if (at < local->page_len) {
 			octets = min(octets, local->page_len - at);
 			at += local->page_base;
-			return svcrdma_rw_fill_pages(rw, max_sg, max_pages,
-						     &local->pages[at >> PAGE_SHIFT],
-						     offset_in_page(at), octets);
+			return rw_fill_pages(rw, max_sg, max_pages, &local->pages[at >> PAGE_SHIFT],
+					     offset_in_page(at), octets);
 		}
 		at -= local->page_len;
 		vec = &local->tail[0];
@@ -204,8 +203,8 @@ static u32 svcrdma_rw_fill_some(struct svcrdma_rw *rw, unsigned int max_sg, unsi
  * its own element: the core may need registrations, and takes the number of elements for the
  * number of pages. Return: how many octets.
  */
-static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request, struct svcrdma_rw *rw,
-			       unsigned int max_sg, const struct xdr_buf *local, u32 at, u32 octets)
+static u32 rw_fill_sgl(const struct svcrdma_request *request, struct svcrdma_rw *rw,
+		       unsigned int max_sg, const struct xdr_buf *local, u32 at, u32 octets)
 {
 	const struct svcrdma_rw_chain *chain = &request->rw_chain;
 	unsigned int max_pages = 1;
@@ -217,8 +216,7 @@ static u32 svcrdma_rw_fill_sgl(const struct svcrdma_request *request, struct svc
 	rw->num_sg = 0;
 	sg_init_table(rw->sgl, max_sg);
 	while (filled < octets && rw->num_sg < max_sg)
-		filled += svcrdma_rw_fill_some(rw, max_sg, max_pages, local, at + filled,
-					       octets - filled);
+		filled += rw_fill_some(rw, max_sg, max_pages, local, at + filled, octets - filled);
 	sg_mark_end(&rw->sgl[rw->num_sg - 1]);
 	return filled;
 }
@@ -253,8 +251,7 @@ int svcrdma_rw_chain_add(struct svcrdma_request *request, const struct xdr_buf *
 		unsigned int max_sg = min3(reads ? service->max_read_sg : service->max_write_sg,
 					   chain->max_sg - chain->num_sg,
 					   ((octets - moved) >> PAGE_SHIFT) + SVCRDMA_SG_EDGES);
-		u32 filled = svcrdma_rw_fill_sgl(request, rw, max_sg, local, at + moved,
-						 octets - moved);
+		u32 filled = rw_fill_sgl(request, rw, max_sg, local, at + moved, octets - moved);
 		int wrs = rdma_rw_ctx_init(&rw->ctx, conn->qp, conn->port, rw->sgl, rw->num_sg, 0,
 					   segment->offset + skip + moved, segment->handle,
 					   chain->direction);

@@ -10,10 +10,10 @@
  *	                       `---------------- pull.c                  reply.c
  *
  * No thread waits for a peer, which may be slow, except for a Send when memory is short
- * (svcrdma_reply_get_send()). RDMA Reads that do not fit into one chain go in several: the thread
+ * (reply_get_send()). RDMA Reads that do not fit into one chain go in several: the thread
  * that resumes the request posts the next chain. A request that may not start its Reads yet waits
  * in read admission. A Reply that finds no space in the send queue is posted later. Until then no
- * thread takes another Call of the connection (svcrdma_xprt_has_wspace()).
+ * thread takes another Call of the connection (xprt_has_wspace()).
  *
  * The receive buffer of a Call holds the inline part of its arguments. It is given back before
  * the Reply is posted, so there is a Receive for each credit that the Reply grants.
@@ -280,7 +280,7 @@ struct svcrdma_request {
  * up the Call: only a Reply tells that the client has a Receive for another Call (RFC 8166 section
  * 3.3.1, which holds for both directions). Without credits the callback channel is dead, and
  * nobody else notices: nfsd reports a fault, and the client makes a new session, but on the same
- * connection and with the same rpc_xprt. So svcrdma_callback_prepare_request()
+ * connection and with the same rpc_xprt. So callback_prepare_request()
  * closes the connection. On the next one nfsd makes the client bind a new channel.
  */
 struct svcrdma_callback {

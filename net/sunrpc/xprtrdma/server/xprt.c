@@ -48,7 +48,7 @@ static struct svc_xprt_class svcrdma_xprt_class;
 /* Services that are not freed yet. Module exit waits for them. */
 static atomic_t svcrdma_num_services;
 
-static struct svcrdma_listener *svcrdma_listener_of(struct svc_xprt *xprt)
+static struct svcrdma_listener *listener_of(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct svcrdma_listener, xprt);
 }
@@ -157,7 +157,7 @@ void svcrdma_service_close(struct svcrdma_service *service)
  * with NFSv4 only on another connection. So this one is closed SVCRDMA_DROPS_LIMIT later. It is
  * also closed if it sends no Reply for that long: on the next one another Call may come first.
  */
-static void svcrdma_service_drop_work(struct work_struct *work)
+static void service_drop_work(struct work_struct *work)
 {
 	struct svcrdma_service *service =
 		container_of(to_delayed_work(work), struct svcrdma_service, drop_work);
@@ -200,8 +200,7 @@ void svcrdma_service_put(struct svcrdma_service *service)
 		wake_up_var(&svcrdma_num_services);
 }
 
-static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
-						     struct rpcrdma_conn *conn)
+static struct svcrdma_service *service_alloc(struct svc_xprt *listener, struct rpcrdma_conn *conn)
 {
 	struct svc_serv *serv = listener->xpt_server;
 	struct svcrdma_service *service;
@@ -212,7 +211,7 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 	service->conn = conn;
 	service->answered = RPCRDMA_VERSION_ONE;
 	refcount_set(&service->users, 2);
-	INIT_DELAYED_WORK(&service->drop_work, svcrdma_service_drop_work);
+	INIT_DELAYED_WORK(&service->drop_work, service_drop_work);
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->received);
 	INIT_LIST_HEAD(&service->resume);
@@ -231,7 +230,7 @@ static struct svcrdma_service *svcrdma_service_alloc(struct svc_xprt *listener,
 /* The connection's callbacks; svcrdma_received() and svcrdma_request_rest() are in request.c. */
 
 /* Messages that arrived before this have waited, as no Reply could be sent. */
-static void svcrdma_service_established(struct rpcrdma_conn *conn)
+static void service_established(struct rpcrdma_conn *conn)
 {
 	struct svcrdma_service *service = conn->role;
 
@@ -244,8 +243,8 @@ static void svcrdma_service_established(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&service->lock);
 }
 
-/* svcrdma_xprt_has_wspace() may allow another Call now. */
-static void svcrdma_service_writable(struct rpcrdma_conn *conn)
+/* xprt_has_wspace() may allow another Call now. */
+static void service_writable(struct rpcrdma_conn *conn)
 {
 	struct svcrdma_service *service = conn->role;
 
@@ -256,7 +255,7 @@ static void svcrdma_service_writable(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&service->lock);
 }
 
-static void svcrdma_service_closed(struct rpcrdma_conn *conn, int status)
+static void service_closed(struct rpcrdma_conn *conn, int status)
 {
 	struct svcrdma_service *service = conn->role;
 
@@ -265,7 +264,7 @@ static void svcrdma_service_closed(struct rpcrdma_conn *conn, int status)
 	svcrdma_service_put(service);
 }
 
-static void svcrdma_service_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
+static void service_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *status)
 {
 	struct svcrdma_service *service = conn->role;
 	size_t request = sizeof(struct svcrdma_request) +
@@ -275,18 +274,17 @@ static void svcrdma_service_describe(struct rpcrdma_conn *conn, struct rpcrdma_r
 	status->requested = READ_ONCE(service->requested);
 	status->granted = READ_ONCE(service->grant.granted);
 	status->in_use = atomic_read(&service->calls_held);
-	status->memory = sizeof(*service) +
-			 (u64)atomic_read(&service->num_requests) * request +
+	status->memory = sizeof(*service) + (u64)atomic_read(&service->num_requests) * request +
 			 (u64)(atomic_read(&service->num_spares) +
 			       atomic_read(&service->num_held)) * PAGE_SIZE;
 }
 
 static const struct rpcrdma_conn_ops svcrdma_service_ops = {
-	.established	= svcrdma_service_established,
+	.established	= service_established,
 	.received	= svcrdma_received,
-	.writable	= svcrdma_service_writable,
-	.closed		= svcrdma_service_closed,
-	.describe	= svcrdma_service_describe,
+	.writable	= service_writable,
+	.closed		= service_closed,
+	.describe	= service_describe,
 	.rest		= svcrdma_request_rest,
 };
 
@@ -295,7 +293,7 @@ static const struct rpcrdma_conn_ops svcrdma_service_ops = {
  * nfsd's duplicate request cache compares ports. With the real ones it would take a
  * Call that is repeated on another connection for a new one.
  */
-static void svcrdma_service_set_addresses(struct svc_xprt *xprt, const struct rpcrdma_conn *conn)
+static void service_set_addresses(struct svc_xprt *xprt, const struct rpcrdma_conn *conn)
 {
 	const struct sockaddr *local = (const struct sockaddr *)&conn->local_addr;
 	struct sockaddr_storage storage = conn->peer_addr;
@@ -308,7 +306,7 @@ static void svcrdma_service_set_addresses(struct svc_xprt *xprt, const struct rp
 		set_bit(XPT_LOCAL, &xprt->xpt_flags);
 }
 
-static int svcrdma_service_accept(struct svcrdma_service *service)
+static int service_accept(struct svcrdma_service *service)
 {
 	unsigned int size = READ_ONCE(svcrdma_max_req_size);
 	u32 version_max = READ_ONCE(svcrdma_version_max);
@@ -335,7 +333,7 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
 	service->may_invalidate = config.params.remote_inv;
 	set_bit(XPT_CONG_CTRL, &service->xprt.xpt_flags);
 	set_bit(XPT_CACHE_AUTH, &service->xprt.xpt_flags);
-	svcrdma_service_set_addresses(&service->xprt, service->conn);
+	service_set_addresses(&service->xprt, service->conn);
 	return rpcrdma_conn_accept(service->conn, &config);
 }
 
@@ -343,9 +341,9 @@ static int svcrdma_service_accept(struct svcrdma_service *service)
  * A connection that cannot be accepted goes to the RPC server, too, as one to be
  * closed. So there is only one way to end. Its ->closed is not called.
  */
-static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
+static struct svc_xprt *xprt_accept(struct svc_xprt *xprt)
 {
-	struct rpcrdma_listener *listener = svcrdma_listener_of(xprt)->listener;
+	struct rpcrdma_listener *listener = listener_of(xprt)->listener;
 	struct svcrdma_service *service;
 	struct rpcrdma_conn *conn;
 	int ret;
@@ -357,7 +355,7 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 	/* There may be more. The core will ask again. */
 	set_bit(XPT_CONN, &xprt->xpt_flags);
 
-	service = svcrdma_service_alloc(xprt, conn);
+	service = service_alloc(xprt, conn);
 	if (!service) {
 		rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_MEMORY, -ENOMEM,
 					 &conn->local_addr, &conn->peer_addr);
@@ -365,7 +363,7 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 		rpcrdma_conn_put(conn);
 		return NULL;
 	}
-	ret = svcrdma_service_accept(service);
+	ret = service_accept(service);
 	if (ret) {
 		/* -ECONNABORTED: the client has given up before. */
 		if (ret != -ECONNABORTED)
@@ -379,7 +377,7 @@ static struct svc_xprt *svcrdma_xprt_accept(struct svc_xprt *xprt)
 	return &service->xprt;
 }
 
-static void svcrdma_xprt_incoming(struct rpcrdma_listener *listener)
+static void xprt_incoming(struct rpcrdma_listener *listener)
 {
 	struct svc_xprt *xprt = rpcrdma_listener_role(listener);
 
@@ -405,7 +403,7 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
 	strscpy(xprt->xpt_remotebuf, "listener", sizeof(xprt->xpt_remotebuf));
 
 	/* From now on connections wait until the core calls ->xpo_accept. */
-	listener = rpcrdma_listener_create(net, addr, svcrdma_xprt_incoming, xprt);
+	listener = rpcrdma_listener_create(net, addr, xprt_incoming, xprt);
 	if (IS_ERR(listener)) {
 		put_net_track(xprt->xpt_net, &xprt->ns_tracker);
 		kfree(service);
@@ -421,12 +419,12 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
  * The core calls this once, before it puts its reference. Threads may still work on
  * requests, and nfsd4 may keep the svc_xprt for a long time.
  */
-static void svcrdma_xprt_detach(struct svc_xprt *xprt)
+static void xprt_detach(struct svc_xprt *xprt)
 {
 	struct svcrdma_service *service = svcrdma_service_of(xprt);
 
 	if (test_bit(XPT_LISTENER, &xprt->xpt_flags)) {
-		rpcrdma_listener_destroy(svcrdma_listener_of(xprt)->listener);
+		rpcrdma_listener_destroy(listener_of(xprt)->listener);
 		return;
 	}
 	spin_lock_bh(&service->lock);
@@ -440,7 +438,7 @@ static void svcrdma_xprt_detach(struct svc_xprt *xprt)
 static void svcrdma_xprt_free(struct svc_xprt *xprt)
 {
 	if (test_bit(XPT_LISTENER, &xprt->xpt_flags))
-		kfree(svcrdma_listener_of(xprt));
+		kfree(listener_of(xprt));
 	else
 		svcrdma_service_put(svcrdma_service_of(xprt));
 }
@@ -451,7 +449,7 @@ static void svcrdma_xprt_free(struct svc_xprt *xprt)
  * is enough to start again; the pages that were pulled belong to the thread. RPCSEC_GSS takes no
  * Call twice, so a Call of it is lost.
  */
-static void svcrdma_xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
+static void xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
 	struct svcrdma_service *service = svcrdma_service_of(xprt);
 	struct svcrdma_request *request = ctxt;
@@ -488,7 +486,7 @@ out:
  * be a Send for each thread. So no thread waits for either while there is memory, however slow
  * the requester is, and at most as many Replies wait as there are threads.
  */
-static int svcrdma_xprt_has_wspace(struct svc_xprt *xprt)
+static int xprt_has_wspace(struct svc_xprt *xprt)
 {
 	struct rpcrdma_conn *conn = svcrdma_service_of(xprt)->conn;
 
@@ -496,21 +494,21 @@ static int svcrdma_xprt_has_wspace(struct svc_xprt *xprt)
 	       rpcrdma_send_left(conn, atomic_read(&xprt->xpt_nr_rqsts));
 }
 
-static void svcrdma_xprt_kill_temp_xprt(struct svc_xprt *xprt)
+static void xprt_kill_temp_xprt(struct svc_xprt *xprt)
 {
 }
 
 static const struct svc_xprt_ops svcrdma_xprt_ops = {
 	.xpo_create		= svcrdma_xprt_create,
-	.xpo_accept		= svcrdma_xprt_accept,
-	.xpo_has_wspace		= svcrdma_xprt_has_wspace,
+	.xpo_accept		= xprt_accept,
+	.xpo_has_wspace		= xprt_has_wspace,
 	.xpo_recvfrom		= svcrdma_recvfrom,
 	.xpo_sendto		= svcrdma_sendto,
 	.xpo_result_payload	= svcrdma_result_payload,
-	.xpo_release_ctxt	= svcrdma_xprt_release_ctxt,
-	.xpo_detach		= svcrdma_xprt_detach,
+	.xpo_release_ctxt	= xprt_release_ctxt,
+	.xpo_detach		= xprt_detach,
 	.xpo_free		= svcrdma_xprt_free,
-	.xpo_kill_temp_xprt	= svcrdma_xprt_kill_temp_xprt,
+	.xpo_kill_temp_xprt	= xprt_kill_temp_xprt,
 };
 
 static struct svc_xprt_class svcrdma_xprt_class = {

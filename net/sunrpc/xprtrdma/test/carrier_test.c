@@ -243,7 +243,7 @@ static int post(void)
 		.form = c->form,
 	};
 
-	return svcrdma_reply_post(&reply, &c->rqst);
+	return reply_post(&reply, &c->rqst);
 }
 
 /* The device has finished with a chain; the last one has the Send. */

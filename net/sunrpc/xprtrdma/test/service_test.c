@@ -57,7 +57,7 @@ static struct service_test *begin(struct kunit *test)
 	t->listener.xpt_net = &init_net;
 	t->listener.xpt_server = &t->serv;
 	rpcrdma_conn_get(t->fake.conn);
-	t->service = svcrdma_service_alloc(&t->listener, t->fake.conn);
+	t->service = service_alloc(&t->listener, t->fake.conn);
 	KUNIT_ASSERT_NOT_NULL(test, t->service);
 	__module_get(THIS_MODULE);
 	t->fake.conn->role = t->service;
@@ -196,7 +196,7 @@ static unsigned int look(struct service_test *t)
 	unsigned long now = jiffies;
 
 	cancel_delayed_work_sync(&t->service->drop_work);
-	svcrdma_service_drop_work(&t->service->drop_work.work);
+	service_drop_work(&t->service->drop_work.work);
 	return delayed_work_pending(&t->service->drop_work) ?
 	       DIV_ROUND_CLOSEST(t->service->drop_work.timer.expires - now, HZ) : 0;
 }

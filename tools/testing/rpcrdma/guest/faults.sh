@@ -201,7 +201,7 @@ RECLAIM=/sys/kernel/tracing/events/lock/lock_acquire
 RECLAIM_EVENT='stacktrace if name == "fs_reclaim" && comm ~ "kworker/*"'
 # The work items and handlers that make and end a client's connection
 RECLAIM_USERS='conn_event|conn_(connect|established|teardown)_work|mr_pool_work|rest_work'
-RECLAIM_USERS+='|keepalive_timer|xprt_rdma_ep_connect_now'
+RECLAIM_USERS+='|keepalive_timer|ep_connect_now'
 
 # reclaim_watch: record, on a kernel with lockdep, the call traces of these allocations.
 reclaim_watch() {
