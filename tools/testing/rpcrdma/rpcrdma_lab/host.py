@@ -24,7 +24,7 @@ LAB = TOP / "tools/testing/rpcrdma"
 BUILD = TOP / "build"
 # Folders in a checkout that are not the project's, but left by builds and tools
 LEFT_BEHIND = frozenset({"build", "__pycache__", ".mypy_cache"})
-# The lab's own tests start further runs, which work while the first one has build/.
+# The lab's own tests, and the runs that they start, work while the first run has build/.
 UNDER_TEST = "RPCRDMA_LAB_TEST" in os.environ
 LOGS = BUILD / ("logs-test" if UNDER_TEST else "logs")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rpcrdma"

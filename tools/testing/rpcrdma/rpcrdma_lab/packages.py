@@ -21,7 +21,7 @@ PACKAGES = """
     mmdebstrap mypy pahole python3
     qemu-system-x86 sparse squashfs-tools tshark uidmap xz-utils
     groff-base libjansson-dev libkmod-dev libmnl-dev libmount-dev libsmartcols-dev
-    pkgconf python3-yaml
+    pkgconf python3-pytest python3-yaml
 """.split()
 
 # The same for one release of Debian, whose clang needs its own libraries

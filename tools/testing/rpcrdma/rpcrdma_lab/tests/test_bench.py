@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Tests of the benchmark with figures whose ratios and sums are known. They boot nothing."""
+
+import json
+import math
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .. import bench, chart, figures, instructions, parts, perf, report
+from ..figures import INBOX, MEM, OURS, OURS_2, Job, Sample, Variant
+from ..host import LAB
+
+SIW_READ = Job("siw", "read", 4)
+MEM_READ = Job(MEM, "read", 4)
+MEM_READ_8 = Job(MEM, "read", 4, 8)
+WIRE_READ, WIRE_BARE = (Job(MEM, direction, 1024, bandwidth=figures.WIRE)
+                        for direction in ("read", "bare"))
+
+Sampled = dict[tuple[Job, Variant], list[Sample]]
+
+# IOPS and instructions per RPC of one job in two rounds, with each variant
+ROUNDS = {INBOX: [(1000, 500), (2000, 500)],
+          OURS: [(1100, 400), (1800, 600)],
+          OURS_2: [(1100, 420), (1800, 624)]}
+
+
+def test_medians_and_ratios_of_variants() -> None:
+    samples: Sampled = {
+        (SIW_READ, variant): [{"ops": iops, "us": 10**6, "instructions": 10 * count, "rpcs": 10}
+                              for iops, count in rounds]
+        for variant, rounds in ROUNDS.items()}
+    cells = [figures.compare_one(SIW_READ, samples, figure)
+             for figure in (figures.IOPS, figures.INSTRUCTIONS)]
+    assert [(cell.arrows(), [*map(figures.spread_text, cell.ratios)]) for cell in cells] == [
+        ("1,500 → 1,450 → 1,450", ["1.00 (0.90 to 1.10)", "1.00 (1.00 to 1.00)"]),
+        ("500 → 500 → 522", ["1.00 (0.80 to 1.20)", "1.04 (1.04 to 1.05)"])]
+    # What is worse, by half a percent or more
+    assert [[cell.worse(pair) for pair in (0, 1)] for cell in cells] == [[None, None], [None, 1.04]]
+    # A figure that was not measured is no figure, and not worse.
+    nothing = figures.compare_one(SIW_READ, samples, figures.DEVICE[1])
+    assert nothing.arrows() == figures.NOTHING and nothing.worse(0) is None
+
+
+def test_mean_leaves_out_what_was_not_measured() -> None:
+    assert figures.geometric_mean([0.5, 2, math.nan, 8]) == pytest.approx(2)
+
+
+# fio 3.33, with what the tests need
+FIO = "fio: a message before the output\n" + json.dumps({"jobs": [{
+    "read": {"total_ios": 1200, "runtime": 1001, "clat_ns": {
+        "percentile": {"50.000000": 24192, "99.000000": 47872, "99.900000": 119296}}},
+    "write": {"total_ios": 0, "runtime": 0, "clat_ns": {"min": 0}}}]})
+
+
+def test_output_of_fio() -> None:
+    assert figures.parse_fio(FIO, "read") == {
+        "ops": 1200, "us": 1001000, "p50": 24192, "p99": 47872, "p999": 119296}
+    assert figures.parse_fio(FIO, "write") == {"ops": 0, "us": 0}
+
+
+# What the kernel prints: a kworker polls a CQ; nfsd runs, and the module's own work, which
+# waits once; rpciod's work is sunrpc's own.
+TRACE = """\
+          <idle>-0   [000] d..2. 1.000001: sched_switch: prev_comm=fio prev_pid=9 prev_prio=120 \
+prev_state=S ==> next_comm=kworker/0:1H next_pid=20 next_prio=100
+    kworker/0:1H-20  [000] ..... 1.000002: workqueue_execute_start: work struct 1: function \
+ib_cq_poll_work
+    kworker/0:1H-20  [000] ..... 1.000003: cq_poll: dev=mem0 cq.id=1 requested 16, returned 3
+    kworker/0:1H-20  [000] ..... 1.000004: workqueue_execute_end: work struct 1: function \
+ib_cq_poll_work
+    kworker/0:1H-20  [000] d..2. 1.000005: sched_switch: prev_comm=kworker/0:1H prev_pid=20 \
+prev_prio=100 prev_state=I ==> next_comm=nfsd next_pid=30 next_prio=120
+            nfsd-30  [000] ..... 1.000006: dma_map_page: mem0 dir=TO_DEVICE dma_addr=1000 size=4096
+            nfsd-30  [000] d..2. 1.000007: sched_switch: prev_comm=nfsd prev_pid=30 prev_prio=120 \
+prev_state=S ==> next_comm=kworker/u2:1 next_pid=40 next_prio=120
+    kworker/u2:1-40  [000] ..... 1.000008: workqueue_execute_start: work struct 2: function \
+rpc_async_schedule
+    kworker/u2:1-40  [000] ..... 1.000009: workqueue_execute_end: work struct 2: function \
+rpc_async_schedule
+    kworker/u2:1-40  [000] ..... 1.000010: workqueue_execute_start: work struct 3: function \
+some_work [rpcrdma]
+    kworker/u2:1-40  [000] d..2. 1.000011: sched_switch: prev_comm=kworker/u2:1 prev_pid=40 \
+prev_prio=120 prev_state=D ==> next_comm=fio next_pid=9 next_prio=120
+             fio-9   [000] d..2. 1.000012: sched_switch: prev_comm=fio prev_pid=9 prev_prio=120 \
+prev_state=S ==> next_comm=kworker/u2:1 next_pid=40 next_prio=120
+    kworker/u2:1-40  [000] ..... 1.000013: workqueue_execute_end: work struct 3: function \
+some_work [rpcrdma]
+"""
+
+
+def test_events_and_switches_in_a_trace() -> None:
+    done = subprocess.run(["bash", "-c", f". {LAB}/guest/bench.sh; count_events"], input=TRACE,
+                          stdout=subprocess.PIPE, text=True, check=True)
+    assert figures.parse(done.stdout.splitlines()) == {
+        "interrupts": 0, "polls": 1, "completions": 3, "allocations": 0, "works": 3, "maps": 1,
+        "nfsd_switches": 1, "cq_switches": 1, "own_switches": 2, "transport_switches": 4}
+
+
+def test_instructions_in_places() -> None:
+    code = bench.code_of({"text": 0x1010, "last_symbol": 0x2ff0,
+                          "device_text": 0x8000, "device_end": 0x8fff})
+    assert code == {"transport": range(0x1000, 0x3ff0), "device": range(0x8000, 0x8fff)}
+    pages = "0x1000 10\n0x3000 5\n0x8000 100\n0x9000 1000\n"
+    assert bench.outside(instructions.counts(pages, code)) == {
+        "instructions": 1115, "transport": 15, "device": 100, "outside": 1015}
+
+
+def test_instructions_of_functions_and_rpcs() -> None:
+    names = [(0x10, "first"), (0x40, "second"), (0x80, "last")]
+    blocks = "0xf00 9\n0x1010 10\n0x1038 1\n0x1040 5\n0x1090 7\n"
+    assert instructions.by_function(blocks, names, 0x1010) == {"first": 11, "second": 5}
+    assert bench.per_rpc([{"a": 5}, {"a": 25, "b": 10}], 10) == {"a": 200, "b": 100}
+
+
+def sample_of(iops: int, cost: int, switches: int) -> Sample:
+    """A sample of a job with 1,000 RPCs."""
+    return {"ops": iops, "us": 10**6, "rpcs": 1000, "cpu_ns": 10**6 * cost,
+            "outside": 1000 * cost, "transport": 1000 * cost, "transport_switches": switches}
+
+
+def measured() -> report.Measured:
+    """Ours has 1.5 times the IOPS of inbox; with eight jobs its costs are those of inbox."""
+    samples: Sampled = {
+        (MEM_READ, INBOX): [sample_of(1000, 100, 7000)],
+        (MEM_READ, OURS): [sample_of(1500, 50, 2900)],
+        (MEM_READ_8, INBOX): [sample_of(2000, 80, 3000)],
+        (MEM_READ_8, OURS): [sample_of(3000, 80, 1800)]}
+    for variant in (INBOX, OURS):
+        samples[WIRE_READ, variant] = [sample_of(900, 1, 0)]
+        samples[WIRE_BARE, variant] = [{"ops": 1000, "us": 10**6, "rpcs": 0}]
+    rested = {(MEM, OURS): {"connections": 1024, "used": 900000, "rested": 600000,
+                            "rested_device": 200000}}
+    return report.Measured(1, [MEM_READ, MEM_READ_8, WIRE_READ, WIRE_BARE], False, samples,
+                           samples, samples, {}, rested, {})
+
+
+def test_table_has_a_mean_for_the_device() -> None:
+    last = report.first_table(measured()).splitlines()[-1].split("|")
+    assert [cell.strip() for cell in last[1:5]] == ["mem, geometric mean", "", "", "1.50"]
+
+
+def test_goals_that_are_met_and_missed() -> None:
+    missed = {goal.text.split(":")[0]: goal.missed for goal in report.goals(measured())}
+    assert missed["one job"] == []
+    assert missed["several jobs"] == ["mem read 4k x8 0.60"]
+    assert missed["geometric mean of CPU time"] == []
+    assert missed["each row of CPU time"] == ["mem read 4k x8 1.00"]
+    # Reads are compared with the bare loop, and memory is that of one end without the device.
+    assert missed["reads of 1 MiB at 1000 MB/s"] == ["it is 0.90"]
+    assert missed["a connection that rests"] == ["it is 195.31"]
+    text = json.dumps(report.as_json(measured(), "6.12"), allow_nan=False)
+    assert '"mem read 4k x8"' in text and '"missed": ["it is 0.90"]' in text
+
+
+def test_rows_of_the_chart() -> None:
+    rows = chart.rows_of(measured())
+    assert [row.name for row in rows] == ["mem read 4k", "mem read 4k x8"]
+    other = chart.Row("siw read 4k", "siw", rows[0].ratios)
+    assert chart.places([*rows, other, other]) == [0, 1, 3, 4]
+    commands = chart.script(rows, Path("out.svg"))
+    assert "1.5000 1.5000 1.5000" in commands and '"mem read 4k x8" 1' in commands
+
+
+def test_drawing_has_a_licence_and_no_version() -> None:
+    tidy = chart.tidy('<?xml version="1.0"?>\n<svg>\n<title>Gnuplot</title>\n'
+                      "<desc>Produced by GNUPLOT 5.4</desc>\n</svg>\n")
+    assert "GNUPLOT" not in tidy and "SPDX-License-Identifier" in tidy[:200]
+
+
+# What nm prints of a kernel, and the parts of those functions whose object files are known.
+# There are two functions of one name.
+NM = """\
+0000000060004000 T _etext
+0000000060002000 t work
+0000000060001000 T first
+                 U outside
+0000000060002100 T schedule
+0000000060002200 t init
+0000000060003000 T rpc_run
+0000000060003100 t init
+0000000060005000 B data
+"""
+PART_OF = {"schedule": "switching", "init": "switching", "rpc_run": "sunrpc"}
+LAYOUT = [(0x60001000, "kernel"), (0x60002000, "kernel"), (0x60002100, "switching"),
+          (0x60002200, "switching"), (0x60003000, "sunrpc"), (0x60003100, "sunrpc"),
+          (0x60004000, "kernel")]
+# What perf prints. The guest's process is 7.
+SCRIPT = """\
+           linux     7           60001004
+           linux     7         602000010
+           linux     7           60002100
+           linux     7           60002fff
+           linux     7       7f0000001000
+           linux     7   ffffffff81000000
+           linux     7   ffffffff81000000
+           linux     8   ffffffff81000000
+    Web Content 1     9           60002110
+"""
+
+
+def test_where_parts_of_a_kernel_begin() -> None:
+    assert parts.layout(parts.symbols(NM), PART_OF) == LAYOUT
+
+
+def test_cpu_time_belongs_to_parts() -> None:
+    taken = perf.parse(SCRIPT)
+    assert taken[0] == ("linux", 7, 0x60001004)
+    assert taken[-1] == ("Web Content 1", 9, 0x60002110)
+    code = {"transport": range(0x602000000, 0x602001000), "nfsv3": range(0x60001000, 0x60002000)}
+    found = parts.cpu_time(taken, 7, LAYOUT, code)
+    assert {key: value // perf.CPU_TIME.period for key, value in found.items() if value} == {
+        "kernel_ns": 1, "transport_ns": 1, "switching_ns": 2, "libraries_ns": 1, "host_ns": 2,
+        "sampled_ns": 7, "programs_ns": 1, "others_ns": 1}
+
+
+def test_starting_fio_does_not_count() -> None:
+    assert bench.without_start({"us": 9, "ops": 5, "cpu_ns": 100, "host_ns": 40},
+                               {"us": 1, "ops": 1, "cpu_ns": 10, "host_ns": 5}) == {
+        "us": 9, "ops": 5, "cpu_ns": 90, "host_ns": 35}
+
+
+# Half a second of CPU time in each of two rounds. A tenth of it is the transport's and a fifth
+# is for switching; half of the switches are the transport's. The kernel has half of the time
+# that other processes leave it, its programs 0.3 of it.
+SPENT = {"sampled_ns": 5 * 10**8, "transport_ns": 5 * 10**7, "switching_ns": 10**8,
+         "clock_ns": 11 * 10**8, "others_ns": 10**8, "programs_ns": 3 * 10**8, "switches": 5000,
+         "transport_switches": 2500}
+IDEALS = [(0.72, 1.25 / 0.95), (0.64, 1.25 / 0.9), (0.56, 1.25 / 0.85)]
+
+
+def test_no_bounds_without_sampling() -> None:
+    assert not report.all_bounds(measured())
+
+
+def test_bounds_of_cpu_time_and_iops() -> None:
+    samples: Sampled = {
+        (job, variant): 2 * [sample_of(iops, cost, 0) | SPENT]
+        for job in (MEM_READ, MEM_READ_8)
+        for variant, iops, cost in ((INBOX, 1000, 100), (OURS, 1250, 80))}
+    found = report.Measured(2, [MEM_READ, MEM_READ_8], False, samples, samples, samples, {}, {}, {})
+    rows = report.all_bounds(found)
+    assert [*rows] == ["mem read 4k", "mem read 4k x8", "mem, geometric mean"]
+    for row in rows.values():
+        assert [(ideal.cpu_time, ideal.iops) for ideal in row] == [*map(pytest.approx, IDEALS)]
+    # Of 10,000 samples 1,000: the standard error is 30.
+    assert report.share_text(found.cpu_samples(MEM_READ, OURS), "transport") == "10.0 ± 0.3"
+    # What a CPU does
+    assert [round(found.cell(MEM_READ, figure).medians[1]) for figure in
+            (*figures.CPU, figures.OTHER_PROCESSES)] == [50, 30, 20, 9]
+    cells = [cell.strip() for cell in report.bounds_table(found).splitlines()[2].split("|")]
+    assert cells[1:-1] == ["mem read 4k", "0.80", "0.72", "0.64", "0.56", "1.25", "1.32", "1.39",
+                           "1.47"]
+    text = json.dumps(report.as_json(found, "6.12"), allow_nan=False)
+    assert '"nor its switches": {"CPU time": 0.64' in text
+
+
+def test_names_of_jobs() -> None:
+    found = [job.name for job in figures.JOBS]
+    assert len(set(found)) == len(found) and found[0] == "mem read 4k"
+    assert {"mem memory", "mem create", "mem read 4k x8 nconnect=16", "mem bare write 1m",
+            "mem bare write 1m at 1000 MB/s", "siw read 4k", "rxe write 4k x8"} <= set(found)
