@@ -9,8 +9,10 @@
 #include "conn_private.h"
 #include "../objects.h"
 
-/* Made with the connection, and kept when it rests: it has to go on when memory is short. */
+/* Made with the connection: it has to go on when memory is short. */
 #define SENDS_MIN	2
+/* Idle ones that it keeps when it rests. With one, each Send is signalled and so comes back. */
+#define SENDS_REST	1
 /*
  * Made before one is used again. Half of the Sends may be posted without a signal. So
  * with two, every other Send would cost a completion, even with one RPC at a time.
@@ -50,7 +52,7 @@ static void send_free(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry)
 
 void rpcrdma_send_init(struct rpcrdma_conn *conn)
 {
-	rpcrdma_pool_init(&conn->sends, SENDS_MIN, send_free);
+	rpcrdma_pool_init(&conn->sends, SENDS_REST, send_free);
 }
 
 /* Make the first Sends. @size: of each header buffer, the inline threshold of this direction */

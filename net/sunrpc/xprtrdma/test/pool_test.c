@@ -173,7 +173,7 @@ static void use_sends(struct kunit *test, struct rpcrdma_conn *conn, unsigned in
 		rpcrdma_send_put(send[i]);
 }
 
-/* Sends that were not needed since the last time go, but for two. */
+/* Sends that were not needed since the last time go, but for one. */
 static void test_rest_sends(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
@@ -188,11 +188,11 @@ static void test_rest_sends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn->sends.num_idle, 3);
 
 	KUNIT_EXPECT_FALSE(test, rpcrdma_pool_rest(conn, &conn->sends));
-	KUNIT_EXPECT_EQ(test, conn->sends.num, 2);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 1);
 	rest_end(rest);
 }
 
-/* A Send in use stays, and two idle ones with it. */
+/* A Send in use stays, and an idle one with it. */
 static void test_rest_sends_in_use(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
@@ -202,8 +202,8 @@ static void test_rest_sends_in_use(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, send);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
-	KUNIT_EXPECT_EQ(test, conn->sends.num, 3);
-	KUNIT_EXPECT_EQ(test, conn->sends.num_idle, 2);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 2);
+	KUNIT_EXPECT_EQ(test, conn->sends.num_idle, 1);
 	rpcrdma_send_put(send);
 	rest_end(rest);
 }
@@ -223,7 +223,7 @@ static void test_rest_again(struct kunit *test)
 	}
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->rest_work));
 	KUNIT_EXPECT_EQ(test, deregistered, MADE - 2);
-	KUNIT_EXPECT_EQ(test, conn->sends.num, 2);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 1);
 	mr = rpcrdma_mr_get(conn);
 	KUNIT_ASSERT_NOT_NULL(test, mr);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->rest_work));
