@@ -2,6 +2,7 @@
 /* rpcrdma doctor: what is wrong with NFS over RDMA here, and what to do about it. */
 
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -157,6 +158,16 @@ static void print_json(const struct doctor *d, bool quiet)
 
 /* The command */
 
+/* What is run speaks English, and may be where users' PATH often does not look. */
+static void prepare_programs(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s:/usr/sbin:/sbin", getenv("PATH") ?: "/usr/bin:/bin");
+	setenv("PATH", path, 1);
+	setenv("LC_ALL", "C", 1);
+}
+
 int cmd_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -192,6 +203,8 @@ int cmd_doctor(int argc, char **argv)
 		d.host = host.name;
 		snprintf(d.server_port, sizeof(d.server_port), "%s", host.port);
 	}
+	if (!*d.root)	/* tests have no programs but their own */
+		prepare_programs();
 	doctor_examine(&d);
 	if (json)
 		print_json(&d, quiet);

@@ -216,8 +216,7 @@ char *doctor_word(char **line);
 
 /**
  * doctor_run - run a program
- * @argv: its name, which is looked for in PATH and in the folders of root's
- *	programs, and its arguments
+ * @argv: its name, which is looked for in PATH, and its arguments
  * @status: its exit status; 128 or more if it was killed
  * @output: what it printed to standard output and standard error, up to a limit,
  *	to be freed by the caller
@@ -228,14 +227,6 @@ char *doctor_word(char **line);
  * it is left behind.
  */
 int doctor_run(struct doctor *d, char *const argv[], int *status, char **output);
-
-/**
- * doctor_call - call a function in another process, for a limited time
- * @fn: writes its result to standard output; its return value is the status
- *
- * Return: as of doctor_run().
- */
-int doctor_call(struct doctor *d, int (*fn)(void *data), void *data, int *status, char **output);
 
 /* doctor_build.c */
 
@@ -290,6 +281,9 @@ void doctor_missing(struct doctor *d, const char *check, enum doctor_verdict ver
  */
 bool doctor_vendor(struct doctor *d, const char *check, enum doctor_verdict verdict,
 		   const char *release);
+
+/* doctor_kernel.c: false if that is no IP address, or NULL */
+bool doctor_address(const struct sockaddr *from, struct doctor_address *to);
 
 /* doctor_status.c: functions of doctor_kernel, by the family rpcrdma of netlink */
 int doctor_status_limits(struct doctor *d, const char *device, struct doctor_limits *limits);

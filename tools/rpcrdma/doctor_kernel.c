@@ -22,6 +22,17 @@ static void map_address(struct doctor_address *to, const void *from, size_t len)
 	memcpy(to->ip + 16 - len, from, len);
 }
 
+bool doctor_address(const struct sockaddr *from, struct doctor_address *to)
+{
+	if (from && from->sa_family == AF_INET)
+		map_address(to, &((const struct sockaddr_in *)from)->sin_addr, 4);
+	else if (from && from->sa_family == AF_INET6)
+		map_address(to, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+	else
+		return false;
+	return true;
+}
+
 static bool link_local(const struct doctor_address *address)
 {
 	return address->ip[0] == 0xfe && (address->ip[1] & 0xc0) == 0x80;
@@ -36,19 +47,9 @@ static int addresses(struct doctor *d,
 
 	if (getifaddrs(&list))
 		return -errno;
-	for (one = list; one; one = one->ifa_next) {
-		if (!one->ifa_addr)
-			continue;
-		if (one->ifa_addr->sa_family == AF_INET)
-			map_address(&address, &((struct sockaddr_in *)one->ifa_addr)->sin_addr, 4);
-		else if (one->ifa_addr->sa_family == AF_INET6)
-			map_address(&address, &((struct sockaddr_in6 *)one->ifa_addr)->sin6_addr,
-				    16);
-		else
-			continue;
-		if (!link_local(&address))
+	for (one = list; one; one = one->ifa_next)
+		if (doctor_address(one->ifa_addr, &address) && !link_local(&address))
 			fn(one->ifa_name, &address, data);
-	}
 	freeifaddrs(list);
 	return 0;
 }

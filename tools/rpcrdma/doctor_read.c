@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,6 @@
 #include "doctor.h"
 
 #define KILL_MS		1000	/* that a killed child may take to die */
-#define NOT_STARTED	127	/* the status if there is no such program */
 
 /* What a file or a pipe gives; grows up to DOCTOR_FILE_MAX. */
 struct contents {
@@ -234,17 +234,26 @@ static void end_child(pid_t pid)
 	reap(pid, now_ms() + KILL_MS, &status);
 }
 
-static void prepare_child(int out)
+/* A process group of its own, which end_child() ends as a whole; output to @out, no input */
+static int start(char *const argv[], int out, pid_t *pid)
 {
-	int null = open("/dev/null", O_RDWR);
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	int ret;
 
-	setpgid(0, 0);
-	dup2(null, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(out, STDERR_FILENO);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+	ret = -posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&files);
+	return ret;
 }
 
-int doctor_call(struct doctor *d, int (*fn)(void *data), void *data, int *status, char **output)
+int doctor_run(struct doctor *d, char *const argv[], int *status, char **output)
 {
 	int64_t deadline = now_ms() + d->patience;
 	struct contents c = {};
@@ -253,13 +262,7 @@ int doctor_call(struct doctor *d, int (*fn)(void *data), void *data, int *status
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		prepare_child(ends[1]);
-		_exit(fn(data));
-	}
-	ret = pid < 0 ? -errno : 0;
+	ret = start(argv, ends[1], &pid);
 	close(ends[1]);
 	if (!ret) {
 		ret = read_until(&c, ends[0], deadline);
@@ -276,36 +279,4 @@ int doctor_call(struct doctor *d, int (*fn)(void *data), void *data, int *status
 	else
 		*output = c.text;
 	return ret;
-}
-
-/* What to execute */
-struct program {
-	char *const *argv;
-	bool more;	/* look for it where users' PATH often does not, too */
-};
-
-static int execute(void *data)
-{
-	const struct program *program = data;
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s%s", getenv("PATH") ?: "/usr/bin:/bin",
-		 program->more ? ":/usr/sbin:/sbin" : "");
-	setenv("PATH", path, 1);
-	setenv("LC_ALL", "C", 1);
-	execvp(program->argv[0], program->argv);
-	return NOT_STARTED;
-}
-
-/* Tests have no programs but their own. */
-int doctor_run(struct doctor *d, char *const argv[], int *status, char **output)
-{
-	struct program program = { argv, !*d->root };
-	int ret = doctor_call(d, execute, &program, status, output);
-
-	if (ret || *status != NOT_STARTED)
-		return ret;
-	free(*output);
-	*output = NULL;
-	return -ENOENT;
 }

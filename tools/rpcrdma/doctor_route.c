@@ -13,52 +13,39 @@
 #define CLASS		"/sys/class/infiniband"
 #define GIDS_MAX	1024
 
-/* The address of HOST. Name servers may take long, so another process asks them. */
+/* The address of HOST */
 
-static int print_address(void *data)
+/* Name servers may take long. A lookup that goes on writes to this until the program ends. */
+static struct gaicb lookup;
+
+static int look_up(struct doctor *d)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
-	char text[INET6_ADDRSTRLEN + 32];
-	int ret = getaddrinfo(data, NULL, &hints, &list);
+	static const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	const struct timespec patience = { d->patience / 1000, d->patience % 1000 * 1000000 };
+	struct gaicb *list[] = { &lookup };
+	int ret;
 
-	if (ret) {
-		fputs(gai_strerror(ret), stdout);
-	} else {
-		ret = getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof(text), NULL, 0,
-				  NI_NUMERICHOST);
-		text[strcspn(text, "%")] = 0;	/* an interface */
-		fputs(ret ? gai_strerror(ret) : text, stdout);
-	}
-	fflush(stdout);
-	return ret ? 1 : 0;
-}
-
-static int parse_address(const char *text, struct doctor_address *address)
-{
-	char mapped[INET6_ADDRSTRLEN + 32];
-
-	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
-	return inet_pton(AF_INET6, mapped, address->ip) == 1 ? 0 : -EINVAL;
+	lookup = (struct gaicb){ .ar_name = d->host, .ar_request = &hints };
+	ret = getaddrinfo_a(GAI_NOWAIT, list, 1, NULL);
+	if (ret)
+		return ret;
+	gai_suspend((const struct gaicb * const *)list, 1, &patience);
+	return gai_error(&lookup);
 }
 
 static bool resolve(struct doctor *d, struct doctor_address *address)
 {
-	static const char advice[] = "name another, or look at /etc/hosts and DNS";
-	char *output;
-	int status;
-	int ret = doctor_call(d, print_address, (void *)d->host, &status, &output);
+	int ret = look_up(d);
 
 	if (ret) {
-		doctor_add(d, "host", DOCTOR_WRONG, advice, "no answer about the address of %s: %s",
-			   d->host, strerror(-ret));
+		doctor_add(d, "host", DOCTOR_WRONG, "name another, or look at /etc/hosts and DNS",
+			   "%s has no address: %s", d->host,
+			   ret == EAI_INPROGRESS ? "no answer" : gai_strerror(ret));
 		return false;
 	}
-	ret = status ? -EINVAL : parse_address(output, address);
-	if (ret)
-		doctor_add(d, "host", DOCTOR_WRONG, advice, "%s has no address: %.200s", d->host,
-			   output);
-	free(output);
-	return !ret;
+	doctor_address(lookup.ar_result->ai_addr, address);
+	freeaddrinfo(lookup.ar_result);
+	return true;
 }
 
 /* The device */
