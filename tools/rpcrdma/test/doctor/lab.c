@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -57,8 +58,11 @@ void plant_octets(const char *path, const void *octets, size_t len)
 	FILE *file;
 
 	snprintf(full, sizeof(full), "%s%s", root, path);
-	make_folders(full);
 	file = fopen(full, "w");
+	if (!file) {
+		make_folders(full);
+		file = fopen(full, "w");
+	}
 	if (!file || fwrite(octets, 1, len, file) != len || fclose(file))
 		abort();
 }
@@ -299,17 +303,28 @@ void expect_at(bool holds, const char *what, const char *file, int line)
 		       d.results[i].what, d.results[i].advice);
 }
 
-int main(void)
+/* In memory if programs can be there: tens of thousands of files come and go. */
+static const char *folder(void)
+{
+	struct statvfs memory;
+
+	return statvfs("/dev/shm", &memory) || memory.f_flag & ST_NOEXEC ? "/tmp" : "/dev/shm";
+}
+
+int main(int argc, char **argv)
 {
 	char path[128];
 
-	snprintf(root, sizeof(root), "/tmp/doctor-test-XXXXXX");
+	if (argc > 1)	/* rpcrdma ping, for the tests of the command */
+		return 1;
+	snprintf(root, sizeof(root), "%s/doctor-test-XXXXXX", folder());
 	if (!mkdtemp(root))
 		abort();
 	snprintf(path, sizeof(path), "%s/programs", root);
 	setenv("PATH", path, 1);
 	snprintf(path, sizeof(path), "%s/run/mount/utab", root);
 	setenv("LIBMOUNT_UTAB", path, 1);
+	report_tests();	/* they fork, which is safe before names are looked up in a thread */
 	module_tests();
 	kernels_tests();
 	device_tests();
@@ -318,7 +333,6 @@ int main(void)
 	firewall_tests();
 	log_tests();
 	hostile_tests();
-	report_tests();
 	end();
 	printf("1..%u\n# %u passed, %u failed\n", steps, steps - failed, failed);
 	return failed > 0;
