@@ -35,24 +35,6 @@ module_up() {
 }
 
 up() {
-	local where=updates
-	[ "$MODULE" = ours ] || where=kernel
-	modprobe -qa sunrpc rdma_cm
-	need "load rpcrdma of $MODULE" \
-		insmod "$(find "/lib/modules/$(uname -r)/$where" -name 'rpcrdma.ko*')"
-}
-
-# Tell the plugin of this guest's QEMU where the transport's code is, before that carries
-# RPCs, and which function each RPC of the client calls once, first of all.
-tell_code() {
-	{
-		say_code "" rpcrdma
-		awk '$3 == "call_start" && $4 == "[sunrpc]" { print "begins=0x" $1 }' /proc/kallsyms
-	} >/lab/out/code
-	/lab/counted
-}
-
-up() {
 	# Hardware does not check whether posted buffers change.
 	[ "$DEVICE" != mem ] || need "load the device without checksums" modprobe rdma_mem checksums=0
 	server
