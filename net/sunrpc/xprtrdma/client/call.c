@@ -282,6 +282,18 @@ static int call_build(struct xprt_rdma_builder *b)
 /* The device no longer reads the task's pages. A Reply that came earlier has waited for this. */
 static void call_gathered(struct rpcrdma_chain *chain, int status)
 {
+/* The device of a stuck connection may read what was gathered at any time, so it is kept for good. */
+static void call_keep_gathered(struct xprt_rdma_request *request)
+{
+	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
+	struct page **page = call->pages + (call->page_base >> PAGE_SHIFT);
+	u32 num = DIV_ROUND_UP(offset_in_page(call->page_base) + call->page_len, PAGE_SIZE);
+
+	WRITE_ONCE(request->ep->client->stuck, true);	/* for the tail */
+	while (num--)
+		folio_try_get(page_folio(*page++));
+}
+
 	struct rpcrdma_send *send = container_of(chain, struct rpcrdma_send, chain);
 	struct xprt_rdma_request *request = send->private;
 	bool replied = request->replied;
@@ -289,6 +301,8 @@ static void call_gathered(struct rpcrdma_chain *chain, int status)
 	rpcrdma_send_put(send);
 	clear_and_wake_up_bit(XPRT_RDMA_GATHERING, &request->state);
 	if (replied)
+	if (unlikely(chain->conn->stuck))
+		call_keep_gathered(request);
 		xprt_rdma_reply_proceed(request);
 }
 

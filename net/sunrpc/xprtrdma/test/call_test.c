@@ -351,6 +351,28 @@ static void test_reply_after_gathered(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* The device does not stop: the pages are not freed, whoever puts them. */
+static void test_gathered_stuck(struct kunit *test)
+{
+	struct page *pages[] = { alloc_page(GFP_KERNEL), alloc_page(GFP_KERNEL) };
+	struct fake_client *t = begin_gathered(test);
+	unsigned int i;
+
+	t->rpc.request.rqst.rq_snd_buf.pages = pages;
+	t->fake.conn->stuck = true;
+	fake_complete(&t->fake);
+	KUNIT_EXPECT_TRUE(test, t->client->stuck);
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
+		KUNIT_EXPECT_EQ(test, page_ref_count(pages[i]), 2);
+		put_page(pages[i]);
+		put_page(pages[i]);
+	}
+	t->fake.conn->stuck = false;
+	t->client->stuck = false;
+	fake_client_end(test, t);
+}
+
 /* A task that was killed waits for its pages. */
 struct waiter {
 	struct wait_bit_queue_entry entry;
@@ -463,6 +485,7 @@ static struct kunit_case call_cases[] = {
 	KUNIT_CASE(test_reply_chunk_is_forgotten),
 	KUNIT_CASE(test_reply_before_gathered),
 	KUNIT_CASE(test_reply_after_gathered),
+	KUNIT_CASE(test_gathered_stuck),
 	KUNIT_CASE(test_gathered_wakes),
 	KUNIT_CASE(test_handle_is_named),
 	KUNIT_CASE(test_backward_reply),
