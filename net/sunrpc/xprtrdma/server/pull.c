@@ -134,10 +134,12 @@ static int pull_post_reads(struct svcrdma_request *request, struct svc_rqst *rqs
 
 	mutex_lock(&service->read_start);
 	if (svcrdma_read_may_start(service)) {
-		/* Not before: many requests may wait, and each would keep its pages. */
 		if (svcrdma_pages_take_spares(request, rqstp, pull_pages(request)))
 			rpcrdma_rest_later(service->conn);
 		ret = pull_map_reads(request);
+		/* Many requests may wait, so without pages as long as nothing is read. */
+		if (ret == -EAGAIN && !from)
+			svcrdma_pages_put_spares(request);
 	}
 	mutex_unlock(&service->read_start);
 	if (ret)

@@ -410,6 +410,7 @@ struct reads {
 	unsigned int resumed;
 	unsigned int closed;
 	unsigned int wrong;
+	bool pages;		/* the request has some */
 };
 
 static struct reads *r;		/* Tests run one at a time. */
@@ -464,7 +465,13 @@ static void conn_leave(struct rpcrdma_conn *conn)
 static bool pages_take_spares(struct svcrdma_request *request, struct svc_rqst *rqstp,
 			      unsigned int num_pages)
 {
+	r->pages = true;
 	return false;
+}
+
+static void pages_put_spares(struct svcrdma_request *request)
+{
+	r->pages = false;
 }
 
 static void request_put(struct svcrdma_request *request)
@@ -484,6 +491,7 @@ static void service_close(struct svcrdma_service *service)
 
 #define rpcrdma_conn_enter		conn_enter
 #define rpcrdma_conn_leave		conn_leave
+#define svcrdma_pages_put_spares	pages_put_spares
 #define svcrdma_pages_take_spares	pages_take_spares
 #define svcrdma_request_put		request_put
 #define svcrdma_request_resume		request_resume
@@ -662,17 +670,27 @@ static void test_reads_fail(struct kunit *test)
 	expect_reads_fail(test);
 }
 
-/* No registration is left: the request waits for one. */
-static void test_reads_wait(struct kunit *test)
+/* No registration is left: the request waits for one, with pages only if it has read into some. */
+static void expect_reads_wait(struct kunit *test, unsigned int posted)
 {
-	reads_begin(test, DATA_LEN);
 	r->add_ret = -EAGAIN;
 	svcrdma_pull_continue(&r->request, &r->rqst);
 	KUNIT_EXPECT_PTR_EQ(test, r->service.read_waiters.next, &r->request.list);
+	KUNIT_EXPECT_EQ(test, r->pages, posted);
 	KUNIT_EXPECT_EQ(test, r->destroyed, r->made);
-	KUNIT_EXPECT_EQ(test, r->posted, 0);
+	KUNIT_EXPECT_EQ(test, r->posted, posted);
 	KUNIT_EXPECT_EQ(test, r->put, 0);
 	KUNIT_EXPECT_EQ(test, r->closed, 0);
+}
+
+static void test_reads_wait(struct kunit *test)
+{
+	reads_begin(test, DATA_LEN);
+	expect_reads_wait(test, 0);
+	reads_begin(test, DATA_LEN);
+	svcrdma_pull_continue(&r->request, &r->rqst);
+	reads_done(0);
+	expect_reads_wait(test, 1);
 }
 
 static struct kunit_case pull_cases[] = {
