@@ -289,13 +289,13 @@ int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rp
 
 	rpcrdma_wire_init_call(msg, backward->version, rqst->rq_xid, 1);
 	msg->inv_handle = backward->inv_handle;
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, XPRT_RDMA_BACKWARD_CREDITS);
+	rpcrdma_wire_make_reply(msg, XPRT_RDMA_BACKWARD_CREDITS);
 	ret = rpcrdma_send_header(send, msg);
 	if (!ret)
 		ret = rpcrdma_send_copy(send, buf, 0, buf->len, threshold);
 	if (ret != -EMSGSIZE)
 		return ret;
-	rpcrdma_wire_cant_reply(msg, NULL, 0, true);
+	rpcrdma_wire_cant_reply(msg, NULL, 0);
 	rpcrdma_wire_make_error(msg, XPRT_RDMA_BACKWARD_CREDITS);
 	return rpcrdma_send_header(send, msg);
 }

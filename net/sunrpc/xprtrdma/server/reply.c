@@ -376,10 +376,10 @@ static int reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 	reply.res = &rqstp->rq_res;
 	reply.uses_head = false;
 	reply.gathered = 0;
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, svcrdma_service_grant(service, msg->credits));
+	rpcrdma_wire_make_reply(msg, svcrdma_service_grant(service, msg->credits));
 	if (svcrdma_reply_choose(&reply.form, msg, &request->results, reply.res, threshold)) {
 		/* That a chunk is too short shows only now that the Call is executed. */
-		rpcrdma_wire_cant_reply(msg, reply.form.short_chunk, reply.form.needed, true);
+		rpcrdma_wire_cant_reply(msg, reply.form.short_chunk, reply.form.needed);
 		request->tally.error = RPCRDMA_A_ERRORS_REPLY_SPACE;
 		svcrdma_reply_error(request);
 		return len;

@@ -208,7 +208,7 @@ static void carriers_begin_segments(struct kunit *test, u32 first)
 	if (first < WRITTEN)
 		KUNIT_ASSERT_EQ(test, rpcrdma_wire_add_segment(msg, chunk, 2, WRITTEN - first,
 							       first), 0);
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(msg, 1);
 	request->results.count = 1;
 	request->results.result[0].length = WRITTEN;
 	request->results.result[0].chunk = chunk;

@@ -451,6 +451,7 @@ void fake_server_sends(struct fake_client *t, u32 payload_len, u32 invalidated)
 /* It answers the Call that it has got last. Chunks have what @t->msg says. */
 void fake_server_replies(struct fake_client *t, u32 payload_len, u32 invalidated)
 {
-	rpcrdma_wire_make_reply(&t->msg, payload_len ? RPCRDMA_MSG : RPCRDMA_NOMSG, FAKE_CREDITS);
+	rpcrdma_wire_make_reply(&t->msg, FAKE_CREDITS);
+	t->msg.proc = payload_len ? RPCRDMA_MSG : RPCRDMA_NOMSG;
 	fake_server_sends(t, payload_len, invalidated);
 }

@@ -73,10 +73,8 @@ static inline bool same_error(const struct rpcrdma_message *a,
 {
 	if (a->error != b->error)
 		return false;
-	if (a->error == RPCRDMA_ERR_VERS)
-		return a->version_low == b->version_low &&
-		       a->version_high == b->version_high;
-	return a->error != RPCRDMA_ERR_CANT_REPLY || a->processed == b->processed;
+	return a->error != RPCRDMA_ERR_VERS ||
+	       (a->version_low == b->version_low && a->version_high == b->version_high);
 }
 
 /* Whether two messages are the same on the wire */

@@ -688,7 +688,7 @@ static void test_grant(struct kunit *test)
 	int len;
 
 	begin_and_send(test, t, NULL, NULL);
-	rpcrdma_wire_make_reply(&t->msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(&t->msg, 1);
 	len = rpcrdma_wire_encode(&t->msg, t->octets, sizeof(t->octets));
 	KUNIT_ASSERT_EQ(test, len, RPCRDMA_V1_HEADER_MIN);
 	t->octets[2] = cpu_to_be32(row->credits);

@@ -307,7 +307,7 @@ static int choose(struct kunit *test, const struct reply_row *row, u32 version,
 	make_results(test, row);
 	for (i = 0; i < SVCRDMA_MAX_PARTS; i++)		/* what is on the stack */
 		f->form.part[i] = (struct svcrdma_part){ .len = 1 };
-	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(&f->msg, 1);
 	return svcrdma_reply_choose(&f->form, &f->msg, &f->results, &f->res,
 				    threshold);
 }
@@ -370,8 +370,7 @@ static void expect_error(struct kunit *test, const u32 *words, size_t count)
 	struct fixture *f = test->priv;
 	unsigned int i;
 
-	rpcrdma_wire_cant_reply(&f->msg, f->form.short_chunk, f->form.needed,
-				true);
+	rpcrdma_wire_cant_reply(&f->msg, f->form.short_chunk, f->form.needed);
 	rpcrdma_wire_make_error(&f->msg, 1);
 	KUNIT_ASSERT_EQ(test, rpcrdma_wire_encode(&f->msg, f->buf, BUF_LEN),
 			(int)(count * sizeof(*words)));
@@ -437,7 +436,7 @@ static void test_reply_header_too_long(struct kunit *test)
 	f->res.head[0].iov_base = f->buf;
 	f->res.head[0].iov_len = 100;
 	f->res.len = 100;
-	rpcrdma_wire_make_reply(&f->msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(&f->msg, 1);
 	f->form.short_chunk = &f->msg.reply_chunk;
 	KUNIT_EXPECT_EQ(test, svcrdma_reply_choose(&f->form, &f->msg,
 						   &f->results, &f->res,

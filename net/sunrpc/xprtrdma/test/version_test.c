@@ -39,7 +39,7 @@ static void send_answer(struct fake_client *t)
 {
 	t->msg.version = answer.version;
 	if (answer.proc == RPCRDMA_ERROR) {
-		rpcrdma_wire_cant_reply(&t->msg, NULL, 0, true);
+		rpcrdma_wire_cant_reply(&t->msg, NULL, 0);
 		t->msg.error = answer.error;
 		if (answer.error == RPCRDMA_ERR_VERS) {
 			t->msg.version_low = answer.low;

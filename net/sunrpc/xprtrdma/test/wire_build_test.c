@@ -18,7 +18,7 @@ static void expect_returned(struct wire *w, u32 written, u32 first, u32 second)
 	add(w->msg, chunk, 1, 4096, 0);
 	add(w->msg, chunk, 2, 512, 0);
 	KUNIT_EXPECT_EQ(w->test, rpcrdma_wire_return_chunk(chunk, written), 0);
-	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(w->msg, 1);
 	KUNIT_EXPECT_EQ(w->test,
 			rpcrdma_wire_encode(w->msg, header, sizeof(header)),
 			(int)sizeof(header));
@@ -68,7 +68,7 @@ static void test_returned_without_segments(struct kunit *test)
 	chunk = rpcrdma_wire_add_read(w->msg, 8);
 	add(w->msg, chunk, 1, 4096, 0);
 	rpcrdma_wire_add_write(w->msg);
-	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(w->msg, 1);
 	KUNIT_ASSERT_EQ(test, rpcrdma_wire_encode(w->msg, header, sizeof(header)),
 			(int)sizeof(header));
 	KUNIT_EXPECT_EQ(test, wire_word(header, 4), 0);
@@ -87,7 +87,7 @@ static void test_reply_to_received_call(struct kunit *test)
 
 	put_golden(w, GOLDEN_EVERYTHING);
 	expect_usable_call(w);
-	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 5);
+	rpcrdma_wire_make_reply(w->msg, 5);
 	len = rpcrdma_wire_encode(w->msg, w->word, sizeof(w->word));
 	KUNIT_ASSERT_EQ(test, len > 0, true);
 	w->words = len / 4;
@@ -124,7 +124,7 @@ static void test_unsendable(struct kunit *test)
 			-EINVAL);
 
 	build_call(w->msg);
-	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 0);
+	rpcrdma_wire_make_reply(w->msg, 0);
 	KUNIT_EXPECT_EQ(test, rpcrdma_wire_encode(w->msg, w->word, 64),
 			-EINVAL);
 	w->msg->error = RPCRDMA_ERR_BAD_XDR;

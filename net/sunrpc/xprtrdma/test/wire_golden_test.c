@@ -9,7 +9,7 @@
 static void build_inline_reply(struct rpcrdma_message *msg)
 {
 	build_call(msg);
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 64);
+	rpcrdma_wire_make_reply(msg, 64);
 }
 
 static void build_read_chunk(struct rpcrdma_message *msg)
@@ -85,7 +85,7 @@ static void build_reply_one_segment(struct rpcrdma_message *msg)
 {
 	build_one_write_segment(msg);
 	rpcrdma_wire_return_chunk(&msg->write[0], 12345);
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, CREDITS);
+	rpcrdma_wire_make_reply(msg, CREDITS);
 }
 
 static void build_reply_chunk(struct rpcrdma_message *msg)
@@ -125,7 +125,7 @@ static void build_reply_write_list(struct rpcrdma_message *msg)
 	rpcrdma_wire_add_write(msg);
 
 	rpcrdma_wire_return_chunk(&msg->write[0], 4096 + 100);
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, CREDITS);
+	rpcrdma_wire_make_reply(msg, CREDITS);
 }
 
 static void build_long_reply(struct rpcrdma_message *msg)
@@ -140,7 +140,8 @@ static void build_long_reply(struct rpcrdma_message *msg)
 	add(msg, chunk, 0x0c000002, 4096, 0xffff888033336000);
 
 	rpcrdma_wire_return_chunk(chunk, 5000);
-	rpcrdma_wire_make_reply(msg, RPCRDMA_NOMSG, CREDITS);
+	rpcrdma_wire_make_reply(msg, CREDITS);
+	msg->proc = RPCRDMA_NOMSG;
 }
 
 static void build_err_vers(struct rpcrdma_message *msg)
@@ -168,7 +169,7 @@ static void build_backward_call(struct rpcrdma_message *msg)
 static void build_backward_reply(struct rpcrdma_message *msg)
 {
 	build_backward_call(msg);
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(msg, 1);
 }
 
 /* Version 2: the same messages, with a direction and a handle */
@@ -241,7 +242,7 @@ static void build_v2_err_cant_reply(struct rpcrdma_message *msg)
 {
 	build_v2_everything(msg);
 	msg->inv_handle = 0;
-	rpcrdma_wire_cant_reply(msg, &msg->write[1], 5000, true);
+	rpcrdma_wire_cant_reply(msg, &msg->write[1], 5000);
 	rpcrdma_wire_make_error(msg, CREDITS);
 }
 

@@ -346,18 +346,16 @@ static void test_v2_cant_reply_decoded(struct kunit *test)
 	put(w, 1);
 	put(w, 7);
 	put(w, U32_MAX);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
-	KUNIT_EXPECT_TRUE(test, w->msg->processed);
 
 	w->word[5] = cpu_to_be32(2);
-	expect_dropped(w, RPCRDMA_REQUESTER, false, RPCRDMA_BAD_ERROR);
+	expect_dropped(w, RPCRDMA_CLIENT_END, false, RPCRDMA_BAD_ERROR);
 	w->word[5] = 0;
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
-	KUNIT_EXPECT_FALSE(test, w->msg->processed);
 	w->words--;
-	expect_dropped(w, RPCRDMA_REQUESTER, false, RPCRDMA_BAD_ERROR);
+	expect_dropped(w, RPCRDMA_CLIENT_END, false, RPCRDMA_BAD_ERROR);
 }
 
 /* Segment 1 has 8192 octets, 2 and 3 are one chunk of 4608, 4 has 4096. */
@@ -383,13 +381,12 @@ static void build_replies(struct rpcrdma_message *msg)
 static void expect_short(struct wire *w, const struct rpcrdma_chunk *chunk,
 			 u32 octets, u32 segment, u32 length)
 {
-	bool processed = octets % 2;
 	const u32 answer[] = {
 		XID, RPCRDMA_VERSION_TWO, CREDITS, RPCRDMA_ERROR,
-		RPCRDMA_ERR_CANT_REPLY, processed, segment, length
+		RPCRDMA_ERR_CANT_REPLY, 1, segment, length
 	};
 
-	rpcrdma_wire_cant_reply(w->msg, chunk, octets, processed);
+	rpcrdma_wire_cant_reply(w->msg, chunk, octets);
 	expect_answer(w, answer, ARRAY_SIZE(answer));
 }
 
@@ -405,7 +402,7 @@ static void test_v2_cant_reply(struct kunit *test)
 	expect_short(w, &msg->reply_chunk, U32_MAX, 4, U32_MAX);
 	expect_short(w, NULL, 4096, 0, 0);
 
-	rpcrdma_wire_make_reply(msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(msg, 1);
 	expect_short(w, &msg->write[1], 5000, 3, 904);
 
 	build_call(msg);
@@ -424,7 +421,7 @@ static void test_v1_cant_reply(struct kunit *test)
 
 	build_replies(w->msg);
 	w->msg->version = RPCRDMA_VERSION_ONE;
-	rpcrdma_wire_cant_reply(w->msg, &w->msg->write[0], 8193, true);
+	rpcrdma_wire_cant_reply(w->msg, &w->msg->write[0], 8193);
 	expect_answer(w, answer, ARRAY_SIZE(answer));
 }
 
@@ -486,7 +483,7 @@ static void test_v2_handle_is_repeated(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->msg->inv_handle, 0xdeadbeef);
 	expect_handle(w, true, 0);
 
-	rpcrdma_wire_make_reply(w->msg, RPCRDMA_MSG, 1);
+	rpcrdma_wire_make_reply(w->msg, 1);
 	len = rpcrdma_wire_encode(w->msg, w->word, sizeof(w->word));
 	KUNIT_ASSERT_EQ(test, len, 36);
 	KUNIT_EXPECT_EQ(test, wire_word(w->word, 1), RPCRDMA_VERSION_TWO);
@@ -513,7 +510,8 @@ static void test_grants(struct kunit *test)
 
 	for (version = 1; version <= RPCRDMA_VERSION_MAX; version++) {
 		rpcrdma_wire_init_call(w->msg, version, cpu_to_be32(1), 32);
-		rpcrdma_wire_make_reply(w->msg, RPCRDMA_NOMSG, 32);
+		rpcrdma_wire_make_reply(w->msg, 32);
+		w->msg->proc = RPCRDMA_NOMSG;
 		KUNIT_EXPECT_TRUE(test, rpcrdma_wire_grants(w->msg));
 		w->msg->error = RPCRDMA_ERR_BAD_XDR;
 		rpcrdma_wire_make_error(w->msg, 32);

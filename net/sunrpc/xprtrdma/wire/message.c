@@ -45,7 +45,6 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 	} else if (msg->error == RPCRDMA_ERR_CANT_REPLY) {
 		if (rpcrdma_take_present(reader) || !rpcrdma_take(reader, 2))
 			return RPCRDMA_BAD_ERROR;
-		msg->processed = reader->present;
 	}
 	msg->header_len = reader->len - reader->left;
 	return RPCRDMA_OK;
@@ -273,19 +272,17 @@ bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, 
  * @chunk: its first Write chunk that is too short, or its Reply chunk; NULL if
  *	it lacks the chunk
  * @octets: octets that @chunk should have space for, more than it has
- * @processed: the Call was executed
  *
  * Implements draft 5.2.4. The segments are filled in order, so the last one of the
  * chunk is named as too short.
  */
 void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk,
-			     u32 octets, bool processed)
+			     u32 octets)
 {
 	const struct rpcrdma_chunk *first = msg->num_writes ? &msg->write[0] : &msg->reply_chunk;
 	unsigned int end;
 
 	msg->error = RPCRDMA_ERR_CANT_REPLY;
-	msg->processed = processed;
 	msg->short_segment = 0;
 	msg->length_needed = 0;
 	if (!chunk || !chunk->count)
@@ -339,7 +336,7 @@ static void message_encode_error(const struct rpcrdma_message *msg, __be32 *p)
 		*p++ = cpu_to_be32(msg->error);
 		if (msg->error != RPCRDMA_ERR_CANT_REPLY)
 			return;
-		*p++ = cpu_to_be32(msg->processed);
+		*p++ = cpu_to_be32(true);	/* the Call was executed */
 		*p++ = cpu_to_be32(msg->short_segment);
 		*p = cpu_to_be32(msg->length_needed);
 	}

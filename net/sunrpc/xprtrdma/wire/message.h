@@ -165,7 +165,6 @@ struct rpcrdma_chunk {
  * @error: what an RDMA_ERROR says, or has to say to answer this message
  * @version_low: lowest version its sender supports, RPCRDMA_ERR_VERS only
  * @version_high: highest version its sender supports, RPCRDMA_ERR_VERS only
- * @processed: the Call was executed, RPCRDMA_ERR_CANT_REPLY only
  * @short_segment: the first segment that is too short: counted from one, in the
  *	order of the header, Write list and Reply chunk together; zero if no
  *	segment can be named. Only set to be sent, like @length_needed.
@@ -203,7 +202,6 @@ struct rpcrdma_message {
 			u32 version_high;
 		};
 		struct {
-			bool processed;
 			u32 short_segment;
 			u32 length_needed;
 		};
@@ -283,10 +281,9 @@ static inline int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 oct
  * The Reply has all Write chunks and the Reply chunk of the Call, unused unless
  * rpcrdma_wire_return_chunk() says more, and no Read list (RFC 8166 section 4.3.1).
  */
-static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg,
-					   enum rpcrdma_proc proc, u32 credits)
+static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg, u32 credits)
 {
-	msg->proc = proc;
+	msg->proc = RPCRDMA_MSG;
 	msg->direction = RPCRDMA_REPLY;
 	msg->credits = credits;
 	msg->num_reads = 0;
@@ -326,7 +323,7 @@ int rpcrdma_wire_add_segment(struct rpcrdma_message *msg, struct rpcrdma_chunk *
 
 bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, u32 *handle);
 void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk,
-			     u32 octets, bool processed);
+			     u32 octets);
 void rpcrdma_wire_make_error(struct rpcrdma_message *msg, u32 credits);
 
 u32 rpcrdma_wire_header_len(const struct rpcrdma_message *msg);

@@ -98,15 +98,14 @@ static void return_chunk(struct rpcrdma_chunk *chunk, u32 octets)
 static void send_reply(const struct rpcrdma_message *call)
 {
 	struct rpcrdma_chunk *reply = &built.reply_chunk;
-	enum rpcrdma_proc proc = RPCRDMA_MSG;
 	unsigned int i;
 
 	memcpy(&built, call, sizeof(built));
+	rpcrdma_wire_make_reply(&built, call->credits);
 	if (built.has_reply_chunk && reply->length >= RPC_HEAD) {
-		proc = RPCRDMA_NOMSG;
+		built.proc = RPCRDMA_NOMSG;
 		return_chunk(reply, reply->length);
 	}
-	rpcrdma_wire_make_reply(&built, proc, call->credits);
 	for (i = 0; i < built.num_writes; i++)
 		return_chunk(&built.write[i], be32_to_cpu(call->xid) & built.write[i].length);
 	send_and_receive(&built);
@@ -222,7 +221,7 @@ static void send_cant_reply(const struct rpcrdma_message *call, const struct rpc
 	if (short_segment)
 		needed = rpcrdma_chunk_segments(call, chunk)[chunk->count - 1].length + 1ULL;
 	memcpy(&built, call, sizeof(built));
-	rpcrdma_wire_cant_reply(&built, chunk, chunk ? chunk->length + 1 : 1, short_segment & 1);
+	rpcrdma_wire_cant_reply(&built, chunk, chunk ? chunk->length + 1 : 1);
 	if (built.short_segment != short_segment || built.length_needed != needed)
 		check("another segment is too short");
 	check(broken_answer(&built, &again));
