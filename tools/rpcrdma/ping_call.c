@@ -233,7 +233,7 @@ void ping_judge(struct ping_answer *answer, const struct ping_call *call,
 	struct rpcrdma_message header;
 
 	*answer = (struct ping_answer){};
-	if (rpcrdma_wire_decode(&header, buf, len, RPCRDMA_REQUESTER, false,
+	if (rpcrdma_wire_decode(&header, buf, len, RPCRDMA_CLIENT_END, false,
 				call->version) != RPCRDMA_USE)
 		return judged(answer, PING_BROKEN, "%s", reasons[header.reason]);
 	answer->xid = be32_to_cpu(header.xid);

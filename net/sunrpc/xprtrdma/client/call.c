@@ -30,7 +30,10 @@ static u32 call_segments(const struct xprt_rdma_endpoint *ep, unsigned long star
 				       ep->conn->bounced);
 }
 
-/* Beside those of the pages, at most: on a device that allows gaps all three may share some. */
+/*
+ * Segments that head and tail add to those of the pages, at most: on a device that allows gaps all
+ * three may share some.
+ */
 static u32 call_kvec_segments(const struct xprt_rdma_endpoint *ep, const struct xdr_buf *buf)
 {
 	return call_segments(ep, (unsigned long)buf->head[0].iov_base,
@@ -279,9 +282,6 @@ static int call_build(struct xprt_rdma_builder *b)
 	return 0;
 }
 
-/* The device no longer reads the task's pages. A Reply that came earlier has waited for this. */
-static void call_gathered(struct rpcrdma_chain *chain, int status)
-{
 /* The device of a stuck connection may read what was gathered at any time, so it is kept for good. */
 static void call_keep_gathered(struct xprt_rdma_request *request)
 {
@@ -294,15 +294,18 @@ static void call_keep_gathered(struct xprt_rdma_request *request)
 		folio_try_get(page_folio(*page++));
 }
 
+/* The device no longer reads the task's pages. A Reply that came earlier has waited for this. */
+static void call_gathered(struct rpcrdma_chain *chain, int status)
+{
 	struct rpcrdma_send *send = container_of(chain, struct rpcrdma_send, chain);
 	struct xprt_rdma_request *request = send->private;
 	bool replied = request->replied;
 
+	if (unlikely(chain->conn->stuck))
+		call_keep_gathered(request);
 	rpcrdma_send_put(send);
 	clear_and_wake_up_bit(XPRT_RDMA_GATHERING, &request->state);
 	if (replied)
-	if (unlikely(chain->conn->stuck))
-		call_keep_gathered(request);
 		xprt_rdma_reply_proceed(request);
 }
 

@@ -61,10 +61,10 @@
 /* From so many octets on, a Send gathers page data instead of copying it. */
 #define XPRT_RDMA_GATHER_MIN	8192
 
-/* How long a killed process may have to wait for the server */
+/* How long a task that retires its request waits for each thing; then it closes the connection. */
 #define XPRT_RDMA_RETIRE_TIMEOUT	(5 * HZ)
 
-/* How long of that it waits for its Reply: not longer than a reconnect would take */
+/* How long a killed task first waits for its Reply: not longer than a reconnect would take */
 #define XPRT_RDMA_AWAIT_REPLY_TIMEOUT	HZ
 
 /* Tunables, sysctl.c */
@@ -207,7 +207,7 @@ struct xprt_rdma_version {
  * @client: valid until @closed is complete
  * @conn: the connection, once it is established; put with the last of @ref
  * @ready: complete when the version is settled or the connection has failed
- * @closed: complete when no memory can be reached through the connection
+ * @closed: complete when the connection has ended, see conn.h
  * @status: why the connection ended, a negative errno; valid when @closed is complete
  * @closing: the client itself closes the connection
  * @credits: the credits
@@ -314,7 +314,7 @@ struct xprt_rdma_buffer {
  * @reply_segments: how many registrations the Reply has
  * @posted: the Call is being posted or was, so a Reply may answer it
  * @replied: a Reply has been matched; more of them are dropped
- * @answered: the Reply arrived while the request was in ep->awaiting_reply;
+ * @late_reply: the Reply arrived while the request was in ep->awaiting_reply;
  *	awaiting_lock
  * @recv: the Reply, until it has been copied
  * @payload: the inline part of the Reply, in @recv; NULL: none
@@ -349,7 +349,7 @@ struct xprt_rdma_request {
 
 	bool posted;
 	bool replied;
-	bool answered;
+	bool late_reply;
 	struct rpcrdma_recv *recv;
 	void *payload;
 	u32 payload_len;

@@ -16,30 +16,31 @@
  * struct xprt_rdma_credits - how many Calls may be outstanding
  * @in_flight: Calls sent whose Reply has not been received
  * @orphaned: those of @in_flight whose tasks have gone. The server still owes the Reply, so
- *	they keep their credits. Briefly less than zero if the Reply arrives first.
- * @posted: Replies that there are Receives for
+ *	they keep their credits. Less than zero: briefly if the Reply arrives first, and for good
+ *	if a server sends Replies that answer nothing.
+ * @receives: Replies that there are Receives for
  * @granted: the last grant, never zero; one before the first Reply
- * @answered: the server has granted something
+ * @granted_any: the server has granted something
  *
- * Part of an endpoint. XPRT_LOCKED is held when @in_flight or @posted grows.
- * @granted and @answered change in ->received. @in_flight falls and @orphaned changes
+ * Part of an endpoint. XPRT_LOCKED is held when @in_flight or @receives grows.
+ * @granted and @granted_any change in ->received. @in_flight falls and @orphaned changes
  * without a lock.
  */
 struct xprt_rdma_credits {
 	atomic_t in_flight;
 	atomic_t orphaned;
-	u32 posted;
+	u32 receives;
 	u32 granted;
-	bool answered;
+	bool granted_any;
 };
 
-static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32 posted)
+static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32 receives)
 {
 	atomic_set(&credits->in_flight, 0);
 	atomic_set(&credits->orphaned, 0);
-	credits->posted = posted;
+	credits->receives = receives;
 	credits->granted = 1;
-	credits->answered = false;
+	credits->granted_any = false;
 }
 
 /*
@@ -48,7 +49,7 @@ static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32
  */
 static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credits)
 {
-	return min(READ_ONCE(credits->granted), READ_ONCE(credits->posted) + 1);
+	return min(READ_ONCE(credits->granted), READ_ONCE(credits->receives) + 1);
 }
 
 /*
@@ -58,7 +59,7 @@ static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credit
  */
 static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32 requested)
 {
-	u32 limit = min3(READ_ONCE(credits->granted), READ_ONCE(credits->posted), requested);
+	u32 limit = min3(READ_ONCE(credits->granted), READ_ONCE(credits->receives), requested);
 
 	return (u32)atomic_read(&credits->in_flight) < limit;
 }
@@ -69,7 +70,7 @@ static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32
  */
 static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits, u32 requested)
 {
-	return min3(READ_ONCE(credits->granted), requested, 2 * credits->posted);
+	return min3(READ_ONCE(credits->granted), requested, 2 * credits->receives);
 }
 
 /* A Reply has arrived, or a Call was not sent. A Reply too many gives nothing. */
@@ -104,7 +105,7 @@ static inline bool
 xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
 			  unsigned long waited, unsigned long minor, bool major)
 {
-	return waited >= minor && (major || !READ_ONCE(credits->answered));
+	return waited >= minor && (major || !READ_ONCE(credits->granted_any));
 }
 
 /*
@@ -133,10 +134,10 @@ static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg,
 static inline bool xprt_rdma_credits_grant(struct xprt_rdma_credits *credits, u32 granted)
 {
 	granted = max(granted, 1U);
-	if (credits->answered && granted == credits->granted)
+	if (credits->granted_any && granted == credits->granted)
 		return false;
 	WRITE_ONCE(credits->granted, granted);
-	WRITE_ONCE(credits->answered, true);
+	WRITE_ONCE(credits->granted_any, true);
 	return true;
 }
 

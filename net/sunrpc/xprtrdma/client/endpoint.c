@@ -87,13 +87,13 @@ static void ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 	struct xprt_rdma_credits *credits = &ep->credits;
 	u32 posted = xprt_rdma_credits_to_post(credits, requested);
 
-	if (posted <= credits->posted || delayed_work_pending(&ep->grow_again))
+	if (posted <= credits->receives || delayed_work_pending(&ep->grow_again))
 		return;
 	if (rpcrdma_recv_expect(ep->conn, posted, 0)) {
 		queue_delayed_work(xprtiod_workqueue, &ep->grow_again, XPRT_RDMA_GROW_PAUSE);
 		return;
 	}
-	WRITE_ONCE(credits->posted, posted);
+	WRITE_ONCE(credits->receives, posted);
 	xprt_rdma_slots_limit(ep->client, credits);
 }
 
@@ -120,7 +120,7 @@ void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 granted)
 {
 	struct rpc_xprt *xprt = &ep->client->xprt;
 
-	if (!ep->credits.answered)
+	if (!ep->credits.granted_any)
 		xprt->reestablish_timeout = 0;
 	if (!xprt_rdma_credits_grant(&ep->credits, granted))
 		return;

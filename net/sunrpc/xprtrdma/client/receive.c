@@ -182,7 +182,7 @@ void xprt_rdma_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
 	struct rpcrdma_message *msg = &ep->reply;
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_REQUESTER,
+	verdict = rpcrdma_wire_decode(msg, recv->data, recv->len, RPCRDMA_CLIENT_END,
 				      conn->backward_credits, ep->version.offered);
 	if (verdict != RPCRDMA_USE)
 		receive_unusable(ep, recv, verdict);

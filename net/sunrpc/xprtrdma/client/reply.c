@@ -22,7 +22,7 @@
  * A task that sleeps gets the error as its status. One that does not sleep yet would lose
  * the status, so it finds a Reply that sunrpc takes as final: a denial.
  */
-static void rpc_fail_locked(struct rpc_rqst *rqst, int error)
+static void reply_fail_locked(struct rpc_rqst *rqst, int error)
 {
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
 	struct rpc_task *task = rqst->rq_task;
@@ -47,7 +47,7 @@ static void rpc_fail_locked(struct rpc_rqst *rqst, int error)
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error)
 {
 	spin_lock(&rqst->rq_xprt->queue_lock);
-	rpc_fail_locked(rqst, error);
+	reply_fail_locked(rqst, error);
 	spin_unlock(&rqst->rq_xprt->queue_lock);
 }
 
@@ -91,7 +91,7 @@ static void reply_set_head(struct xdr_buf *buf, u32 len)
 
 /*
  * The data item is in the pages, and is the last item of the Reply. So all that is
- * inline belongs into the head, whose length sunrpc has only estimated.
+ * inline belongs in the head, whose length sunrpc has only estimated.
  */
 static int reply_place_around_data(struct xprt_rdma_request *request)
 {
@@ -185,7 +185,7 @@ static void reply_finish(struct xprt_rdma_request *request)
 	/* Under the lock: client_timer() sees both this and the Reply, or neither. */
 	request->ep = NULL;
 	if (copied < 0) {
-		rpc_fail_locked(rqst, copied);
+		reply_fail_locked(rqst, copied);
 	} else {
 		xprt_update_rtt(rqst->rq_task);
 		xprt_complete_rqst(rqst->rq_task, copied);

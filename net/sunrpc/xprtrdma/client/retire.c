@@ -65,7 +65,7 @@ static void retire_answered_locked(struct xprt_rdma_request *request,
 
 	lockdep_assert_held(&request->ep->awaiting_lock);
 
-	request->answered = true;
+	request->late_reply = true;
 	if (!test_bit(XPRT_RDMA_AWAITING_REPLY, &request->state))
 		return;
 	if (unmatched->invalidated) {
@@ -171,7 +171,7 @@ static void retire_await_reply(struct xprt_rdma_request *request)
 	const struct rpc_task *task = request->rqst.rq_task;
 	struct xprt_rdma_endpoint *ep = request->ep;
 
-	request->answered = false;
+	request->late_reply = false;
 	set_bit(XPRT_RDMA_AWAITING_REPLY, &request->state);
 	spin_lock(&ep->awaiting_lock);
 	list_add(&request->list, &ep->awaiting_reply);
@@ -224,7 +224,7 @@ static void retire_put_mrs(struct xprt_rdma_request *request)
 	spin_lock(&ep->awaiting_lock);
 	list_del(&request->list);
 	list_for_each_entry_safe(mr, next, &request->invalidation.mrs, list) {
-		if (request->answered || !rpcrdma_mr_unmap(mr))
+		if (request->late_reply || !rpcrdma_mr_unmap(mr))
 			break;
 		mr->tag = (__force u32)request->rqst.rq_xid;
 		list_move(&mr->list, &ep->orphaned_mrs);

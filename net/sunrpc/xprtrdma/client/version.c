@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Which version of RPC-over-RDMA a connection uses (draft 6). The rest of client/ does not ask
- * which one it is.
+ * Which version of RPC-over-RDMA a connection uses (draft 6). The rest of client/ has what depends
+ * on the version from here and from wire/.
  *
  * Where version 2 is allowed, the first message on a connection is a NULL in version 2, sent
  * before sunrpc may send anything. A Reply settles version 2. Any error settles version 1, whatever
@@ -168,7 +168,7 @@ void xprt_rdma_version_closed(struct xprt_rdma_endpoint *ep, int status)
 {
 	WRITE_ONCE(ep->client->version, 0);
 	if (!ep->version.deadline || ep->version.settled == ep->version.offered ||
-	    ep->credits.answered || status == -ESHUTDOWN || status == -ENODEV)
+	    ep->credits.granted_any || status == -ESHUTDOWN || status == -ENODEV)
 		return;
 	ep->client->version_one_until = jiffies + XPRT_RDMA_VERSION_ONE_PERIOD ?: 1;
 	pr_notice_ratelimited("%s: no answer in version %u: version 1 for an hour\n",

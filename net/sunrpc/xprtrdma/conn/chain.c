@@ -33,7 +33,7 @@ bool rpcrdma_sq_take(struct rpcrdma_sq *sq, unsigned int wrs)
 
 /*
  * Count a chain whose space is taken. Return: whether it must be signalled: if @wanted, or if
- * else more than @max_chains chains, or a third of the queue, would be without a signal in a row.
+ * without a signal more than @max_chains chains, or a third of the queue, would have none in a row.
  */
 bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 		       unsigned int max_chains)

@@ -171,7 +171,7 @@ static void conn_keep(struct rpcrdma_conn *conn, int err)
 	__module_get(THIS_MODULE);
 	WRITE_ONCE(conn->stuck, true);
 	conn_lock_out(conn);
-	rpcrdma_mr_keep(conn);
+	rpcrdma_mr_destroy(conn);
 }
 
 /* In CLOSING no chain can be posted. When this returns, all that were posted are done. */

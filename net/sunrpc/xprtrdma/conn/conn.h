@@ -16,7 +16,8 @@
  * Then the teardown runs, once. It drains the queue pair, completes all posted chains,
  * waits until no thread is between rpcrdma_conn_enter() and rpcrdma_conn_leave(),
  * undoes all mappings and registrations, and calls ->closed. No other callback runs
- * then or later, and neither the peer nor the device can reach any memory.
+ * then or later, and neither the peer nor the device can reach any memory. A device that does
+ * not stop (@stuck) still can, for good: then that memory and what was posted are never freed.
  *
  * Contexts: ->received and ->done run where the role has chosen by @poll_ctx, never at the
  * same time on one connection; in softirqs they must not sleep. All other callbacks run in a
@@ -66,8 +67,9 @@ struct xdr_buf;
 
 /*
  * What a role may still own when its connection ends: a Receive or a registration. Private to
- * the layer, see resource.c. resource_lock protects @held and @orphan once no thread can enter;
- * before that @held is the owner's.
+ * the layer, see resource.c. While threads can enter, only the one that takes or gives back the
+ * resource writes @held, without a lock, and @orphan is false. After that, resource_lock protects
+ * both.
  */
 struct rpcrdma_resource {
 	struct list_head all;	/* entry in the connection's list of all of this kind */
@@ -91,9 +93,9 @@ struct rpcrdma_pooled {
  *	after a post returned -EAGAIN or rpcrdma_chain_waits() returned true;
  *	registrations or Sends, after rpcrdma_mr_get() or rpcrdma_send_get() returned
  *	NULL or rpcrdma_send_left() returned false.
- * @keepalive: on a client. Called after each keepalive period, but not after the early
- *	ones of iWARP, see keepalive.c. First called after ->established has returned;
- *	the connection may be closing by then.
+ * @keepalive: on a client, after each keepalive period; on iWARP first when the early periods
+ *	are over, see keepalive.c. Not before ->established has returned; the connection may
+ *	be closing by then.
  * @closed: the connection has ended, as described above. @status is the first
  *	cause, a negative errno. Called exactly once, and never at the same time as
  *	another callback. The role keeps its reference until rpcrdma_conn_put().
@@ -377,7 +379,7 @@ struct rpcrdma_sq {
 	unsigned int size;		/* work requests that fit */
 	unsigned int free;		/* that fit now */
 	unsigned int unsignalled_wrs;	/* posted after the last signalled one */
-	unsigned int unsignalled_chains; /* that these belong to */
+	unsigned int unsignalled_chains; /* chains that they belong to */
 };
 
 /* A queue of chains, linked by next. They are their owners'. */
@@ -401,9 +403,9 @@ struct rpcrdma_pool {
 /* The size of each queue and pool */
 struct rpcrdma_depths {
 	unsigned int credits;		/* forward messages in flight */
-	unsigned int batch;		/* chains unsignalled in a row, and recv_batch: at most */
-	unsigned int sends;		/* Sends, and Receives, at most */
-	unsigned int sq;		/* without what rdma_rw adds */
+	unsigned int batch;		/* most chains without a signal, or Receives in a repost */
+	unsigned int sends;		/* most Sends; also most Receives */
+	unsigned int sq;		/* asked for; the RDMA core adds what rdma_rw needs */
 	unsigned int rq;
 	unsigned int rw_contexts;
 	unsigned int cqes;

@@ -140,7 +140,6 @@ void rpcrdma_send_destroy(struct rpcrdma_conn *conn);
 
 /* mr.c */
 void rpcrdma_mr_init(struct rpcrdma_conn *conn);
-void rpcrdma_mr_keep(struct rpcrdma_conn *conn);
 void rpcrdma_mr_destroy(struct rpcrdma_conn *conn);
 
 #endif /* RPCRDMA_CONN_PRIVATE_H */

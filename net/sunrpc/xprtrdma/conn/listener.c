@@ -90,7 +90,7 @@ static int listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return listener_on_request(listener, id, event);
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* rdma_cm waits until the work has destroyed the identifier. */
+		/* rdma_cm holds the identifier's lock here, so the work destroys it. */
 		mod_delayed_work(rpcrdma_wq, &listener->relisten, 0);
 		break;
 	default:

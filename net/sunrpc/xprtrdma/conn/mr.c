@@ -369,7 +369,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr)
  * @sgl: the pages
  * @num: elements
  *
- * Pages of kmalloc() may have no reference count: those, their owners must not free.
+ * Pages of kmalloc() may have no reference count; their owners must not free them.
  */
 void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
 {
@@ -386,25 +386,9 @@ void rpcrdma_sg_keep(struct scatterlist *sgl, unsigned int num)
 }
 
 /*
- * The connection is stuck, and no thread can enter: keep what the device may reach by its
- * registrations.
+ * In the teardown: unmap and deregister all, and free those that no role owns. If the connection is
+ * stuck, keep what the device may reach by them instead.
  */
-void rpcrdma_mr_keep(struct rpcrdma_conn *conn)
-{
-	struct rpcrdma_mr *mr;
-
-	cancel_delayed_work_sync(&conn->mr_work);
-	list_for_each_entry(mr, &conn->all_mrs, resource.all) {
-		/* Its owner may be in rpcrdma_mr_put(). */
-		spin_lock_bh(&conn->resource_lock);
-		if (mr->mapped)
-			rpcrdma_sg_keep(mr->sgl, mr->num_sg);
-		mr->mapped = false;
-		spin_unlock_bh(&conn->resource_lock);
-	}
-}
-
-/* In the teardown: unmap and deregister all, and free those that no role owns. */
 void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_mr *mr;
@@ -413,11 +397,17 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 	list_for_each_entry(mr, &conn->all_mrs, resource.all) {
 		/* Its owner may be in rpcrdma_mr_put(). */
 		spin_lock_bh(&conn->resource_lock);
-		mr_unmap(mr);
+		if (!conn->stuck)
+			mr_unmap(mr);
+		else if (mr->mapped)
+			rpcrdma_sg_keep(mr->sgl, mr->num_sg);
+		mr->mapped = false;
 		spin_unlock_bh(&conn->resource_lock);
-		ib_dereg_mr(mr->mr);
+		if (!conn->stuck)
+			ib_dereg_mr(mr->mr);
 	}
-	rpcrdma_resource_abandon(conn, &conn->all_mrs, mr_release);
+	if (!conn->stuck)
+		rpcrdma_resource_abandon(conn, &conn->all_mrs, mr_release);
 }
 
 void rpcrdma_mr_init(struct rpcrdma_conn *conn)

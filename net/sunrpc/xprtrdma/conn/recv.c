@@ -194,7 +194,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp
 /* Make the first Receives, of @size octets each, and post them: the queue pair is not connected. */
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
-	/* A setting need not be a multiple of four, but the last word is completed. */
+	/* The setting need not be a multiple of four, but the last word is completed. */
 	conn->recv_size = round_up(size, sizeof(__be32));
 	conn->recv_open = true;
 	conn->recv_credits = min(conn->credits, RPCRDMA_FIRST_CREDITS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * What status/ sees of this layer, besides struct rpcrdma_conn and struct rpcrdma_device,
- * whose private members it reads as well.
+ * whose private members it reads as well; and what roles fill in for it.
  */
 #ifndef RPCRDMA_CONN_STATUS_H
 #define RPCRDMA_CONN_STATUS_H

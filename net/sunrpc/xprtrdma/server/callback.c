@@ -225,14 +225,14 @@ static int callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 	struct svcrdma_service *service = svcrdma_service_of(xprt->bc_xprt);
 	u32 version = READ_ONCE(service->version);
-	bool stuck;
+	bool stalled;
 
 	spin_lock(&xprt->transport_lock);
 	/* A message that waits for a thread may be a Reply. */
-	stuck = xprt->cong >= xprt->cwnd && list_empty(&service->received) &&
-		time_after(jiffies, callback_of(xprt)->last_call + RPCRDMA_STALL_TIMEOUT);
+	stalled = xprt->cong >= xprt->cwnd && list_empty(&service->received) &&
+		  time_after(jiffies, callback_of(xprt)->last_call + RPCRDMA_STALL_TIMEOUT);
 	spin_unlock(&xprt->transport_lock);
-	if (stuck)
+	if (stalled)
 		rpcrdma_conn_close(service->conn, -ETIMEDOUT);
 	if (rqst->rq_snd_buf.len > svcrdma_service_threshold(service, version) -
 				   rpcrdma_wire_header_min(version))
@@ -240,7 +240,7 @@ static int callback_prepare_request(struct rpc_rqst *rqst, struct xdr_buf *buf)
 	return 0;
 }
 
-/* As rpc_malloc(), which 7.x does not export. sunrpc tries again later if this fails. */
+/* As rpc_malloc(), which not all kernels export. sunrpc tries again later if this fails. */
 static int callback_buf_alloc(struct rpc_task *task)
 {
 	struct rpc_rqst *rqst = task->tk_rqstp;

@@ -267,8 +267,8 @@ static bool form_length_word_is(const struct xdr_buf *res, u32 at, u32 length)
 }
 
 /*
- * An encoder may fail after it has noted a result, and cut off what it encoded. Some
- * encoders note the offset of the length word instead, which is corrected here.
+ * An encoder may fail after it has noted a result, and cut off what it encoded. That of NFSv4's
+ * READLINK notes the offset of the length word instead, which is corrected here.
  */
 static bool form_result_valid(const struct xdr_buf *res, struct svcrdma_result *result, u32 end)
 {

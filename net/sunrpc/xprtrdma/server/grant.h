@@ -36,9 +36,9 @@ static inline void svcrdma_grant_init(struct svcrdma_grant *grant, unsigned int 
 }
 
 /*
- * Count a message that arrived. A requester that sends one Call after the other needs no more
- * credits. One that waits for credits has all of them in use, because the RPC server is slow, or
- * it uses all of them in a short time, some at the same time.
+ * Count a message that arrived. More credits are wanted if all are in use at once, because the RPC
+ * server is slow, or if more than all are used within the window, two of them at the same time. A
+ * requester that sends one Call after the other needs no more.
  */
 static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int calls_held,
 				      unsigned long now)

@@ -134,8 +134,8 @@ static void pages_count_held(const struct svcrdma_request *request, int num)
  * @request: a Call without Read chunks that offers a Write chunk
  * @rqstp: the svc_rqst of the thread, which is to execute the Call
  *
- * It holds none while its connection holds more than the Calls that threads execute can: then
- * deferred Calls hold many.
+ * It holds none while its connection holds more pages than all Calls that threads execute for it
+ * could: the others are of deferred Calls, which may last.
  */
 void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {

@@ -161,7 +161,7 @@ static int reply_write_piece(void *data, const struct svcrdma_piece *piece)
 
 /*
  * Take a Send, and wait if there is none. This waits only if there is no memory to make one,
- * because xprt_has_wspace() leaves a Send for each thread.
+ * because svcrdma_has_wspace() leaves a Send for each thread.
  *
  * Return: a Send, or NULL if the connection is closing.
  */
@@ -325,11 +325,11 @@ static int reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 	if (!send)
 		goto out_put;
 	/*
-	 * Not after the post: then the requester may send the next Call, and the Reply to that
-	 * may be longer. This Reply has its threshold already.
+	 * Before the post: as soon as it has this Reply, the requester may send a Call whose Reply
+	 * may use the threshold of this version. That of this Reply is chosen already.
 	 */
-	if (request->msg.version > READ_ONCE(service->answered))
-		WRITE_ONCE(service->answered, request->msg.version);
+	if (request->msg.version > READ_ONCE(service->reply_version))
+		WRITE_ONCE(service->reply_version, request->msg.version);
 	ret = reply_init_writes(reply, &request->rw_chain);
 	if (ret)
 		goto out_send;

@@ -352,7 +352,7 @@ static enum rpcrdma_verdict request_decode(struct svcrdma_request *request)
 	enum rpcrdma_verdict verdict;
 
 	verdict = rpcrdma_wire_decode(msg, request->recv->data, request->recv->len,
-				      RPCRDMA_RESPONDER, backward, version_max);
+				      RPCRDMA_SERVER_END, backward, version_max);
 	if (backward && msg->direction == RPCRDMA_DIRECTION_UNKNOWN &&
 	    svcrdma_callback_waits(request->service, msg->xid))
 		return RPCRDMA_DROP;

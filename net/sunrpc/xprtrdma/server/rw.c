@@ -135,8 +135,9 @@ int svcrdma_rw_chain_post(struct svcrdma_request *request)
  * svcrdma_rw_limits - compute how many elements one rw context may have
  * @service: the service, whose connection is established
  *
- * A work request takes as many elements as the queue pair allows. Those of a context may be a
- * quarter of the longest chain, because svcrdma_rw_chain_add() adds contexts up to half of it.
+ * A work request takes as many elements as the queue pair allows. A context has at most a quarter
+ * of the work requests of the longest chain: svcrdma_rw_chain_add() adds contexts until half of
+ * them are used, so one more and the Send still fit.
  * Reads may need registrations, and on iWARP they do. A context of Reads has at most what one
  * registration covers, so that a request that waits for a registration holds none.
  *

@@ -13,7 +13,7 @@
  * (reply_get_send()). RDMA Reads that do not fit into one chain go in several: the thread
  * that resumes the request posts the next chain. A request that may not start its Reads yet waits
  * in read admission. A Reply that finds no space in the send queue is posted later. Until then no
- * thread takes another Call of the connection (xprt_has_wspace()).
+ * thread takes another Call of the connection (svcrdma_has_wspace()).
  *
  * The receive buffer of a Call holds the inline part of its arguments. It is given back before
  * the Reply is posted, so there is a Receive for each credit that the Reply grants.
@@ -57,10 +57,10 @@
  * @may_invalidate: Replies may invalidate a handle that the requester offers for it
  * @version: version of the last Call that could be used, and of backward Calls; zero before the
  *	first Call. It needs no lock: the client knows each version that it has had.
- * @answered: highest version of the Replies that were sent or are being sent, errors not
+ * @reply_version: highest version of the Replies that were sent or are being sent, errors not
  *	counted; 1 before the first
  * @requested: credits that the last answered Call asked for, zero before; for the status
- * @lock: protects the members up to @num_idle, XPT_DATA, and the counters of @conn
+ * @lock: protects the members up to @num_idle, XPT_DATA, and what this layer counts for @conn
  * @ready: the connection is established, so Replies can be sent
  * @detached: ->xpo_detach was called; the RPC server may be gone
  * @received: messages that no thread has decoded yet
@@ -98,7 +98,7 @@ struct svcrdma_service {
 	bool replied;
 	bool may_invalidate;
 	u32 version;
-	u32 answered;
+	u32 reply_version;
 	u32 requested;
 
 	spinlock_t lock;	/* protects the members up to num_idle */
@@ -170,8 +170,8 @@ struct svcrdma_rw_chain {
 };
 
 /*
- * Whether the time of a Call is taken: of one in eight. XIDs follow each other. Each client counts
- * in its own byte order, so either the first or the last octet changes each time.
+ * Whether the time of a Call is taken: of one in eight. A client's XIDs are consecutive numbers in
+ * a byte order that is not known, so either the first or the last octet changes each time.
  */
 static inline bool svcrdma_xid_timed(__be32 xid)
 {
@@ -273,7 +273,7 @@ struct svcrdma_request {
  *
  * Allocated by svcrdma_callback_setup() and reference-counted by sunrpc. The svc_xprt holds a
  * reference until it is freed. The callback client in turn holds one to the memory of the
- * service: since 7.x nfsd does not wait for a Call without a slot, which may thus be sent after
+ * service: nfsd does not wait for a Call without a slot, which may thus be sent after
  * ->xpo_free. xprt.transport_lock protects the credits and @last_call.
  *
  * A Call without a Reply keeps its credit as long as the connection lasts, even if nfsd has given
@@ -302,7 +302,7 @@ static inline struct svcrdma_service *svcrdma_service_of(struct svc_xprt *xprt)
 static inline u32 svcrdma_service_threshold(const struct svcrdma_service *service, u32 version)
 {
 	return rpcrdma_conn_reply_threshold(service->conn,
-					    min(version, READ_ONCE(service->answered)));
+					    min(version, READ_ONCE(service->reply_version)));
 }
 
 /* xprt.c */

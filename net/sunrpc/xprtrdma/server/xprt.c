@@ -209,7 +209,7 @@ static struct svcrdma_service *service_alloc(struct svc_xprt *listener, struct r
 	if (!service)
 		return NULL;
 	service->conn = conn;
-	service->answered = RPCRDMA_VERSION_ONE;
+	service->reply_version = RPCRDMA_VERSION_ONE;
 	refcount_set(&service->users, 2);
 	INIT_DELAYED_WORK(&service->drop_work, service_drop_work);
 	spin_lock_init(&service->lock);
@@ -243,7 +243,7 @@ static void service_established(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&service->lock);
 }
 
-/* xprt_has_wspace() may allow another Call now. */
+/* svcrdma_has_wspace() may allow another Call now. */
 static void service_writable(struct rpcrdma_conn *conn)
 {
 	struct svcrdma_service *service = conn->role;
@@ -341,7 +341,7 @@ static int service_accept(struct svcrdma_service *service)
  * A connection that cannot be accepted goes to the RPC server, too, as one to be
  * closed. So there is only one way to end. Its ->closed is not called.
  */
-static struct svc_xprt *xprt_accept(struct svc_xprt *xprt)
+static struct svc_xprt *svcrdma_accept(struct svc_xprt *xprt)
 {
 	struct rpcrdma_listener *listener = listener_of(xprt)->listener;
 	struct svcrdma_service *service;
@@ -377,7 +377,7 @@ static struct svc_xprt *xprt_accept(struct svc_xprt *xprt)
 	return &service->xprt;
 }
 
-static void xprt_incoming(struct rpcrdma_listener *listener)
+static void svcrdma_incoming(struct rpcrdma_listener *listener)
 {
 	struct svc_xprt *xprt = rpcrdma_listener_role(listener);
 
@@ -403,7 +403,7 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
 	strscpy(xprt->xpt_remotebuf, "listener", sizeof(xprt->xpt_remotebuf));
 
 	/* From now on connections wait until the core calls ->xpo_accept. */
-	listener = rpcrdma_listener_create(net, addr, xprt_incoming, xprt);
+	listener = rpcrdma_listener_create(net, addr, svcrdma_incoming, xprt);
 	if (IS_ERR(listener)) {
 		put_net_track(xprt->xpt_net, &xprt->ns_tracker);
 		kfree(service);
@@ -419,7 +419,7 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
  * The core calls this once, before it puts its reference. Threads may still work on
  * requests, and nfsd4 may keep the svc_xprt for a long time.
  */
-static void xprt_detach(struct svc_xprt *xprt)
+static void svcrdma_detach(struct svc_xprt *xprt)
 {
 	struct svcrdma_service *service = svcrdma_service_of(xprt);
 
@@ -449,7 +449,7 @@ static void svcrdma_xprt_free(struct svc_xprt *xprt)
  * is enough to start again; the pages that were pulled belong to the thread. RPCSEC_GSS takes no
  * Call twice, so a Call of it is lost.
  */
-static void xprt_release_ctxt(struct svc_xprt *xprt, void *ctxt)
+static void svcrdma_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 {
 	struct svcrdma_service *service = svcrdma_service_of(xprt);
 	struct svcrdma_request *request = ctxt;
@@ -482,11 +482,12 @@ out:
 }
 
 /*
- * Threads take another Call only if no Reply waits for space in the send queue, and if there may
- * be a Send for each thread. So no thread waits for either while there is memory, however slow
- * the requester is, and at most as many Replies wait as there are threads.
+ * Threads take another Call only if no Reply waits for space in the send queue, and if more Sends
+ * are free, or can still be made, than threads work for the connection. So no thread waits for
+ * either while there is memory, however slow the requester is, and no more Replies wait than
+ * threads were at work when the first had to.
  */
-static int xprt_has_wspace(struct svc_xprt *xprt)
+static int svcrdma_has_wspace(struct svc_xprt *xprt)
 {
 	struct rpcrdma_conn *conn = svcrdma_service_of(xprt)->conn;
 
@@ -494,21 +495,21 @@ static int xprt_has_wspace(struct svc_xprt *xprt)
 	       rpcrdma_send_left(conn, atomic_read(&xprt->xpt_nr_rqsts));
 }
 
-static void xprt_kill_temp_xprt(struct svc_xprt *xprt)
+static void svcrdma_kill_temp_xprt(struct svc_xprt *xprt)
 {
 }
 
 static const struct svc_xprt_ops svcrdma_xprt_ops = {
 	.xpo_create		= svcrdma_xprt_create,
-	.xpo_accept		= xprt_accept,
-	.xpo_has_wspace		= xprt_has_wspace,
+	.xpo_accept		= svcrdma_accept,
+	.xpo_has_wspace		= svcrdma_has_wspace,
 	.xpo_recvfrom		= svcrdma_recvfrom,
 	.xpo_sendto		= svcrdma_sendto,
 	.xpo_result_payload	= svcrdma_result_payload,
-	.xpo_release_ctxt	= xprt_release_ctxt,
-	.xpo_detach		= xprt_detach,
+	.xpo_release_ctxt	= svcrdma_release_ctxt,
+	.xpo_detach		= svcrdma_detach,
 	.xpo_free		= svcrdma_xprt_free,
-	.xpo_kill_temp_xprt	= xprt_kill_temp_xprt,
+	.xpo_kill_temp_xprt	= svcrdma_kill_temp_xprt,
 };
 
 static struct svc_xprt_class svcrdma_xprt_class = {

@@ -248,7 +248,7 @@ static void test_call(struct kunit *test)
 	call->conn.backward_credits = CREDITS;
 	call->service.conn = &call->conn;
 	call->service.version = row->version;
-	call->service.answered = row->answered;
+	call->service.reply_version = row->answered;
 	call->rpc[0] = XID;
 	call->rpc[1] = cpu_to_be32(RPCRDMA_CALL);
 	call->rqst.rq_xid = XID;
@@ -267,7 +267,7 @@ static void test_call(struct kunit *test)
 	KUNIT_EXPECT_LE(test, send->len,
 			rpcrdma_wire_threshold(row->version, row->agreed));
 	KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(msg, call->sent, send->len,
-						  RPCRDMA_REQUESTER, true,
+						  RPCRDMA_CLIENT_END, true,
 						  row->version), RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, msg->version, row->version);
 	KUNIT_EXPECT_EQ(test, msg->direction, RPCRDMA_CALL);
@@ -345,7 +345,7 @@ static void test_reply(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, xprt_rdma_backward_fill_reply(&reply->ep, &reply->backward.rqst,
 							       &reply->send));
 	KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(msg, reply->sent, reply->send.len,
-						  RPCRDMA_RESPONDER, true, RPCRDMA_VERSION_MAX),
+						  RPCRDMA_SERVER_END, true, RPCRDMA_VERSION_MAX),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, msg->version, row->version);
 	KUNIT_EXPECT_EQ(test, msg->direction, RPCRDMA_REPLY);

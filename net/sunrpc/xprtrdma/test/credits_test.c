@@ -237,7 +237,7 @@ static void test_credits_discarded(struct kunit *test)
 	receive_reply(&credits, 4);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
 
-	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_REQUESTER,
+	verdict = rpcrdma_wire_decode(msg, word, row->len, RPCRDMA_CLIENT_END,
 				      row->backward,
 				      row->word[1] == RPCRDMA_VERSION_TWO ?
 				      RPCRDMA_VERSION_TWO : RPCRDMA_VERSION_ONE);
@@ -281,9 +281,9 @@ static bool grow(struct xprt_rdma_credits *credits)
 {
 	u32 posted = xprt_rdma_credits_to_post(credits, REQUESTED);
 
-	if (posted <= credits->posted)
+	if (posted <= credits->receives)
 		return false;
-	credits->posted = posted;
+	credits->receives = posted;
 	return true;
 }
 
@@ -295,12 +295,12 @@ static void test_credits_have_receives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 	receive_reply(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
-	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.posted), 4);
+	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.receives), 4);
 	/* A fifth slot: its Call makes more Receives, even if none of the four is answered. */
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_slots(&credits), 5);
 	KUNIT_EXPECT_TRUE(test, grow(&credits));
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 4);
-	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.posted), 8);
+	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.receives), 8);
 	/* Without memory for more Receives the limit stays. */
 	receive_reply(&credits, REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
@@ -318,19 +318,19 @@ static void test_receives_follow_credits(struct kunit *test)
 	receive_reply(&credits, 5);
 	KUNIT_EXPECT_TRUE(test, grow(&credits));
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
-	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.posted), 5);
+	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.receives), 5);
 	KUNIT_EXPECT_EQ(test, xprt_rdma_credits_slots(&credits), 5);
 	receive_reply(&credits, U32_MAX);
 	while (grow(&credits))
 		steps++;
 	KUNIT_EXPECT_EQ(test, steps, 3);
-	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.posted), REQUESTED);
+	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.receives), REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
 	/* No Receive is taken back: a Reply may still use it. */
 	receive_reply(&credits, 1);
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
 	receive_reply(&credits, REQUESTED);
-	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.posted), REQUESTED);
+	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.receives), REQUESTED);
 }
 
 /* How long a Call may wait that the server may have dropped */

@@ -503,18 +503,18 @@ static void test_grow(struct kunit *test)
 	unsigned int receives = t->fake.num_recvs;
 
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 4);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 4);
 	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
 
 	atomic_set(&t->ep->credits.in_flight, 4);
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 8);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 8);
 	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives + 4);
 	KUNIT_EXPECT_EQ(test, t->client->limit, 9);
 
 	atomic_set(&t->ep->credits.in_flight, 8);
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 12);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 12);
 	KUNIT_EXPECT_EQ(test, t->client->limit, 12);
 	receives = t->fake.num_recvs;
 
@@ -525,7 +525,7 @@ static void test_grow(struct kunit *test)
 	/* No Receive is taken back. */
 	t->ep->credits.granted = 2;
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 12);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 12);
 	fake_client_end(test, t);
 }
 
@@ -579,7 +579,7 @@ static void alloc_slots(struct rpc_xprt *xprt, struct rpc_task *tasks, unsigned 
 static void test_slots_limit(struct kunit *test)
 {
 	struct rpc_task *tasks = kunit_kcalloc(test, TASKS, sizeof(*tasks), GFP_KERNEL);
-	const struct xprt_rdma_credits credits = { .granted = 2, .posted = 4 };
+	const struct xprt_rdma_credits credits = { .granted = 2, .receives = 4 };
 	struct fake_client *t = endpoint_begin(test);
 	struct rpc_xprt *xprt = &t->client->xprt;
 	unsigned int i;
@@ -619,7 +619,7 @@ static void test_grow_for_slots(struct kunit *test)
 	/* No slot is free. */
 	t->client->in_use = FAKE_CREDITS;
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 8);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 8);
 	KUNIT_EXPECT_EQ(test, t->client->limit, 9);
 	t->client->in_use = 0;
 	fake_client_end(test, t);
@@ -633,7 +633,7 @@ static void test_grow_without_memory(struct kunit *test)
 
 	t->fake.conn->recv_size = 1U << 30;
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 4);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 4);
 	KUNIT_EXPECT_TRUE(test, time_before_eq(t->ep->grow_again.timer.expires, jiffies + HZ / 5));
 	/* Until then nobody asks for memory. Here that takes longer: nothing depends on it. */
 	KUNIT_EXPECT_TRUE(test, mod_delayed_work(xprtiod_workqueue, &t->ep->grow_again, 60 * HZ));
@@ -643,7 +643,7 @@ static void test_grow_without_memory(struct kunit *test)
 	flush_delayed_work(&t->ep->grow_again);
 	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_WRITE_SPACE));
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.posted, 8);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 8);
 	fake_client_end(test, t);
 }
 
@@ -748,7 +748,7 @@ static void test_timer(struct kunit *test)
 	t->rpc.request.sent = jiffies - row->waited * HZ;
 	t->rpc.task.tk_client->cl_timeout = &timeout;
 	t->rpc.task.tk_flags = row->nfs4 ? RPC_TASK_NO_RETRANS_TIMEOUT : 0;
-	t->ep->credits.answered = row->answered;
+	t->ep->credits.granted_any = row->answered;
 	t->client->reply_lost = row->lost;
 	xprt->ops->timer(xprt, &t->rpc.task);
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_established(t->fake.conn), row->closes != AT_ONCE);

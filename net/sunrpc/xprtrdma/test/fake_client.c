@@ -396,7 +396,7 @@ bool fake_server_gets(struct fake_client *t, const struct fake_rpc *rpc)
 {
 	const struct xdr_buf *buf = &rpc->request.rqst.rq_snd_buf;
 
-	if (rpcrdma_wire_decode(&t->msg, t->fake.sent, t->fake.sent_len, RPCRDMA_RESPONDER,
+	if (rpcrdma_wire_decode(&t->msg, t->fake.sent, t->fake.sent_len, RPCRDMA_SERVER_END,
 				false, RPCRDMA_VERSION_MAX) != RPCRDMA_USE ||
 	    t->msg.num_reads > 1 ||
 	    read_bytes_from_xdr_buf(buf, 0, t->expected, buf->len))
@@ -413,7 +413,7 @@ bool fake_server_gets_null(struct fake_client *t)
 		cpu_to_be32(FAKE_PROGRAM_VERSION),
 	};
 
-	if (rpcrdma_wire_decode(&t->msg, t->fake.sent, t->fake.sent_len, RPCRDMA_RESPONDER,
+	if (rpcrdma_wire_decode(&t->msg, t->fake.sent, t->fake.sent_len, RPCRDMA_SERVER_END,
 				false, RPCRDMA_VERSION_MAX) != RPCRDMA_USE)
 		return false;
 	null[0] = t->msg.xid;

@@ -839,245 +839,245 @@ const struct golden rpcrdma_golden_messages[GOLDEN_COUNT] = {
 	[GOLDEN_INLINE_CALL] = {
 		"inline_call",
 		golden_inline_call, sizeof(golden_inline_call),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_INLINE_REPLY] = {
 		"inline_reply",
 		golden_inline_reply, sizeof(golden_inline_reply),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_READ_CHUNK] = {
 		"read_chunk",
 		golden_read_chunk, sizeof(golden_read_chunk),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_TWO_READ_CHUNKS] = {
 		"two_read_chunks",
 		golden_two_read_chunks, sizeof(golden_two_read_chunks),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_LONG_CALL] = {
 		"long_call",
 		golden_long_call, sizeof(golden_long_call),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_LONG_CALL_READ_CHUNK] = {
 		"long_call_read_chunk",
 		golden_long_call_read_chunk, sizeof(golden_long_call_read_chunk),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_WRITE_LIST] = {
 		"write_list",
 		golden_write_list, sizeof(golden_write_list),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_ONE_READ_SEGMENT] = {
 		"one_read_segment",
 		golden_one_read_segment, sizeof(golden_one_read_segment),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_ONE_WRITE_SEGMENT] = {
 		"one_write_segment",
 		golden_one_write_segment, sizeof(golden_one_write_segment),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_REPLY_ONE_SEGMENT] = {
 		"reply_one_segment",
 		golden_reply_one_segment, sizeof(golden_reply_one_segment),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_REPLY_CHUNK] = {
 		"reply_chunk",
 		golden_reply_chunk, sizeof(golden_reply_chunk),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_EVERYTHING] = {
 		"everything",
 		golden_everything, sizeof(golden_everything),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_REPLY_WRITE_LIST] = {
 		"reply_write_list",
 		golden_reply_write_list, sizeof(golden_reply_write_list),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_LONG_REPLY] = {
 		"long_reply",
 		golden_long_reply, sizeof(golden_long_reply),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_ERR_VERS] = {
 		"err_vers",
 		golden_err_vers, sizeof(golden_err_vers),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_ERR_CHUNK] = {
 		"err_chunk",
 		golden_err_chunk, sizeof(golden_err_chunk),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_MSGP] = {
 		"msgp",
 		golden_msgp, sizeof(golden_msgp),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_ANSWER, RPCRDMA_BAD_MSGP,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_DONE] = {
 		"done",
 		golden_done, sizeof(golden_done),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_DROP, RPCRDMA_BAD_SHORT,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_BACKWARD_CALL] = {
 		"backward_call",
 		golden_backward_call, sizeof(golden_backward_call),
-		RPCRDMA_REQUESTER, true,
+		RPCRDMA_CLIENT_END, true,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_BACKWARD_REPLY] = {
 		"backward_reply",
 		golden_backward_reply, sizeof(golden_backward_reply),
-		RPCRDMA_RESPONDER, true,
+		RPCRDMA_SERVER_END, true,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_V2_INLINE_CALL] = {
 		"v2_inline_call",
 		golden_v2_inline_call, sizeof(golden_v2_inline_call),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_INLINE_REPLY] = {
 		"v2_inline_reply",
 		golden_v2_inline_reply, sizeof(golden_v2_inline_reply),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_EVERYTHING] = {
 		"v2_everything",
 		golden_v2_everything, sizeof(golden_v2_everything),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_REPLY_WRITE_LIST] = {
 		"v2_reply_write_list",
 		golden_v2_reply_write_list, sizeof(golden_v2_reply_write_list),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_LONG_CALL] = {
 		"v2_long_call",
 		golden_v2_long_call, sizeof(golden_v2_long_call),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_LONG_REPLY] = {
 		"v2_long_reply",
 		golden_v2_long_reply, sizeof(golden_v2_long_reply),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_ERR_VERS] = {
 		"v2_err_vers",
 		golden_v2_err_vers, sizeof(golden_v2_err_vers),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_ONE
 	},
 	[GOLDEN_V2_ERR_BAD_XDR] = {
 		"v2_err_bad_xdr",
 		golden_v2_err_bad_xdr, sizeof(golden_v2_err_bad_xdr),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_ERR_CANT_REPLY] = {
 		"v2_err_cant_reply",
 		golden_v2_err_cant_reply, sizeof(golden_v2_err_cant_reply),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_ERR_INVAL_PROC] = {
 		"v2_err_inval_proc",
 		golden_v2_err_inval_proc, sizeof(golden_v2_err_inval_proc),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_ERR_INVAL_OPTION] = {
 		"v2_err_inval_option",
 		golden_v2_err_inval_option, sizeof(golden_v2_err_inval_option),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_OPTIONAL_CALL] = {
 		"v2_optional_call",
 		golden_v2_optional_call, sizeof(golden_v2_optional_call),
-		RPCRDMA_RESPONDER, false,
+		RPCRDMA_SERVER_END, false,
 		RPCRDMA_ANSWER, RPCRDMA_BAD_OPTION,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_OPTIONAL_REPLY] = {
 		"v2_optional_reply",
 		golden_v2_optional_reply, sizeof(golden_v2_optional_reply),
-		RPCRDMA_REQUESTER, false,
+		RPCRDMA_CLIENT_END, false,
 		RPCRDMA_DROP, RPCRDMA_BAD_OPTION,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_BACKWARD_CALL] = {
 		"v2_backward_call",
 		golden_v2_backward_call, sizeof(golden_v2_backward_call),
-		RPCRDMA_REQUESTER, true,
+		RPCRDMA_CLIENT_END, true,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},
 	[GOLDEN_V2_BACKWARD_REPLY] = {
 		"v2_backward_reply",
 		golden_v2_backward_reply, sizeof(golden_v2_backward_reply),
-		RPCRDMA_RESPONDER, true,
+		RPCRDMA_SERVER_END, true,
 		RPCRDMA_USE, RPCRDMA_OK,
 		RPCRDMA_VERSION_TWO
 	},

@@ -52,7 +52,7 @@ enum golden_id {
  * @name: for test results and file names
  * @octets: the whole message
  * @len: number of octets
- * @role: what the receiving end is in the forward direction
+ * @end: what the receiving end is in the forward direction
  * @backward: whether that end expects messages of the backward direction
  * @verdict: expected verdict
  * @reason: expected reason
@@ -64,7 +64,7 @@ struct golden {
 	const char *name;
 	const u8 *octets;
 	u32 len;
-	enum rpcrdma_role role;
+	enum rpcrdma_end end;
 	bool backward;
 	enum rpcrdma_verdict verdict;
 	enum rpcrdma_reason reason;

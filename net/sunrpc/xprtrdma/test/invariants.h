@@ -251,7 +251,7 @@ static inline const char *broken_message(const struct rpcrdma_message *msg,
 	if (keeps_arguments(msg) && (msg->proc == RPCRDMA_ERROR || reads_are_sorted(buf)) &&
 	    memcmp(buf, copy, len))
 		return "encodes to other octets";
-	if (rpcrdma_wire_decode(again, copy, len, RPCRDMA_REQUESTER, true,
+	if (rpcrdma_wire_decode(again, copy, len, RPCRDMA_CLIENT_END, true,
 				RPCRDMA_VERSION_TWO) != RPCRDMA_USE)
 		return "what it encodes to cannot be used";
 	return same_message(msg, again) ? NULL : "decodes to another message";
@@ -277,7 +277,7 @@ static inline const char *broken_answer(struct rpcrdma_message *msg,
 	len = rpcrdma_wire_encode(msg, octets, sizeof(octets));
 	if (len < 0 || (u32)len != rpcrdma_wire_header_len(msg))
 		return "the answer does not encode";
-	if (rpcrdma_wire_decode(again, octets, len, RPCRDMA_REQUESTER, false,
+	if (rpcrdma_wire_decode(again, octets, len, RPCRDMA_CLIENT_END, false,
 				RPCRDMA_VERSION_TWO) != RPCRDMA_USE)
 		return "the answer cannot be used";
 	if (again->xid != msg->xid || again->version != msg->version ||

@@ -92,7 +92,7 @@ static void deliver_reads(struct kunit *test, u32 payload,
 		add_chunk(test, rpcrdma_wire_add_read(&f->made,
 						      read[i].position),
 			  &read[i]);
-	deliver(test, RPCRDMA_RESPONDER, payload);
+	deliver(test, RPCRDMA_SERVER_END, payload);
 }
 
 static void test_pull(struct kunit *test)

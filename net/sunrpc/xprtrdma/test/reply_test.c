@@ -269,7 +269,7 @@ static void deliver_call(struct kunit *test, u32 version,
 		add_chunk(test, rpcrdma_wire_add_write(&f->made), &write[i]);
 	if (reply->count)
 		add_chunk(test, rpcrdma_wire_add_reply(&f->made), reply);
-	deliver(test, RPCRDMA_RESPONDER, 40);
+	deliver(test, RPCRDMA_SERVER_END, 40);
 }
 
 /* The RPC message of the Reply takes the buffer of the Call. */
@@ -348,7 +348,7 @@ static void expect_chunks_returned(struct kunit *test, const struct reply_row *r
 								 THRESHOLD));
 
 	f->made = f->msg;
-	deliver(test, RPCRDMA_REQUESTER, row->proc == RPCRDMA_MSG ? 40 : 0);
+	deliver(test, RPCRDMA_CLIENT_END, row->proc == RPCRDMA_MSG ? 40 : 0);
 	KUNIT_ASSERT_EQ(test, f->msg.num_writes, row->num_writes);
 	KUNIT_EXPECT_EQ(test, f->msg.version, reply_version(row));
 	KUNIT_EXPECT_EQ(test, f->msg.has_reply_chunk, row->reply.count != 0);
@@ -432,7 +432,7 @@ static void test_reply_header_too_long(struct kunit *test)
 	for (i = 0; i < 8; i++)
 		add_chunk(test, rpcrdma_wire_add_write(&f->made), &segments);
 	add_chunk(test, rpcrdma_wire_add_reply(&f->made), &segments);
-	deliver(test, RPCRDMA_RESPONDER, 40);
+	deliver(test, RPCRDMA_SERVER_END, 40);
 	f->res.head[0].iov_base = f->buf;
 	f->res.head[0].iov_len = 100;
 	f->res.len = 100;

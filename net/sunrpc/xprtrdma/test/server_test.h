@@ -61,7 +61,7 @@ static inline void add_chunk(struct kunit *test, struct rpcrdma_chunk *chunk,
 }
 
 /* Encode f->made with @payload octets of RPC message, and decode it at the other end. */
-static inline void deliver(struct kunit *test, enum rpcrdma_role to,
+static inline void deliver(struct kunit *test, enum rpcrdma_end to,
 			   u32 payload)
 {
 	struct fixture *f = test->priv;
@@ -71,7 +71,7 @@ static inline void deliver(struct kunit *test, enum rpcrdma_role to,
 	if (payload) {
 		f->buf[len / 4] = XID;
 		f->buf[len / 4 + 1] =
-			cpu_to_be32(to == RPCRDMA_RESPONDER ? RPCRDMA_CALL :
+			cpu_to_be32(to == RPCRDMA_SERVER_END ? RPCRDMA_CALL :
 				    RPCRDMA_REPLY);
 	}
 	KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(&f->msg, f->buf, len + payload,

@@ -157,7 +157,7 @@ static bool killed_task_is_woken(struct kunit *test)
 	wait_on_bit_timeout(&request->state, XPRT_RDMA_AWAITING_REPLY, TASK_UNINTERRUPTIBLE, HZ);
 	woken = time_before(jiffies, since + 3 * HZ / 4);
 	flush_delayed_work(&late->arrives);
-	KUNIT_EXPECT_TRUE(test, request->answered);
+	KUNIT_EXPECT_TRUE(test, request->late_reply);
 	return woken;
 }
 

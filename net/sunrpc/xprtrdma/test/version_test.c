@@ -151,7 +151,7 @@ static void expect_limits(struct kunit *test, const struct fake_client *t, u32 s
 	/* The NULL takes no credit, and its answer grants none. */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), 0);
 	KUNIT_EXPECT_EQ(test, t->ep->credits.granted, 1);
-	KUNIT_EXPECT_FALSE(test, t->ep->credits.answered);
+	KUNIT_EXPECT_FALSE(test, t->ep->credits.granted_any);
 }
 
 /* Which version the next connection offers */

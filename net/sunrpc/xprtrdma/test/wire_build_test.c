@@ -92,7 +92,7 @@ static void test_reply_to_received_call(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, len > 0, true);
 	w->words = len / 4;
 	put_rpc(w, RPCRDMA_REPLY, 24);
-	KUNIT_ASSERT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_ASSERT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
 
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);

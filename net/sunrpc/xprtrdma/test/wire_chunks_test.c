@@ -361,7 +361,7 @@ static void test_received_lengths(struct kunit *test)
 	struct wire *w = test->priv;
 
 	put_golden(w, GOLDEN_REPLY_WRITE_LIST);
-	KUNIT_ASSERT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_ASSERT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->write[0].written, 4196);
 	KUNIT_EXPECT_EQ(test, w->msg->write[1].written, 0);

@@ -321,7 +321,7 @@ static void decode_golden(struct wire *w, const struct golden *golden,
 	enum rpcrdma_verdict verdict;
 	const char *broken;
 
-	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->role,
+	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->end,
 				      golden->backward, version_max);
 	KUNIT_EXPECT_EQ(test, verdict, golden->verdict);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, golden->reason);
@@ -339,12 +339,12 @@ static void decode_golden(struct wire *w, const struct golden *golden,
 static void decode_not_allowed(struct wire *w, const struct golden *golden)
 {
 	bool error = wire_word(golden->octets, 3) == RPCRDMA_ERROR;
-	bool calls = golden->role == RPCRDMA_RESPONDER || golden->backward;
+	bool calls = golden->end == RPCRDMA_SERVER_END || golden->backward;
 	struct kunit *test = w->test;
 	void *buf = exact_copy(test, golden->octets, golden->len);
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->role,
+	verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, golden->end,
 				      golden->backward, RPCRDMA_VERSION_ONE);
 	KUNIT_EXPECT_EQ(test, verdict, calls ? RPCRDMA_ANSWER : RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->reason,
@@ -414,7 +414,7 @@ static void test_golden_truncated(struct kunit *test)
 		void *buf = exact_copy(test, golden->octets, len);
 		enum rpcrdma_verdict verdict;
 
-		verdict = rpcrdma_wire_decode(w->msg, buf, len, golden->role,
+		verdict = rpcrdma_wire_decode(w->msg, buf, len, golden->end,
 					      golden->backward,
 					      RPCRDMA_VERSION_TWO);
 		KUNIT_EXPECT_NE_MSG(test, verdict, RPCRDMA_USE,
@@ -422,7 +422,7 @@ static void test_golden_truncated(struct kunit *test)
 		KUNIT_EXPECT_NE(test, w->msg->reason, RPCRDMA_OK);
 		if (len < RPCRDMA_MESSAGE_MIN)
 			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
-		if (golden->role == RPCRDMA_REQUESTER &&
+		if (golden->end == RPCRDMA_CLIENT_END &&
 		    w->msg->direction != RPCRDMA_CALL)
 			KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
 		kunit_kfree(test, buf);
@@ -431,7 +431,7 @@ static void test_golden_truncated(struct kunit *test)
 
 /* With any one bit flipped, a message is unusable or keeps all invariants. */
 static void flip_all_bits(struct wire *w, const struct golden *golden,
-			  enum rpcrdma_role role, bool backward, u32 version_max)
+			  enum rpcrdma_end end, bool backward, u32 version_max)
 {
 	u8 *buf = exact_copy(w->test, golden->octets, golden->len);
 	void *copy = exact_copy(w->test, golden->octets, golden->len);
@@ -441,7 +441,7 @@ static void flip_all_bits(struct wire *w, const struct golden *golden,
 
 	for (bit = 0; bit < golden->len * 8; bit++) {
 		buf[bit / 8] ^= 1 << bit % 8;
-		verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, role,
+		verdict = rpcrdma_wire_decode(w->msg, buf, golden->len, end,
 					      backward, version_max);
 		KUNIT_EXPECT_EQ(w->test, verdict == RPCRDMA_USE,
 				w->msg->reason == RPCRDMA_OK);
@@ -466,10 +466,10 @@ static void test_golden_bit_flipped(struct kunit *test)
 	u32 max;
 
 	for (max = RPCRDMA_VERSION_ONE; max <= RPCRDMA_VERSION_TWO; max++) {
-		flip_all_bits(w, golden, RPCRDMA_REQUESTER, false, max);
-		flip_all_bits(w, golden, RPCRDMA_REQUESTER, true, max);
-		flip_all_bits(w, golden, RPCRDMA_RESPONDER, false, max);
-		flip_all_bits(w, golden, RPCRDMA_RESPONDER, true, max);
+		flip_all_bits(w, golden, RPCRDMA_CLIENT_END, false, max);
+		flip_all_bits(w, golden, RPCRDMA_CLIENT_END, true, max);
+		flip_all_bits(w, golden, RPCRDMA_SERVER_END, false, max);
+		flip_all_bits(w, golden, RPCRDMA_SERVER_END, true, max);
 	}
 }
 

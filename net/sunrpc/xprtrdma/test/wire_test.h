@@ -133,14 +133,14 @@ static inline void put_golden(struct wire *w, enum golden_id id)
 }
 
 static inline enum rpcrdma_verdict receive(struct wire *w,
-					   enum rpcrdma_role role,
+					   enum rpcrdma_end end,
 					   bool backward)
 {
 	u32 len = w->words * sizeof(__be32);
 	void *buf = exact_copy(w->test, w->word, len);
 	enum rpcrdma_verdict verdict;
 
-	verdict = rpcrdma_wire_decode(w->msg, buf, len, role, backward,
+	verdict = rpcrdma_wire_decode(w->msg, buf, len, end, backward,
 				      w->version_max);
 	if (verdict == RPCRDMA_USE) {
 		void *copy = exact_copy(w->test, w->word, len);
@@ -156,7 +156,7 @@ static inline enum rpcrdma_verdict receive(struct wire *w,
 
 static inline void expect_usable_call(struct wire *w)
 {
-	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, false),
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_SERVER_END, false),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, RPCRDMA_OK);
 	KUNIT_EXPECT_EQ(w->test, w->msg->direction, RPCRDMA_CALL);
@@ -184,12 +184,12 @@ static inline void expect_err_chunk(struct wire *w, enum rpcrdma_reason reason)
 		XID, RPCRDMA_VERSION_ONE, CREDITS, RPCRDMA_ERROR, V1_ERR_CHUNK
 	};
 
-	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_DROP);
-	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, false),
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_SERVER_END, false),
 			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
-	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, true),
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_SERVER_END, true),
 			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
 	expect_answer(w, err_chunk, ARRAY_SIZE(err_chunk));
@@ -199,11 +199,11 @@ static inline void expect_err_chunk(struct wire *w, enum rpcrdma_reason reason)
 static inline void expect_reply_dropped(struct wire *w,
 					enum rpcrdma_reason reason)
 {
-	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_RESPONDER, true),
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_SERVER_END, true),
 			RPCRDMA_DROP);
-	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, true),
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_CLIENT_END, true),
 			RPCRDMA_DROP);
-	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(w->test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
 }

@@ -53,21 +53,21 @@ static void put_error(struct wire *w, u32 error)
 	put(w, error);
 }
 
-static void expect_dropped(struct wire *w, enum rpcrdma_role role,
+static void expect_dropped(struct wire *w, enum rpcrdma_end end,
 			   bool backward, enum rpcrdma_reason reason)
 {
-	KUNIT_EXPECT_EQ(w->test, receive(w, role, backward), RPCRDMA_DROP);
+	KUNIT_EXPECT_EQ(w->test, receive(w, end, backward), RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
 }
 
-static void expect_error(struct wire *w, enum rpcrdma_role role, bool backward,
+static void expect_error(struct wire *w, enum rpcrdma_end end, bool backward,
 			 enum rpcrdma_reason reason, enum rpcrdma_error error)
 {
 	const u32 answer[] = {
 		XID, RPCRDMA_VERSION_TWO, CREDITS, RPCRDMA_ERROR, error
 	};
 
-	KUNIT_EXPECT_EQ(w->test, receive(w, role, backward), RPCRDMA_ANSWER);
+	KUNIT_EXPECT_EQ(w->test, receive(w, end, backward), RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(w->test, w->msg->reason, reason);
 	KUNIT_EXPECT_EQ(w->test, w->msg->error, error);
 	expect_answer(w, answer, ARRAY_SIZE(answer));
@@ -77,20 +77,20 @@ static void expect_error(struct wire *w, enum rpcrdma_role role, bool backward,
 static void expect_call_refused(struct wire *w, enum rpcrdma_reason reason,
 				enum rpcrdma_error error)
 {
-	expect_error(w, RPCRDMA_RESPONDER, false, reason, error);
-	expect_error(w, RPCRDMA_RESPONDER, true, reason, error);
-	expect_error(w, RPCRDMA_REQUESTER, true, reason, error);
+	expect_error(w, RPCRDMA_SERVER_END, false, reason, error);
+	expect_error(w, RPCRDMA_SERVER_END, true, reason, error);
+	expect_error(w, RPCRDMA_CLIENT_END, true, reason, error);
 	KUNIT_EXPECT_EQ(w->test, w->msg->direction, RPCRDMA_CALL);
-	expect_dropped(w, RPCRDMA_REQUESTER, false, RPCRDMA_BAD_DIRECTION);
+	expect_dropped(w, RPCRDMA_CLIENT_END, false, RPCRDMA_BAD_DIRECTION);
 }
 
 /* A bad Reply whose header says so */
 static void expect_v2_reply_dropped(struct wire *w, enum rpcrdma_reason reason)
 {
-	expect_dropped(w, RPCRDMA_RESPONDER, false, RPCRDMA_BAD_DIRECTION);
-	expect_dropped(w, RPCRDMA_RESPONDER, true, reason);
-	expect_dropped(w, RPCRDMA_REQUESTER, true, reason);
-	expect_dropped(w, RPCRDMA_REQUESTER, false, reason);
+	expect_dropped(w, RPCRDMA_SERVER_END, false, RPCRDMA_BAD_DIRECTION);
+	expect_dropped(w, RPCRDMA_SERVER_END, true, reason);
+	expect_dropped(w, RPCRDMA_CLIENT_END, true, reason);
+	expect_dropped(w, RPCRDMA_CLIENT_END, false, reason);
 	KUNIT_EXPECT_EQ(w->test, w->msg->direction, RPCRDMA_REPLY);
 }
 
@@ -98,10 +98,10 @@ static void expect_v2_reply_dropped(struct wire *w, enum rpcrdma_reason reason)
 static void expect_unknown_refused(struct wire *w, enum rpcrdma_reason reason,
 				   enum rpcrdma_error error)
 {
-	expect_error(w, RPCRDMA_RESPONDER, false, reason, error);
-	expect_error(w, RPCRDMA_RESPONDER, true, reason, error);
-	expect_dropped(w, RPCRDMA_REQUESTER, true, reason);
-	expect_dropped(w, RPCRDMA_REQUESTER, false, reason);
+	expect_error(w, RPCRDMA_SERVER_END, false, reason, error);
+	expect_error(w, RPCRDMA_SERVER_END, true, reason, error);
+	expect_dropped(w, RPCRDMA_CLIENT_END, true, reason);
+	expect_dropped(w, RPCRDMA_CLIENT_END, false, reason);
 	KUNIT_EXPECT_EQ(w->test, w->msg->direction, RPCRDMA_DIRECTION_UNKNOWN);
 }
 
@@ -121,10 +121,10 @@ static void test_v2_unknown_version(struct kunit *test)
 
 		put_v2_msg(w, RPCRDMA_CALL);
 		w->word[1] = cpu_to_be32(versions[i]);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, false),
 				RPCRDMA_ANSWER);
 		expect_answer(w, err_vers, ARRAY_SIZE(err_vers));
-		expect_dropped(w, RPCRDMA_REQUESTER, false,
+		expect_dropped(w, RPCRDMA_CLIENT_END, false,
 			       RPCRDMA_BAD_VERSION);
 	}
 }
@@ -139,7 +139,7 @@ static void test_v2_short(struct kunit *test)
 
 	put_v2_msg(w, RPCRDMA_CALL);
 	for (w->words = 0; w->words < 7; w->words++)
-		expect_dropped(w, RPCRDMA_RESPONDER, false, RPCRDMA_BAD_SHORT);
+		expect_dropped(w, RPCRDMA_SERVER_END, false, RPCRDMA_BAD_SHORT);
 	for (; w->words < 9; w->words++)
 		expect_call_refused(w, RPCRDMA_BAD_TRUNCATED,
 				    RPCRDMA_ERR_BAD_XDR);
@@ -240,12 +240,12 @@ static void test_v2_nomsg(struct kunit *test)
 	expect_call_refused(w, RPCRDMA_BAD_NO_PAYLOAD, RPCRDMA_ERR_BAD_XDR);
 
 	w->word[AT_DIRECTION] = cpu_to_be32(RPCRDMA_REPLY);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
 	KUNIT_EXPECT_EQ(test, w->msg->stream_len, 4096);
 	/* A server offers no Reply chunks. */
-	expect_dropped(w, RPCRDMA_RESPONDER, true, RPCRDMA_BAD_NO_PAYLOAD);
+	expect_dropped(w, RPCRDMA_SERVER_END, true, RPCRDMA_BAD_NO_PAYLOAD);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
 
 	put_v2(w, RPCRDMA_NOMSG, RPCRDMA_CALL);
@@ -327,13 +327,13 @@ static void test_v2_errors(struct kunit *test)
 
 		put_error(w, error);
 		put_zeros(w, 3);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 				known ? RPCRDMA_USE : RPCRDMA_DROP);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, true),
 				known ? RPCRDMA_USE : RPCRDMA_DROP);
 		if (known)
 			KUNIT_EXPECT_EQ(test, w->msg->error, error);
-		expect_dropped(w, RPCRDMA_RESPONDER, false,
+		expect_dropped(w, RPCRDMA_SERVER_END, false,
 			       RPCRDMA_BAD_DIRECTION);
 	}
 }

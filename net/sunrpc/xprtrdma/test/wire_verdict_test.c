@@ -16,7 +16,7 @@ static void test_short_is_dropped(struct kunit *test)
 		put_zeros(w, 3);
 		w->word[1] = cpu_to_be32(9);
 		w->words = words;
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, false),
 				RPCRDMA_DROP);
 		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_SHORT);
 	}
@@ -57,14 +57,14 @@ static void test_unknown_version(struct kunit *test)
 		put_fixed(w, 17);
 		put_zeros(w, 3);
 		w->word[1] = cpu_to_be32(versions[i]);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 				RPCRDMA_DROP);
 		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_VERSION);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, true),
 				RPCRDMA_ANSWER);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, true),
 				RPCRDMA_ANSWER);
-		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+		KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, false),
 				RPCRDMA_ANSWER);
 		KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_VERSION);
 		expect_answer(w, err_vers, ARRAY_SIZE(err_vers));
@@ -101,10 +101,10 @@ static void test_done(struct kunit *test)
 
 	put_fixed(w, RPCRDMA_DONE);
 	put_rest_of_call(w, CALL_LEN);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, true),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DONE);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, true),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DONE);
 }
@@ -125,9 +125,9 @@ static void test_error_is_never_answered(struct kunit *test)
 				put_zeros(w, 4);
 				w->word[1] = cpu_to_be32(version);
 				w->words = words;
-				verdict = receive(w, RPCRDMA_RESPONDER, false);
+				verdict = receive(w, RPCRDMA_SERVER_END, false);
 				KUNIT_EXPECT_EQ(test, verdict, RPCRDMA_DROP);
-				verdict = receive(w, RPCRDMA_RESPONDER, true);
+				verdict = receive(w, RPCRDMA_SERVER_END, true);
 				KUNIT_EXPECT_TRUE(test,
 						  verdict == RPCRDMA_USE ||
 						  verdict == RPCRDMA_DROP);
@@ -146,14 +146,14 @@ static void test_err_vers_is_the_same_in_all_versions(struct kunit *test)
 	put(w, 3);
 	put(w, 5);
 	w->word[1] = cpu_to_be32(7);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
 	KUNIT_EXPECT_EQ(test, w->msg->version_low, 3);
 	KUNIT_EXPECT_EQ(test, w->msg->version_high, 5);
 
 	w->word[4] = cpu_to_be32(V1_ERR_CHUNK);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_ERROR);
 }
@@ -165,22 +165,22 @@ static void test_direction(struct kunit *test)
 
 	put_fixed(w, RPCRDMA_MSG);
 	put_rest_of_call(w, CALL_LEN);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, false),
 			RPCRDMA_USE);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, true),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_CALL);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DIRECTION);
 
 	w->word[8] = cpu_to_be32(RPCRDMA_REPLY);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, true),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, false),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_DIRECTION);
 }
@@ -194,15 +194,15 @@ static void test_direction_of_broken_messages(struct kunit *test)
 	put_fixed(w, RPCRDMA_MSG);
 	put_read(w, 0, 1, 64);
 	put_rest_of_call(w, CALL_LEN);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, true),
 			RPCRDMA_ANSWER);
 
 	/* The list does not end, so the direction is unknown. */
 	w->words = 10;
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, true),
 			RPCRDMA_DROP);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_DIRECTION_UNKNOWN);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, true),
 			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_DIRECTION_UNKNOWN);
 }
@@ -292,15 +292,15 @@ static void test_nomsg_with_only_a_reply_chunk(struct kunit *test)
 	put_fixed(w, RPCRDMA_NOMSG);
 	put_zeros(w, 2);
 	put_chunk(w, 1);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_REQUESTER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_CLIENT_END, false),
 			RPCRDMA_USE);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_REPLY);
 	KUNIT_EXPECT_EQ(test, w->msg->stream_len, 4096);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, true),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, true),
 			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_NO_PAYLOAD);
 	KUNIT_EXPECT_EQ(test, w->msg->direction, RPCRDMA_CALL);
-	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_RESPONDER, false),
+	KUNIT_EXPECT_EQ(test, receive(w, RPCRDMA_SERVER_END, false),
 			RPCRDMA_ANSWER);
 	KUNIT_EXPECT_EQ(test, w->msg->reason, RPCRDMA_BAD_NO_PAYLOAD);
 }

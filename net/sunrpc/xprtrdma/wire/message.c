@@ -103,13 +103,13 @@ static enum rpcrdma_reason message_decode(struct rpcrdma_message *msg,
  * Call that lacks its Position Zero Read chunk.
  */
 static void message_correct_direction(struct rpcrdma_message *msg,
-				      enum rpcrdma_role role, bool backward)
+				      enum rpcrdma_end end, bool backward)
 {
-	bool calls = role == RPCRDMA_RESPONDER || backward;
+	bool calls = end == RPCRDMA_SERVER_END || backward;
 
 	if (msg->reason == RPCRDMA_BAD_VERSION && calls)
 		msg->direction = RPCRDMA_CALL;
-	if (role != RPCRDMA_RESPONDER || msg->proc != RPCRDMA_NOMSG ||
+	if (end != RPCRDMA_SERVER_END || msg->proc != RPCRDMA_NOMSG ||
 	    msg->direction != RPCRDMA_REPLY)
 		return;
 	if (msg->reason == RPCRDMA_OK)
@@ -141,15 +141,15 @@ static enum rpcrdma_error message_error(enum rpcrdma_reason reason)
  * too: an RDMA2_ERROR is always a Reply (draft 5.2.2).
  */
 static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
-					  enum rpcrdma_role role, bool backward)
+					  enum rpcrdma_end end, bool backward)
 {
 	enum rpcrdma_direction forward, direction;
 
 	if (msg->reason == RPCRDMA_BAD_SHORT || msg->reason == RPCRDMA_BAD_DONE)
 		return RPCRDMA_DROP;
 
-	message_correct_direction(msg, role, backward);
-	forward = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL : RPCRDMA_REPLY;
+	message_correct_direction(msg, end, backward);
+	forward = end == RPCRDMA_SERVER_END ? RPCRDMA_CALL : RPCRDMA_REPLY;
 	direction = msg->direction == RPCRDMA_DIRECTION_UNKNOWN ? forward : msg->direction;
 	if (direction != forward && !backward) {
 		msg->reason = RPCRDMA_BAD_DIRECTION;
@@ -169,12 +169,12 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * @msg: filled in; its previous content does not matter
  * @buf: the message, aligned to four octets
  * @len: octets received
- * @role: what this end of the connection is in the forward direction
+ * @end: what this end of the connection is in the forward direction
  * @backward: whether this end expects messages of the backward direction
  * @version_max: the highest version that this end supports. It supports all
  *	lower ones, too.
  *
- * The direction of the message, not @role, decides how a mistake is handled (RFC 8167).
+ * The direction of the message, not @end, decides how a mistake is handled (RFC 8167).
  * If the verdict is not RPCRDMA_USE, only @msg->reason, @msg->direction and the
  * fields that rpcrdma_wire_make_error() uses are valid.
  *
@@ -187,13 +187,13 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  */
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_role role, bool backward, u32 version_max)
+		    enum rpcrdma_end end, bool backward, u32 version_max)
 {
 	struct rpcrdma_reader reader = { .next = buf, .left = len, .len = len };
 	enum rpcrdma_verdict verdict;
 
 	msg->reason = message_decode(msg, &reader, version_max);
-	verdict = message_judge(msg, role, backward);
+	verdict = message_judge(msg, end, backward);
 	if (verdict == RPCRDMA_ANSWER && msg->error == RPCRDMA_ERR_VERS) {
 		msg->version_low = RPCRDMA_VERSION_ONE;
 		msg->version_high = version_max;
@@ -273,7 +273,7 @@ bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, 
  *	it lacks the chunk
  * @octets: octets that @chunk should have space for, more than it has
  *
- * Implements draft 5.2.4. The segments are filled in order, so the last one of the
+ * Implements draft 5.2.4. A responder learns this only when the Call is executed, and says so. The segments are filled in order, so the last one of the
  * chunk is named as too short.
  */
 void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk,

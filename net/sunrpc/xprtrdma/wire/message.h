@@ -75,9 +75,9 @@ enum rpcrdma_direction {
 };
 
 /* What one end of a connection is in the forward direction (RFC 8167) */
-enum rpcrdma_role {
-	RPCRDMA_REQUESTER,
-	RPCRDMA_RESPONDER,
+enum rpcrdma_end {
+	RPCRDMA_CLIENT_END,
+	RPCRDMA_SERVER_END,
 };
 
 /* What the receiver of a message must do with it */
@@ -275,11 +275,11 @@ static inline int rpcrdma_wire_return_chunk(struct rpcrdma_chunk *chunk, u32 oct
 /**
  * rpcrdma_wire_make_reply - convert a Call into its Reply
  * @msg: a decoded Call
- * @proc: RPCRDMA_MSG, or RPCRDMA_NOMSG if the Reply chunk has the RPC message
  * @credits: credits to grant, at least one
  *
  * The Reply has all Write chunks and the Reply chunk of the Call, unused unless
- * rpcrdma_wire_return_chunk() says more, and no Read list (RFC 8166 section 4.3.1).
+ * rpcrdma_wire_return_chunk() says more, and no Read list (RFC 8166 section 4.3.1). If the Reply
+ * chunk is to have the RPC message, the caller changes @msg->proc to RPCRDMA_NOMSG.
  */
 static inline void rpcrdma_wire_make_reply(struct rpcrdma_message *msg, u32 credits)
 {
@@ -311,7 +311,7 @@ static inline u32 rpcrdma_wire_complete_word(void *buf, u32 len)
 
 enum rpcrdma_verdict
 rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_role role, bool backward, u32 version_max);
+		    enum rpcrdma_end end, bool backward, u32 version_max);
 bool rpcrdma_wire_grants(const struct rpcrdma_message *msg);
 
 void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid, u32 credits);
@@ -346,8 +346,8 @@ struct rpcrdma_params {
 struct rpcrdma_agreement {
 	u32 call_threshold;	/* octets that the client may send inline at most */
 	u32 reply_threshold;	/* octets that the server may send inline at most */
-	bool client_inv;	/* enough for some servers, as the kernel's own, to invalidate */
-	bool server_inv;
+	bool client_inv;	/* the client's; some servers, as the kernel's own, need no more */
+	bool server_inv;	/* the server's */
 	bool remote_inv;	/* both: a responder may post RDMA Send with Invalidate */
 };
 

@@ -34,7 +34,6 @@
 #define MEM_MAX_SGE	32	/* SGEs of a work request, in any preset */
 #define MEM_MAX_INLINE	512
 /* ib_mad's queue pair has so many, whatever the preset says */
-#define MEM_GSI_SGE	2
 
 /* What the stats file of a device counts. debugfs.c has the names. */
 enum mem_stat {

@@ -36,11 +36,11 @@ static void check(const char *broken)
 }
 
 /* What is not set keeps a value that no message has. */
-static void decode(const void *buf, u32 len, enum rpcrdma_role role, bool backward,
+static void decode(const void *buf, u32 len, enum rpcrdma_end end, bool backward,
 		   u32 version_max, enum rpcrdma_verdict expected)
 {
 	memset(&message, 0xa5, offsetof(struct rpcrdma_message, segment[1]));
-	if (rpcrdma_wire_decode(&message, buf, len, role, backward, version_max) != expected)
+	if (rpcrdma_wire_decode(&message, buf, len, end, backward, version_max) != expected)
 		check("the verdict is not that of the model");
 	if (expected == RPCRDMA_USE)
 		check(model_differs(&model, &message));
@@ -79,7 +79,7 @@ static void send_and_receive(const struct rpcrdma_message *msg)
 		octets[len / 4 + 1] = cpu_to_be32(msg->direction);
 		len += RPC_HEAD;
 	}
-	if (rpcrdma_wire_decode(&received, octets, len, RPCRDMA_REQUESTER, true,
+	if (rpcrdma_wire_decode(&received, octets, len, RPCRDMA_CLIENT_END, true,
 				RPCRDMA_VERSION_TWO) != RPCRDMA_USE ||
 	    !same_message(msg, &received))
 		check("another message arrives than was sent");
@@ -256,16 +256,16 @@ static void use_message(const void *buf, u32 len)
 	send_cant_replies(&message);
 }
 
-static void receive_message(const void *buf, u32 len, enum rpcrdma_role role, bool backward,
+static void receive_message(const void *buf, u32 len, enum rpcrdma_end end, bool backward,
 			    u32 version_max)
 {
 	enum rpcrdma_verdict verdict;
 	enum rpcrdma_error error;
 	bool usable;
 
-	verdict = model_verdict(&model, role, backward, &error);
+	verdict = model_verdict(&model, end, backward, &error);
 	usable = verdict == RPCRDMA_USE;
-	decode(buf, len, role, backward, version_max, verdict);
+	decode(buf, len, end, backward, version_max, verdict);
 	if (usable == !!message.reason)
 		check("verdict and reason contradict each other");
 	if ((u32)message.reason >= RPCRDMA_REASON_COUNT)
@@ -284,10 +284,10 @@ static void receive_message(const void *buf, u32 len, enum rpcrdma_role role, bo
 static void receive_at_both_ends(const void *buf, u32 len, u32 version_max)
 {
 	model_read(&model, buf, len, version_max);
-	receive_message(buf, len, RPCRDMA_REQUESTER, false, version_max);
-	receive_message(buf, len, RPCRDMA_REQUESTER, true, version_max);
-	receive_message(buf, len, RPCRDMA_RESPONDER, false, version_max);
-	receive_message(buf, len, RPCRDMA_RESPONDER, true, version_max);
+	receive_message(buf, len, RPCRDMA_CLIENT_END, false, version_max);
+	receive_message(buf, len, RPCRDMA_CLIENT_END, true, version_max);
+	receive_message(buf, len, RPCRDMA_SERVER_END, false, version_max);
+	receive_message(buf, len, RPCRDMA_SERVER_END, true, version_max);
 }
 
 /* The first octet after an identifier, or NULL */

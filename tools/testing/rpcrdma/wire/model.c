@@ -267,19 +267,19 @@ void model_read(struct model *model, const void *buf, u32 len, u32 version_max)
  * What one of the ends has to do with it. Only Calls are answered.
  * @error: set to what the answer says
  */
-enum rpcrdma_verdict model_verdict(const struct model *model, enum rpcrdma_role role,
+enum rpcrdma_verdict model_verdict(const struct model *model, enum rpcrdma_end end,
 				   bool backward, enum rpcrdma_error *error)
 {
-	enum rpcrdma_direction forward = role == RPCRDMA_RESPONDER ? RPCRDMA_CALL : RPCRDMA_REPLY;
+	enum rpcrdma_direction forward = end == RPCRDMA_SERVER_END ? RPCRDMA_CALL : RPCRDMA_REPLY;
 	enum rpcrdma_direction direction = model->direction;
 
 	*error = model->error;
 	if (model->ignored)
 		return RPCRDMA_DROP;
-	if (*error == RPCRDMA_ERR_VERS && (role == RPCRDMA_RESPONDER || backward))
+	if (*error == RPCRDMA_ERR_VERS && (end == RPCRDMA_SERVER_END || backward))
 		direction = RPCRDMA_CALL;
 	/* A server offers no Reply chunk, so what looks like a Long Reply is none. */
-	if (role == RPCRDMA_RESPONDER && direction == RPCRDMA_REPLY &&
+	if (end == RPCRDMA_SERVER_END && direction == RPCRDMA_REPLY &&
 	    model->proc == RPCRDMA_NOMSG) {
 		if (!*error)
 			*error = RPCRDMA_ERR_BAD_XDR;

@@ -46,7 +46,7 @@ struct model {
 };
 
 void model_read(struct model *model, const void *buf, u32 len, u32 version_max);
-enum rpcrdma_verdict model_verdict(const struct model *model, enum rpcrdma_role role,
+enum rpcrdma_verdict model_verdict(const struct model *model, enum rpcrdma_end end,
 				   bool backward, enum rpcrdma_error *error);
 const char *model_differs(const struct model *model, const struct rpcrdma_message *msg);
 
