@@ -20,8 +20,7 @@ struct xprt_rdma_builder {
 	struct rpcrdma_chunk *chunk;	/* being built */
 	struct rpcrdma_mr *mr;		/* being filled */
 	enum dma_data_direction direction; /* of @mr */
-	bool gather;			/* the device reads the task's pages */
-	u32 gathered;			/* octets that it reads from there, not from @send->data */
+	u32 gathered;			/* octets that the device reads from the task's pages */
 };
 
 static u32 call_segments(const struct xprt_rdma_endpoint *ep, unsigned long start, u32 len)
@@ -211,51 +210,27 @@ static int call_build_chunks(struct xprt_rdma_builder *b)
 	return 0;
 }
 
-/* What is copied precedes what is gathered. So the tail, after the pages, is gathered as well. */
-static int call_gather(struct xprt_rdma_builder *b, const struct xdr_buf *call)
-{
-	struct page **page = call->pages + (call->page_base >> PAGE_SHIFT);
-	u32 offset = offset_in_page(call->page_base), left, part;
-	const struct kvec *tail = &call->tail[0];
-	int ret = 0;
-
-	for (left = call->page_len; left && !ret; left -= part, page++, offset = 0) {
-		part = min_t(u32, left, PAGE_SIZE - offset);
-		ret = rpcrdma_send_add_page(b->send, *page, offset, part);
-	}
-	if (!ret && tail->iov_len)
-		ret = rpcrdma_send_add_page(b->send, virt_to_page(tail->iov_base),
-					    offset_in_page(tail->iov_base), tail->iov_len);
-	b->gathered = call->page_len + tail->iov_len;
-	return ret ? call_mapping_failed(b->request, ret) : 0;
-}
-
-static bool call_worth_gathering(const struct xprt_rdma_builder *b)
-{
-	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
-	u32 pages = DIV_ROUND_UP(offset_in_page(call->page_base) + call->page_len, PAGE_SIZE);
-
-	return b->request->form.call == XPRT_RDMA_CALL_INLINE &&
-	       call->page_len >= XPRT_RDMA_GATHER_MIN &&
-	       pages + !!call->tail[0].iov_len <= b->ep->conn->send_sges;
-}
-
 /* The padding of a data item in a Read chunk is not sent at all: the server restores it. */
 static int call_build_payload(struct xprt_rdma_builder *b)
 {
 	const struct xdr_buf *call = &b->request->rqst.rq_snd_buf;
 	u32 head = call->head[0].iov_len, limit = b->ep->version.call_threshold, after;
+	bool is_inline = b->request->form.call == XPRT_RDMA_CALL_INLINE;
 	int ret;
 
 	if (b->request->form.call == XPRT_RDMA_CALL_LONG)
 		return 0;
-	if (b->request->form.call == XPRT_RDMA_CALL_INLINE && !b->gather)
+	if (is_inline && call->page_len >= XPRT_RDMA_GATHER_MIN)
+		b->gathered = rpcrdma_send_can_gather(b->ep->conn, call);
+	if (is_inline && !b->gathered)
 		return rpcrdma_send_copy(b->send, call, 0, call->len, limit);
 	ret = rpcrdma_send_copy(b->send, call, 0, head, limit);
 	if (ret)
 		return ret;
-	if (b->gather)
-		return call_gather(b, call);
+	if (b->gathered) {
+		ret = rpcrdma_send_gather(b->send, call);
+		return ret ? call_mapping_failed(b->request, ret) : 0;
+	}
 	after = head + call->page_len +
 		min_t(u32, xdr_pad_size(call->page_len), call->tail[0].iov_len);
 	return rpcrdma_send_copy(b->send, call, after, call->len - after, limit);
@@ -274,7 +249,6 @@ static int call_build(struct xprt_rdma_builder *b)
 	if (ret)
 		return ret;
 	*b->next = &b->send->wr;
-	b->gather = call_worth_gathering(b);
 	ret = call_build_payload(b);
 	if (ret)
 		return ret;
@@ -282,7 +256,7 @@ static int call_build(struct xprt_rdma_builder *b)
 	return 0;
 }
 
-/* The device of a stuck connection may read what was gathered at any time, so it is kept for good. */
+/* A stuck device may read what was gathered at any time, so it is kept for good. */
 static void call_keep_gathered(struct xprt_rdma_request *request)
 {
 	const struct xdr_buf *call = &request->rqst.rq_snd_buf;
@@ -326,7 +300,7 @@ static int call_post(struct xprt_rdma_builder *b)
 	request->sent = jiffies;
 	request->close_on_wait = false;
 	request->rqst.rq_xtime = ktime_get();
-	if (b->gather) {
+	if (b->gathered) {
 		b->send->chain.done = call_gathered;
 		set_bit(XPRT_RDMA_GATHERING, &request->state);
 	}
@@ -338,7 +312,7 @@ static int call_post(struct xprt_rdma_builder *b)
 	 */
 	smp_store_release(&request->ep, ep);
 
-	ret = rpcrdma_send_post(b->send, b->first, b->gather ? RPCRDMA_POST_SIGNALLED : 0,
+	ret = rpcrdma_send_post(b->send, b->first, b->gathered ? RPCRDMA_POST_SIGNALLED : 0,
 				&request->posted);
 	if (ret) {
 		request->ep = NULL;

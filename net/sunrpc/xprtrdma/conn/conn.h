@@ -258,8 +258,8 @@ struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn);
 int rpcrdma_send_header(struct rpcrdma_send *send, const struct rpcrdma_message *msg);
 int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 at, u32 octets,
 		      u32 limit);
-int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
-			  unsigned int offset, unsigned int len);
+u32 rpcrdma_send_can_gather(const struct rpcrdma_conn *conn, const struct xdr_buf *buf);
+int rpcrdma_send_gather(struct rpcrdma_send *send, const struct xdr_buf *buf);
 int rpcrdma_send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsigned int flags,
 		      bool *posted);
 bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count);

@@ -186,26 +186,28 @@ int rpcrdma_send_copy(struct rpcrdma_send *send, const struct xdr_buf *buf, u32 
 }
 
 /**
- * rpcrdma_send_add_page - let a Send gather a part of a page
- * @send: the Send, owned by the caller
- * @page: the page, which has to stay until @send->chain is done
- * @offset: octets into @page. @offset + @len may go beyond the page if it is part of a
- *	larger folio.
- * @len: octets; may be zero
+ * rpcrdma_send_can_gather - how much of an RPC message a Send can gather
+ * @conn: the connection
+ * @buf: the RPC message
  *
- * Context: entered; any but hard interrupts.
- * Return: 0; -ENOSPC if the Send has as many elements as the device allows; -ENOBUFS if
- * the page cannot be mapped now.
+ * Return: octets of its pages and its tail; or zero if the device cannot gather so many pages.
  */
-int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
-			  unsigned int offset, unsigned int len)
+u32 rpcrdma_send_can_gather(const struct rpcrdma_conn *conn, const struct xdr_buf *buf)
+{
+	u32 pages = DIV_ROUND_UP(offset_in_page(buf->page_base) + buf->page_len, PAGE_SIZE);
+
+	if (pages + !!buf->tail[0].iov_len > conn->send_sges)
+		return 0;
+	return buf->page_len + buf->tail[0].iov_len;
+}
+
+/* @offset + @len may go beyond the page if it is part of a larger folio. */
+static int send_add_page(struct rpcrdma_send *send, struct page *page, u32 offset, u32 len)
 {
 	struct rpcrdma_conn *conn = send->chain.conn;
 	struct ib_device *ib = conn->device->ib;
 	struct ib_sge *sge;
 
-	if (!len)
-		return 0;
 	if (send->num_sge > conn->send_sges)
 		return -ENOSPC;
 	sge = &send->sge[send->num_sge];
@@ -216,6 +218,34 @@ int rpcrdma_send_add_page(struct rpcrdma_send *send, struct page *page,
 	sge->lkey = conn->pd->local_dma_lkey;
 	send->num_sge++;
 	return 0;
+}
+
+/**
+ * rpcrdma_send_gather - let a Send gather the pages and the tail of an RPC message
+ * @send: the Send, owned by the caller, which has copied the head
+ * @buf: the RPC message, whose memory has to stay until @send->chain is done
+ *
+ * What is copied precedes what is gathered. So the tail, after the pages, is gathered as well.
+ *
+ * Context: entered.
+ * Return: 0; -ENOSPC if rpcrdma_send_can_gather() returns zero; -ENOBUFS if a page cannot be
+ * mapped now.
+ */
+int rpcrdma_send_gather(struct rpcrdma_send *send, const struct xdr_buf *buf)
+{
+	struct page **page = buf->pages + (buf->page_base >> PAGE_SHIFT);
+	u32 offset = offset_in_page(buf->page_base), left, part;
+	const struct kvec *tail = &buf->tail[0];
+	int ret = 0;
+
+	for (left = buf->page_len; left && !ret; left -= part, offset = 0) {
+		part = min_t(u32, left, PAGE_SIZE - offset);
+		ret = send_add_page(send, *page++, offset, part);
+	}
+	if (!ret && tail->iov_len)
+		ret = send_add_page(send, virt_to_page(tail->iov_base),
+				    offset_in_page(tail->iov_base), tail->iov_len);
+	return ret;
 }
 
 /**

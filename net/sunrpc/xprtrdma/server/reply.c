@@ -181,42 +181,6 @@ static struct rpcrdma_send *reply_get_send(struct svcrdma_request *request)
 	return NULL;
 }
 
-/* Return: true if gathering saves time, and one Send can gather pages and tail. */
-static bool reply_can_gather(const struct svcrdma_reply *reply)
-{
-	const struct xdr_buf *res = reply->res;
-
-	return !reply->form.written && res->page_len > SVCRDMA_COPY_MAX &&
-	       DIV_ROUND_UP(res->page_base + res->page_len, PAGE_SIZE) + !!res->tail[0].iov_len <=
-	       reply->request->service->conn->send_sges;
-}
-
-static int reply_gather_pages(struct svcrdma_reply *reply, struct rpcrdma_send *send)
-{
-	const struct xdr_buf *res = reply->res;
-	const struct kvec *tail = &res->tail[0];
-	struct page **page = res->pages + (res->page_base >> PAGE_SHIFT);
-	unsigned int offset = offset_in_page(res->page_base);
-	u32 left = res->page_len;
-	int ret;
-
-	ret = rpcrdma_send_copy(send, res, 0, res->head[0].iov_len, send->size);
-	while (left && !ret) {
-		u32 len = min_t(u32, left, PAGE_SIZE - offset);
-
-		ret = rpcrdma_send_add_page(send, *page++, offset, len);
-		left -= len;
-		offset = 0;
-	}
-	if (!ret && tail->iov_len) {
-		reply->uses_head = true;
-		ret = rpcrdma_send_add_page(send, virt_to_page(tail->iov_base),
-					    offset_in_page(tail->iov_base), tail->iov_len);
-	}
-	reply->gathered = res->page_len + tail->iov_len;
-	return ret;
-}
-
 /*
  * Return: the place after the last page of a Reply. rq_next_page does not count a
  * page that only the end of the Reply reaches into, for instance the checksum of
@@ -244,10 +208,11 @@ static void reply_done(struct rpcrdma_chain *chain, int status)
 }
 
 /* Write what goes to chunks, and fill the Send with the header and what goes inline. */
-static int reply_fill(struct svcrdma_reply *reply, struct rpcrdma_send *send, bool gather)
+static int reply_fill(struct svcrdma_reply *reply, struct rpcrdma_send *send)
 {
 	const struct rpcrdma_message *msg = &reply->request->msg;
 	const struct svcrdma_reply_form *form = &reply->form;
+	const struct xdr_buf *res = reply->res;
 	unsigned int i;
 	int ret;
 
@@ -256,11 +221,13 @@ static int reply_fill(struct svcrdma_reply *reply, struct rpcrdma_send *send, bo
 		ret = rpcrdma_send_header(send, msg);
 	if (ret || msg->proc == RPCRDMA_NOMSG)
 		return ret;
-	if (gather)
-		return reply_gather_pages(reply, send);
+	if (reply->gathered) {
+		reply->uses_head = res->tail[0].iov_len;
+		return rpcrdma_send_copy(send, res, 0, res->head[0].iov_len, send->size) ?:
+		       rpcrdma_send_gather(send, res);
+	}
 	for (i = 0; i < form->num_parts && !ret; i++)
-		ret = rpcrdma_send_copy(send, reply->res, form->part[i].at, form->part[i].len,
-					send->size);
+		ret = rpcrdma_send_copy(send, res, form->part[i].at, form->part[i].len, send->size);
 	return ret;
 }
 
@@ -316,11 +283,13 @@ static int reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = reply->request;
 	struct svcrdma_service *service = request->service;
-	bool gather = reply_can_gather(reply);
-	bool kept = reply->form.written || gather;
 	struct rpcrdma_send *send;
 	int ret = -ENOTCONN;
+	bool kept;
 
+	if (!reply->form.written && reply->res->page_len > SVCRDMA_COPY_MAX)
+		reply->gathered = rpcrdma_send_can_gather(service->conn, reply->res);
+	kept = reply->form.written || reply->gathered;
 	send = reply_get_send(request);
 	if (!send)
 		goto out_put;
@@ -337,7 +306,7 @@ static int reply_post(struct svcrdma_reply *reply, struct svc_rqst *rqstp)
 	request->carried = request;
 	refcount_set(&request->carriers, 1);
 
-	ret = reply_fill(reply, send, gather);
+	ret = reply_fill(reply, send);
 	if (kept)
 		svcrdma_pages_take_reply(request, rqstp, reply_pages_end(reply, rqstp),
 					 reply->uses_head || ret);

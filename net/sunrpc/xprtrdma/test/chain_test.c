@@ -5,6 +5,7 @@
  */
 #include <kunit/test.h>
 #include <linux/ctype.h>
+#include <linux/sunrpc/xdr.h>
 
 #include "../conn/conn_private.h"
 #include "fake_conn.h"
@@ -528,21 +529,30 @@ static void test_post_refused(struct kunit *test)
 
 /* Sends and Receives */
 
-/* A Send gathers as many pages as the device allows. */
+/* A Send gathers as many pages as the device allows, and a tail counts as one. */
 static void test_send_gathers(struct kunit *test)
 {
+	struct page *pages[2 + FAKE_SEND_SGES];
 	struct fake_conn *fake = fake_conn_new(test, 2 * PAGE_SIZE);
-	struct rpcrdma_send *send = rpcrdma_send_get(fake->conn);
-	struct page *page = virt_to_page(fake);
-	unsigned int i;
+	struct xdr_buf buf = { .pages = pages, .tail[0].iov_base = fake };
+	struct rpcrdma_send *send;
+	u32 base, tail, octets;
 
-	KUNIT_ASSERT_NOT_NULL(test, send);
-	for (i = 0; i < FAKE_SEND_SGES; i++)
-		KUNIT_EXPECT_EQ(test, rpcrdma_send_add_page(send, page, 0, 1), 0);
-	KUNIT_EXPECT_EQ(test, rpcrdma_send_add_page(send, page, 0, 0), 0);
-	KUNIT_EXPECT_EQ(test, rpcrdma_send_add_page(send, page, 0, 1), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, send->num_sge, 1 + FAKE_SEND_SGES);
-	rpcrdma_send_put(send);
+	memset_p((void **)pages, virt_to_page(fake), ARRAY_SIZE(pages));
+	for (tail = 0; tail <= 1; tail++) {
+		for (base = 0; base <= 1; base++) {
+			send = rpcrdma_send_get(fake->conn);
+			KUNIT_ASSERT_NOT_NULL(test, send);
+			buf.page_base = PAGE_SIZE + base;
+			buf.page_len = (FAKE_SEND_SGES - tail) * PAGE_SIZE;
+			buf.tail[0].iov_len = tail;
+			octets = base ? 0 : buf.page_len + tail;
+			KUNIT_EXPECT_EQ(test, rpcrdma_send_can_gather(fake->conn, &buf), octets);
+			KUNIT_EXPECT_EQ(test, rpcrdma_send_gather(send, &buf), base ? -ENOSPC : 0);
+			KUNIT_EXPECT_EQ(test, send->num_sge, 1 + FAKE_SEND_SGES);
+			rpcrdma_send_put(send);
+		}
+	}
 	fake_conn_delete(test, fake);
 }
 
