@@ -219,13 +219,6 @@ static void backward_init(struct xprt_rdma_backward *backward,
 	set_bit(RPC_BC_PA_IN_USE, &rqst->rq_bc_pa_state);
 }
 
-static void backward_add_traffic(struct rpcrdma_traffic *traffic, u32 octets)
-{
-	traffic->messages[RPCRDMA_A_TRAFFIC_BACKWARD]++;
-	traffic->inline_octets += octets;
-	traffic->copied_octets += octets;
-}
-
 /*
  * Pass a backward Call, whose header is ep->reply, to the callback service. It is dropped if the
  * server exceeds its credits, or if there is no service. A Call with chunks, whose support RFC
@@ -242,7 +235,7 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	bool queued;
 
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
-	backward_add_traffic(&conn->counters.received, msg->payload_len);
+	rpcrdma_add_traffic(&conn->counters.received, RPCRDMA_A_TRAFFIC_BACKWARD, msg->payload_len);
 	if (msg->header_len != rpcrdma_wire_header_min(msg->version) ||
 	    msg->payload_len > PAGE_SIZE) {
 		rpcrdma_recv_put(recv);
@@ -329,7 +322,8 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 		counters->sent.messages[RPCRDMA_A_TRAFFIC_ERROR]++;
 		counters->errors[RPCRDMA_A_ERRORS_NOT_SENT]++;
 	} else {
-		backward_add_traffic(&counters->sent, rqst->rq_snd_buf.len);
+		rpcrdma_add_traffic(&counters->sent, RPCRDMA_A_TRAFFIC_BACKWARD,
+				    rqst->rq_snd_buf.len);
 	}
 	return 0;
 put:

@@ -165,11 +165,10 @@ static void receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *re
 		receive_answer(ep, recv);
 		return;
 	}
-	received->messages[error ? RPCRDMA_A_TRAFFIC_ERROR : RPCRDMA_A_TRAFFIC_INLINE]++;
-	if (!error) {
-		received->inline_octets += msg->payload_len;
-		received->copied_octets += msg->payload_len;
-	}
+	if (error)
+		received->messages[RPCRDMA_A_TRAFFIC_ERROR]++;
+	else
+		rpcrdma_add_traffic(received, RPCRDMA_A_TRAFFIC_INLINE, msg->payload_len);
 	if (recv->invalidated)
 		rpcrdma_conn_close(recv->conn, -EPROTO);
 	rpcrdma_recv_put(recv);

@@ -159,9 +159,7 @@ int xprt_rdma_reply_place(struct xprt_rdma_request *request)
 	}
 	request->ep->client->stats.placed += request->written;
 	request->ep->client->stats.fixup += request->payload_len;
-	counters->received.messages[form]++;
-	counters->received.inline_octets += request->payload_len;
-	counters->received.copied_octets += request->payload_len;
+	rpcrdma_add_traffic(&counters->received, form, request->payload_len);
 	counters->received.placed_octets += request->written;
 	counters->latency[rpcrdma_latency_slot(request->rqst.rq_rtt)]++;
 	return ret;

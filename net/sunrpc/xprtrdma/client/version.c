@@ -83,9 +83,7 @@ static int version_ask(struct xprt_rdma_endpoint *ep)
 		goto put;
 	memcpy(send->data + ret, call, sizeof(call));
 	send->len = ret + sizeof(call);
-	ep->conn->counters.sent.messages[RPCRDMA_A_TRAFFIC_INLINE]++;
-	ep->conn->counters.sent.inline_octets += sizeof(call);
-	ep->conn->counters.sent.copied_octets += sizeof(call);
+	rpcrdma_add_traffic(&ep->conn->counters.sent, RPCRDMA_A_TRAFFIC_INLINE, sizeof(call));
 	trace_rpcrdma_call_form(ep->conn, msg, send->len, true);
 	ret = rpcrdma_send_post(send, NULL, 0, NULL);
 	if (!ret)

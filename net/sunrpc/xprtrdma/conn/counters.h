@@ -39,6 +39,14 @@ struct rpcrdma_counters {
 	unsigned long waits[RPCRDMA_A_WAITS_MAX + 1];	/* an RPC counts once for each cause */
 };
 
+/* Count a message of @form with @octets of an RPC message, all inline and copied. */
+static inline void rpcrdma_add_traffic(struct rpcrdma_traffic *to, unsigned int form, u32 octets)
+{
+	to->messages[form]++;
+	to->inline_octets += octets;
+	to->copied_octets += octets;
+}
+
 /*
  * The element of @latency that counts @time: number N is for less than 2^(N - 1) microseconds,
  * the last one for all that is longer.
