@@ -15,28 +15,22 @@
 
 #include "client_private.h"
 
-/* Octets of a Reply that denies the Call: XID, rpc_reply, RPC_MSG_DENIED, RPC_MISMATCH */
-#define XPRT_RDMA_DENIAL_LEN	16
-
 /*
  * A task that sleeps gets the error as its status. One that does not sleep yet would lose
  * the status, so it finds a Reply that sunrpc takes as final: a denial.
  */
 static void reply_fail_locked(struct rpc_rqst *rqst, int error)
 {
+	const __be32 denial[] = { rqst->rq_xid, rpc_reply, cpu_to_be32(RPC_MSG_DENIED),
+				  cpu_to_be32(RPC_MISMATCH) };
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
 	struct rpc_task *task = rqst->rq_task;
-	__be32 *p = head->iov_base;
-	int len = sizeof(*p);
+	int len = sizeof(*denial);
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
-
-	if (head->iov_len >= XPRT_RDMA_DENIAL_LEN) {
-		*p++ = rqst->rq_xid;
-		*p++ = rpc_reply;
-		*p++ = cpu_to_be32(RPC_MSG_DENIED);
-		*p++ = cpu_to_be32(RPC_MISMATCH);
-		len = XPRT_RDMA_DENIAL_LEN;
+	if (head->iov_len >= sizeof(denial)) {
+		memcpy(head->iov_base, denial, sizeof(denial));
+		len = sizeof(denial);
 	}
 	if (RPC_IS_QUEUED(task))
 		task->tk_status = error;

@@ -56,20 +56,18 @@ static void callback_put_credit(struct rpc_xprt *xprt)
  */
 static int callback_copy_reply_locked(struct rpc_rqst *rqst, const struct svcrdma_request *from)
 {
-	const struct rpcrdma_message *msg = &from->msg;
+	const __be32 denial[] = { rqst->rq_xid, rpc_reply, cpu_to_be32(RPC_MSG_DENIED),
+				  cpu_to_be32(RPC_MISMATCH) };
 	const struct kvec *head = &rqst->rq_rcv_buf.head[0];
-	__be32 *p = head->iov_base;
+	const struct rpcrdma_message *msg = &from->msg;
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	if (msg->proc == RPCRDMA_MSG && msg->payload_len <= head->iov_len) {
-		memcpy(p, from->recv->data + msg->header_len, msg->payload_len);
+		memcpy(head->iov_base, from->recv->data + msg->header_len, msg->payload_len);
 		return msg->payload_len;
 	}
-	*p++ = rqst->rq_xid;
-	*p++ = rpc_reply;
-	*p++ = cpu_to_be32(RPC_MSG_DENIED);
-	*p++ = cpu_to_be32(RPC_MISMATCH);
-	return 4 * sizeof(*p);
+	memcpy(head->iov_base, denial, sizeof(denial));
+	return sizeof(denial);
 }
 
 /**
