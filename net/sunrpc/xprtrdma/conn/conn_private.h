@@ -91,7 +91,6 @@ void rpcrdma_pool_init(struct rpcrdma_pool *pool, unsigned int kept,
 void rpcrdma_rest_init(struct rpcrdma_conn *conn);
 
 /* qp.c */
-unsigned int rpcrdma_recv_batch(unsigned int messages);
 void rpcrdma_depths_init(struct rpcrdma_depths *depths, const struct rpcrdma_conn_config *config,
 			 unsigned int max_qp_wr, unsigned int max_cqe);
 int rpcrdma_qp_create(struct rpcrdma_conn *conn);
@@ -107,6 +106,7 @@ void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u
 				enum dma_data_direction direction, gfp_t gfp);
 
 /* recv.c */
+unsigned int rpcrdma_recv_batch(unsigned int messages);
 void rpcrdma_recv_init(struct rpcrdma_conn *conn);
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size);
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn);

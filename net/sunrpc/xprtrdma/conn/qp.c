@@ -6,10 +6,6 @@
 
 #include "conn_private.h"
 
-/* Limits of a batch: Receives reposted at a time, and chains in a row without a signal */
-#define BATCH_MIN	4U
-#define BATCH_MAX	16U
-
 /* When the device refuses a send queue, a smaller one is tried, but none below this. */
 #define SQ_MIN		64U
 
@@ -23,12 +19,6 @@
 
 /* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
-
-/* How many Receives are reposted at a time; a connection has as many beyond @messages. */
-unsigned int rpcrdma_recv_batch(unsigned int messages)
-{
-	return clamp(messages / 4, BATCH_MIN, BATCH_MAX);
-}
 
 /*
  * Choose the size of each queue and pool of a connection.

@@ -15,6 +15,15 @@
 #include "../objects.h"
 #include "../trace.h"
 
+/*
+ * How many Receives are reposted at a time; a connection has as many beyond @messages. The send
+ * queue posts as many chains in a row without a signal.
+ */
+unsigned int rpcrdma_recv_batch(unsigned int messages)
+{
+	return clamp(messages / 4, 4U, 16U);
+}
+
 static void recv_release(struct rpcrdma_resource *resource)
 {
 	struct rpcrdma_recv *recv = container_of(resource, struct rpcrdma_recv, resource);

@@ -12,7 +12,6 @@
 #include <net/net_namespace.h>
 
 /* The names of the copy of qp.c */
-#define rpcrdma_recv_batch	conn_test_recv_batch
 #define rpcrdma_depths_init	conn_test_depths_init
 #define rpcrdma_qp_create	conn_test_qp_create
 #define rpcrdma_qp_drain	conn_test_qp_drain
