@@ -11,8 +11,6 @@
 /**
  * rpcrdma_compat_init_qp - initialise what ib_destroy_qp() destroys
  * @qp: a queue pair that ib_create_qp() has not made, for a unit test
- *
- * Context: any.
  */
 static inline void rpcrdma_compat_init_qp(struct ib_qp *qp)
 {

@@ -82,7 +82,6 @@ static inline void rpcrdma_compat_set_pages(struct svc_rqst *rqstp, struct page 
  * rpcrdma_compat_call_pages - how many pages a Call may use
  * @rqstp: the svc_rqst of a thread
  *
- * Context: any.
  * Return: entries of rq_pages.
  */
 static inline unsigned int rpcrdma_compat_call_pages(const struct svc_rqst *rqstp)

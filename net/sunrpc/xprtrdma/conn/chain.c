@@ -258,7 +258,7 @@ static void chain_prepare(struct rpcrdma_chain *chain, struct ib_send_wr *first,
  * must live until this returns, with %RPCRDMA_POST_LATER until @chain->done; what they refer
  * to, until @chain->done.
  *
- * Context: any but hard interrupts; the caller holds a reference.
+ * Context: the caller holds a reference.
  * Return: 0: @chain->done will be called once. On an error nothing is posted and
  * @chain->done is not called. -EAGAIN: no space; ->writable follows; never with
  * %RPCRDMA_POST_LATER. -ENOTCONN: not established. -EMSGSIZE: more than @conn->max_chain
@@ -303,7 +303,6 @@ int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
  *
  * A role asks this before it starts something that ends in a post with %RPCRDMA_POST_LATER.
  *
- * Context: any but hard interrupts.
  * Return: true if chains wait; then ->writable follows when space has come back, and the role
  * asks again.
  */

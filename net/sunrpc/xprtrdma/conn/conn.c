@@ -90,8 +90,6 @@ void rpcrdma_conn_close_locked(struct rpcrdma_conn *conn, int status)
  *
  * Does nothing if the connection is closing or closed. Does not wait; ->closed is
  * called when the connection has ended.
- *
- * Context: any but hard interrupts; takes post_lock.
  */
 void rpcrdma_conn_close(struct rpcrdma_conn *conn, int status)
 {

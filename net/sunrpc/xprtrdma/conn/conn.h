@@ -26,7 +26,8 @@
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
  * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and given back
  * there. A role may give back a message or a registration at any time, even after ->closed and
- * after its last rpcrdma_conn_put(). No function may be called in hard interrupts.
+ * after its last rpcrdma_conn_put(). Functions that may sleep say so; all others may be called
+ * anywhere but in hard interrupts.
  */
 #ifndef RPCRDMA_CONN_CONN_H
 #define RPCRDMA_CONN_CONN_H
@@ -582,7 +583,7 @@ static inline bool rpcrdma_conn_established(const struct rpcrdma_conn *conn)
  * included. So the caller may wait for something that ends when the connection closes, but
  * not for a ->done, which may itself wait for the caller.
  *
- * Context: any; the caller holds a reference to @conn or owns a resource of it.
+ * Context: the caller holds a reference to @conn or owns a resource of it.
  * Return: false if the teardown has got too far; then the caller does not leave.
  */
 static inline bool rpcrdma_conn_enter(struct rpcrdma_conn *conn)

@@ -132,7 +132,7 @@ static void mr_pool_work(struct work_struct *work)
  * rpcrdma_mr_get - take a registration
  * @conn: the connection
  *
- * Context: entered; any but hard interrupts.
+ * Context: entered.
  * Return: the registration, empty; or NULL if the connection is not established or no
  * registration is idle. If none is idle, ->writable follows when there are some again.
  */
@@ -282,7 +282,6 @@ int rpcrdma_mr_map(struct rpcrdma_mr *mr, enum dma_data_direction direction)
  * Without space in the send queue, the invalidations wait for it and are posted before
  * anything else. If they cannot be posted at all, the connection is closed.
  *
- * Context: any but hard interrupts.
  * Return: 0: @invalidation->chain.done will be called once. -ENOTCONN: it will not be
  * called, and the peer may reach the memory until ->closed.
  */
@@ -322,7 +321,6 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn, struct rpcrdma_invalidation
  * For a registration whose key the peer may still use: no other RPC gets it until the
  * caller calls rpcrdma_mr_put().
  *
- * Context: any but hard interrupts.
  * Return: true; or false if the connection is ending: then nobody can use the key, and
  * rpcrdma_mr_put() unmaps the memory.
  */
@@ -342,9 +340,6 @@ bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr)
  *
  * The memory is unmapped when this returns. If the connection has ended, the
  * registration is freed.
- *
- * Context: any but hard interrupts; also after ->closed and after the last
- * rpcrdma_conn_put().
  */
 void rpcrdma_mr_put(struct rpcrdma_mr *mr)
 {

@@ -91,7 +91,7 @@ static void pool_rest_work(struct work_struct *work)
  * rpcrdma_rest_later - look later whether something is idle
  * @conn: the connection, for which something is made now
  *
- * Context: entered; any but hard interrupts.
+ * Context: entered.
  */
 void rpcrdma_rest_later(struct rpcrdma_conn *conn)
 {

@@ -115,9 +115,6 @@ static void recv_add_free_locked(struct rpcrdma_conn *conn, struct rpcrdma_recv 
  *
  * The Receive is reposted with its batch. If the connection has ended, the memory is
  * freed. A role calls this before it gives the peer the credit for another message.
- *
- * Context: any but hard interrupts; also after ->closed and after the last
- * rpcrdma_conn_put().
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 {

@@ -121,7 +121,6 @@ static void send_done(struct rpcrdma_chain *chain, int status)
  * The caller owns the Send until rpcrdma_send_put(). It fills in @data, @len,
  * @private, and @chain.done if it needs another one.
  *
- * Context: entered; any but hard interrupts.
  * Return: the Send; or NULL if the connection is not established or all Sends are in
  * use. If all are in use, ->writable follows when one comes back.
  */
@@ -227,7 +226,6 @@ static int send_add_page(struct rpcrdma_send *send, struct page *page, u32 offse
  *
  * What is copied precedes what is gathered. So the tail, after the pages, is gathered as well.
  *
- * Context: entered.
  * Return: 0; -ENOSPC if rpcrdma_send_can_gather() returns zero; -ENOBUFS if a page cannot be
  * mapped now.
  */
@@ -255,7 +253,6 @@ int rpcrdma_send_gather(struct rpcrdma_send *send, const struct xdr_buf *buf)
  *
  * Counts the idle Sends and those that are not made yet, which may fail if memory is short.
  *
- * Context: any but hard interrupts.
  * Return: true if there are more than @count; if not, ->writable follows when a Send
  * has come back.
  */
@@ -278,8 +275,6 @@ bool rpcrdma_send_left(struct rpcrdma_conn *conn, unsigned int count)
  *
  * A Send that was posted goes back in its @chain.done. One that was not goes back before
  * its owner leaves.
- *
- * Context: entered; any but hard interrupts.
  */
 void rpcrdma_send_put(struct rpcrdma_send *send)
 {
@@ -306,7 +301,6 @@ void rpcrdma_send_put(struct rpcrdma_send *send)
  * @flags: as for rpcrdma_chain_post()
  * @posted: as for rpcrdma_chain_post()
  *
- * Context: entered; not in hard interrupts.
  * Return: as rpcrdma_chain_post(). On an error the caller still owns @send and may try
  * again.
  */

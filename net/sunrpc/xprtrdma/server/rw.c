@@ -58,9 +58,6 @@ int svcrdma_rw_chain_init(struct svcrdma_rw_chain *chain, enum dma_data_directio
  * @request: the request with the chain, which is done or was never posted
  *
  * Wakes those who wait for what the chain had.
- *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(), or a callback
- * of the connection.
  */
 void svcrdma_rw_chain_destroy(struct svcrdma_request *request)
 {
@@ -95,7 +92,6 @@ void svcrdma_rw_chain_destroy(struct svcrdma_request *request)
  * The core gives registrations new keys here. So the caller posts these work
  * requests next, or closes the connection.
  *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave().
  * Return: the first work request; @next if the chain is empty.
  */
 struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request, struct ib_send_wr *next)
@@ -116,7 +112,6 @@ struct ib_send_wr *svcrdma_rw_chain_wrs(struct svcrdma_request *request, struct 
  *
  * If the send queue has no space, the chain is posted later; this does not wait.
  *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave().
  * Return: 0, and the caller must not use the request any more. A negative errno if
  * nothing is posted; then the connection has to be closed.
  */
@@ -231,8 +226,7 @@ static u32 rw_fill_sgl(const struct svcrdma_request *request, struct svcrdma_rw 
  * @segment: memory of the requester
  * @skip: offset in octets into @segment
  *
- * Context: between rpcrdma_conn_enter() and rpcrdma_conn_leave(); may sleep. For
- * Reads, the caller holds service->read_start.
+ * Context: may sleep. For Reads, the caller holds service->read_start.
  * Return: how many of @octets the chain takes, fewer if it is full. -EAGAIN if the chain is
  * empty and has to wait until other requests give registrations back. Another negative errno
  * if the connection has to be closed.

@@ -183,12 +183,7 @@ out:
 	spin_unlock_bh(&service->lock);
 }
 
-/**
- * svcrdma_service_put - put a reference to the memory of a service
- * @service: the service
- *
- * Context: any but hard interrupts.
- */
+/* Put a reference to the memory of a service. */
 void svcrdma_service_put(struct svcrdma_service *service)
 {
 	if (!refcount_dec_and_test(&service->users))
