@@ -9,10 +9,6 @@
 #include "conn_private.h"
 #include "../objects.h"
 
-/* Made with the connection: it has to go on when memory is short. */
-#define SENDS_MIN	2
-/* Idle ones that it keeps when it rests. With one, each Send is signalled and so comes back. */
-#define SENDS_REST	1
 /*
  * Made before one is used again. Half of the Sends may be posted without a signal. So
  * with two, every other Send would cost a completion, even with one RPC at a time.
@@ -50,24 +46,26 @@ static void send_free(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry)
 	kfree(send);
 }
 
+/*
+ * One always exists, because a connection has to go on when memory is short. A Send that is the
+ * only one is always signalled, and so comes back.
+ */
 void rpcrdma_send_init(struct rpcrdma_conn *conn)
 {
-	rpcrdma_pool_init(&conn->sends, SENDS_REST, send_free);
+	rpcrdma_pool_init(&conn->sends, 1, send_free);
 }
 
-/* Make the first Sends. @size: of each header buffer, the inline threshold of this direction */
+/* Make the first Send. @size: of each header buffer, the inline threshold of this direction */
 int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size)
 {
 	struct rpcrdma_send *send;
 
 	conn->send_size = size;
-	while (conn->sends.num < SENDS_MIN) {
-		send = send_alloc(conn, GFP_KERNEL);
-		if (!send)
-			return -ENOMEM;
-		conn->sends.num++;
-		rpcrdma_pool_put(&conn->sends, &send->pooled, false);
-	}
+	send = send_alloc(conn, GFP_KERNEL);
+	if (!send)
+		return -ENOMEM;
+	conn->sends.num = 1;
+	rpcrdma_pool_put(&conn->sends, &send->pooled, false);
 	return 0;
 }
 
