@@ -19,6 +19,8 @@ enum rpcrdma_object {
 #ifdef RPCRDMA_COUNT_OBJECTS
 void rpcrdma_object_made(enum rpcrdma_object kind);
 void rpcrdma_object_freed(enum rpcrdma_object kind);
+/* How many were ever made */
+unsigned int rpcrdma_objects_ever(enum rpcrdma_object kind);
 void rpcrdma_objects_exit(void);
 #else
 static inline void rpcrdma_object_made(enum rpcrdma_object kind) {}

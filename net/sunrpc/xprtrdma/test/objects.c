@@ -9,15 +9,22 @@
 #include "../objects.h"
 
 static atomic_t num_objects[RPCRDMA_OBJECTS];
+static atomic_t num_ever[RPCRDMA_OBJECTS];
 
 void rpcrdma_object_made(enum rpcrdma_object kind)
 {
 	atomic_inc(&num_objects[kind]);
+	atomic_inc(&num_ever[kind]);
 }
 
 void rpcrdma_object_freed(enum rpcrdma_object kind)
 {
 	atomic_dec(&num_objects[kind]);
+}
+
+unsigned int rpcrdma_objects_ever(enum rpcrdma_object kind)
+{
+	return atomic_read(&num_ever[kind]);
 }
 
 void rpcrdma_objects_exit(void)

@@ -173,16 +173,22 @@ static void use_sends(struct kunit *test, struct rpcrdma_conn *conn, unsigned in
 		rpcrdma_send_put(send[i]);
 }
 
-/* Sends that were not needed since the last time go, but for one. */
+/*
+ * Sends that were not needed since the last time go, but for one. While there are as many as there
+ * may be, none is made.
+ */
 static void test_rest_sends(struct kunit *test)
 {
 	struct rest *rest = rest_make(test);
 	struct rpcrdma_conn *conn = rest->conn;
+	unsigned int made;
 
 	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
 	KUNIT_EXPECT_EQ(test, conn->sends.num, MADE);
 
+	made = rpcrdma_objects_ever(RPCRDMA_OBJECT_SEND);
 	use_sends(test, conn, 3);
+	KUNIT_EXPECT_EQ(test, rpcrdma_objects_ever(RPCRDMA_OBJECT_SEND), made);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_pool_rest(conn, &conn->sends));
 	KUNIT_EXPECT_EQ(test, conn->sends.num, 3);
 	KUNIT_EXPECT_EQ(test, conn->sends.num_idle, 3);
