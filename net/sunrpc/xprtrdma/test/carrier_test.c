@@ -42,6 +42,7 @@ struct carriers {
 	unsigned int put[CHAINS];
 	unsigned int sends_put;
 	unsigned int recvs_put;
+	unsigned int pages_put;
 	bool head;			/* the device reads the head */
 	unsigned int wrong;
 	unsigned int noted;		/* statuses that were noted for the Reply */
@@ -156,9 +157,14 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsign
 	return 0;
 }
 
+static void pages_put(struct svcrdma_request *request)
+{
+	c->pages_put++;
+}
+
 static void pages_swap_held(struct svcrdma_request *request, struct svc_rqst *rqstp)
 {
-	c->wrong += c->form.written;
+	c->wrong += c->form.written || c->pages_put != !!rqstp->rq_deferred;
 }
 
 static void pages_take_reply(struct svcrdma_request *request, struct svc_rqst *rqstp,
@@ -172,6 +178,7 @@ static void pages_take_reply(struct svcrdma_request *request, struct svc_rqst *r
 #define rpcrdma_send_put		send_put
 #define rpcrdma_send_post		send_post
 #define svcrdma_tally_denied		tally_denied
+#define svcrdma_pages_put		pages_put
 #define svcrdma_pages_swap_held		pages_swap_held
 #define svcrdma_pages_take_reply	pages_take_reply
 #define svcrdma_request_get		request_get
@@ -466,6 +473,40 @@ static void test_closed(struct kunit *test)
 	percpu_ref_exit(users);
 }
 
+/*
+ * A thread that goes on with a deferred Call does not get the pages that the request holds: they
+ * are another thread's.
+ */
+static void test_deferred(struct kunit *test)
+{
+	struct percpu_ref *users = &c->conn.users;
+	struct svc_deferred_req deferred = {};
+	__be32 octets[6] = {};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		copy_begin(test);
+		KUNIT_ASSERT_EQ(test, percpu_ref_init(users, users_release,
+						      PERCPU_REF_INIT_ATOMIC, GFP_KERNEL), 0);
+		spin_lock_init(&c->service.lock);
+		c->service.detached = true;
+		svcrdma_grant_init(&c->service.grant, 1);
+		c->conn.credits = 1;
+		c->conn.agreement.reply_threshold = c->send->size;
+		c->rqst.rq_res.head[0] = (struct kvec){ octets, sizeof(octets) };
+		c->rqst.rq_res.len = sizeof(octets);
+		c->rqst.rq_xprt = &c->service.xprt;
+		c->rqst.rq_xprt_ctxt = &c->request[0];
+		c->rqst.rq_deferred = i ? &deferred : NULL;
+		KUNIT_EXPECT_EQ(test, svcrdma_sendto(&c->rqst), sizeof(octets));
+		KUNIT_EXPECT_TRUE(test, c->sent);
+		KUNIT_EXPECT_EQ(test, c->pages_put, i);
+		KUNIT_EXPECT_EQ(test, c->put[0], 1);
+		KUNIT_EXPECT_EQ(test, c->wrong, 0);
+		percpu_ref_exit(users);
+	}
+}
+
 static struct kunit_case carrier_cases[] = {
 	KUNIT_CASE(test_any_order),
 	KUNIT_CASE(test_segments),
@@ -478,6 +519,7 @@ static struct kunit_case carrier_cases[] = {
 	KUNIT_CASE(test_post_fails),
 	KUNIT_CASE(test_no_send),
 	KUNIT_CASE(test_closed),
+	KUNIT_CASE(test_deferred),
 	{}
 };
 
