@@ -194,6 +194,27 @@ static void test_completes(struct kunit *test)
 	backward_end(test, backward);
 }
 
+/*
+ * While no Call waits, sunrpc is not asked: it would count an error. Each look takes the lock
+ * again; with one CPU only a kernel with lockdep says that the one before has kept it.
+ */
+static void test_waits(struct kunit *test)
+{
+	struct backward *backward = backward_begin(test);
+	struct svcrdma_service *service = &backward->service;
+	struct rpc_rqst rqst = { .rq_xprt = backward->xprt };
+	struct rpc_task task = {};
+
+	KUNIT_EXPECT_FALSE(test, svcrdma_callback_waits(service, XID));
+	KUNIT_EXPECT_EQ(test, backward->xprt->stat.bad_xids, 0);
+	await_reply(&task, &rqst);
+	KUNIT_EXPECT_TRUE(test, svcrdma_callback_waits(service, XID));
+	KUNIT_EXPECT_FALSE(test, svcrdma_callback_waits(service, XID ^ 1));
+	KUNIT_EXPECT_EQ(test, backward->xprt->stat.bad_xids, 1);
+	rpcrdma_recv_put(backward->request.recv);
+	backward_end(test, backward);
+}
+
 struct call_row {
 	const char *name;
 	u32 version;		/* of the last forward Call */
@@ -445,6 +466,7 @@ static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_call_too_long),
 	KUNIT_CASE_PARAM(test_granted, grant_gen_params),
 	KUNIT_CASE_PARAM(test_completes, completes_gen_params),
+	KUNIT_CASE(test_waits),
 	KUNIT_CASE_PARAM(test_call, call_gen_params),
 	KUNIT_CASE_PARAM(test_reply, reply_gen_params),
 	{}
