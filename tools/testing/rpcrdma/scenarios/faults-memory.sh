@@ -14,7 +14,7 @@
 DEBUGFS=/sys/kernel/debug
 
 client() {
-	local kind share shares refused
+	local kind share shares
 	client_begin
 	reclaim_watch
 	# What only the first mount allocates shall not be measured.
@@ -35,11 +35,11 @@ client() {
 	negotiation 1 30
 	need "mount" nfs_mount 4.2 rdma /mnt
 	for kind in failslab fail_page_alloc; do
-		survives "one in five $kind for 3 s" fail_for_3s $kind 5
-		refused=$((100000 - $(cat $DEBUGFS/$kind/times)))
-		say "$refused allocations failed"
-		check "one in five $kind for 3 s: some allocations failed" [ $refused -gt 0 ]
+		fails_often "one in five $kind" $kind 5
 	done
+	# A request takes two allocations. Once the second has failed, it is always the second.
+	need "have only new requests of the server fail" only_in failslab request_alloc
+	fails_often "the second allocation of a request" failslab 2
 	check "umount" umount /mnt
 	reclaim_end
 }
@@ -83,6 +83,13 @@ function_range() {
 		start && $1 != start { print "0x" start, "0x" $1; found = 1; exit }
 		$3 ~ name { start = $1 }
 		END { exit !found }'
+}
+
+# only_in KIND NAME: have only allocations of this function fail.
+only_in() {
+	local range
+	range=$(function_range "$2") &&
+		put "$1" require-start "${range% *}" && put "$1" require-end "${range#* }"
 }
 
 # fail_allocations KIND ROOM EVERY TIMES: after ROOM, fail every so many, so many times.
@@ -134,6 +141,15 @@ mount_refused() {
 use_it() {
 	head -c 1M /dev/urandom >/tmp/some && cp /tmp/some /mnt/some && drop_caches &&
 		same_sum /tmp/some /mnt/some
+}
+
+# fails_often WHAT KIND EVERY: every so many allocations fail during I/O.
+fails_often() {
+	local refused
+	survives "$1 for 3 s" fail_for_3s "$2" "$3"
+	refused=$((100000 - $(cat $DEBUGFS/$2/times)))
+	say "$refused allocations failed"
+	check "$1 for 3 s: some allocations failed" [ $refused -gt 0 ]
 }
 
 # fail_for_3s KIND EVERY: a new connection allocates, one that is used hardly does.
