@@ -200,12 +200,17 @@ order() {
 RECLAIM=/sys/kernel/tracing/events/lock/lock_acquire
 RECLAIM_EVENT='stacktrace if name == "fs_reclaim" && comm ~ "kworker/*"'
 # The work items and handlers that make and end a client's connection
-RECLAIM_USERS='conn_event|conn_(connect|established|teardown)_work|mr_pool_work|rest_work'
-RECLAIM_USERS+='|keepalive_timer|ep_connect_now'
+RECLAIM_USERS='conn_event conn_connect_work conn_established_work conn_teardown_work'
+RECLAIM_USERS+=' mr_pool_work pool_rest_work keepalive_timer ep_connect_worker'
 
 # reclaim_watch: record, on a kernel with lockdep, the call traces of these allocations.
 reclaim_watch() {
 	[ -e $RECLAIM ] || return 0
+	# A function that has another name or is inlined would be in no call trace. cat, because awk
+	# would read this file in small pieces, which takes long.
+	need "rpcrdma has each function that may not enter reclaim" is "" "$(comm -13 \
+		<(cat /proc/kallsyms | awk '$4 == "[rpcrdma]" { print $3 }' | sort) \
+		<(printf '%s\n' $RECLAIM_USERS | sort))"
 	# A trigger alone does not make the buffer larger than a few pages.
 	echo 16384 >/sys/kernel/tracing/buffer_size_kb
 	: >/sys/kernel/tracing/trace
@@ -222,7 +227,7 @@ reclaim_end() {
 
 # Print each call trace that has a forbidden function, once.
 reclaim_by_nobody() {
-	awk -v users="=> ($RECLAIM_USERS)\$" '
+	awk -v users="=> (${RECLAIM_USERS// /|})\$" '
 		/stack trace/ { if (bad && !seen[stack]++) print stack; stack = bad = "" }
 		/^ => / { stack = stack "\n" $0 }
 		/=> fs_reclaim_acquire$/ { stack = "" }
