@@ -128,8 +128,8 @@ bridge_up() {
 		ip link set "$(cable)" master lab0
 }
 
-# Have the other guest's link address for good. Otherwise, if probes of the neighbour are
-# among the packets that netem loses, no connection is requested as long as the loss lasts.
+# Have the other guest's link address for good. Otherwise, if probes of the neighbour are among
+# the packets that netem loses, no connection is requested or accepted as long as the loss lasts.
 # Not for a lost carrier: then the request itself cannot be sent, and rxe's queue pair for
 # datagrams is in error for ever.
 neighbour_known() {

@@ -39,6 +39,7 @@ client() {
 	reconnects "the server's device is deleted and added again" order device_bounce
 	reconnects "the server's module is unloaded and loaded again" order reload
 	need "the server's link address is known" neighbour_known
+	need "the client's link address is known to the server" order neighbour_known
 	reconnects "it is unloaded while it accepts a connection" order reload_accepting
 	check "umount" umount /mnt
 	client_loses_packets
