@@ -273,8 +273,8 @@ bool rpcrdma_wire_choose_handle(const struct rpcrdma_message *msg, bool agreed, 
  *	it lacks the chunk
  * @octets: octets that @chunk should have space for, more than it has
  *
- * Implements draft 5.2.4. A responder learns this only when the Call is executed, and says so. The segments are filled in order, so the last one of the
- * chunk is named as too short.
+ * Implements draft 5.2.4. A responder learns this only when the Call is executed, and says so.
+ * The segments are filled in order, so the last one of the chunk is named as too short.
  */
 void rpcrdma_wire_cant_reply(struct rpcrdma_message *msg, const struct rpcrdma_chunk *chunk,
 			     u32 octets)
