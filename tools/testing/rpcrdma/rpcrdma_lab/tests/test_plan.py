@@ -113,6 +113,13 @@ def test_device_beside_another() -> None:
     assert boots["both [um mem ours]"] != boots["both [um rxe ours]"]
 
 
+def test_stock_kernels_have_no_siw() -> None:
+    stock = dataclasses.replace(BOTH, guests=("um", "debian-6.1"), devices=("rxe", "siw"),
+                                ends=(1,))
+    assert names(stock) == ["both [um rxe ours]", "both [um siw ours]",
+                            "both [debian-6.1 rxe ours]"]
+
+
 def test_device_alone() -> None:
     """A scenario over it alone runs wherever it says, and with ALL=1 only if it says so."""
     alone = dataclasses.replace(BOTH, guests=(), devices=("mem",))
