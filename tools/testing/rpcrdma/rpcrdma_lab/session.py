@@ -31,7 +31,7 @@ SLOWEST = ("smp-debug", "smp-kcsan")
 
 # Seconds that the jobs of one boot may take together if they are several. Longer boots save CPU
 # time: a boot of um-7-debug and its search for leaks take ten seconds of it. Shorter ones spread
-# better over the CPUs.
+# better over the CPUs. In QEMU a boot takes up to a minute, and has twice as long.
 BOOT_LIMIT = 240
 
 
@@ -303,7 +303,8 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
     found = []
     for key, group in sessions.items():
         name = key.guest
-        for boot in divide(group, run.times, BOOT_LIMIT):
+        limit = BOOT_LIMIT if name.startswith("um") else 2 * BOOT_LIMIT
+        for boot in divide(group, run.times, limit):
             todo = [job for job in boot if not job.scenario.why_skipped(job)]
             found.append(Task(
                 name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
