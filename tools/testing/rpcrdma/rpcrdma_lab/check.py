@@ -23,8 +23,9 @@ from .steps import check_step
 # The rpcrdma that is tested unless MODULE= names the other one
 MODULE = "ours"
 
-# Scenarios that run with the kernel's own module as well. That they pass shows that the
-# scenarios are correct. Those in INBOX_DAILY run every day, the others with ALL=1.
+# Scenarios that run on um with the kernel's own module as well. That they pass shows that the
+# scenarios are correct. Those in INBOX_DAILY run every day, and with ALL=1 on the kernels that
+# users have; the others with ALL=1.
 INBOX_TOO = {"capture", "copy", "fio", "mount", "ping", "tree"}
 INBOX_DAILY = {"mount", "ping"}
 
@@ -79,17 +80,23 @@ PARTS = {
 
 # What to run
 
+def inbox_too(job: Job, everywhere: bool) -> bool:
+    """Whether a scenario runs there with the kernel's own module as well."""
+    if job.guest in kernels.STOCK:
+        return job.scenario.name in INBOX_DAILY and job.ends == 1
+    return job.scenario.name in (INBOX_TOO if everywhere else INBOX_DAILY)
+
+
 def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
                 counted: bool) -> list[Job]:
     """The scenarios that a check runs, each in its places."""
     scenarios = scenario.load_all()
     todo = scenario.jobs(scenarios, None, (under_test or MODULE,), pattern, everywhere)
     if not under_test:
-        # On um; with ALL=1 also on the kernels that users have.
         where = ["um", *(kernels.STOCK if everywhere else ())]
-        names = INBOX_TOO if everywhere else INBOX_DAILY
         todo += [job for job in scenario.jobs(scenarios, where, ("inbox",), pattern, everywhere)
-                 if job not in todo and job.scenario.name in names]
+                 if job not in todo and inbox_too(job, everywhere)]
+    counts: list[Job] = []
     if counted:
         counts = coverage.jobs(scenarios, everywhere)
         if pattern == "*" and not everywhere:
@@ -98,9 +105,11 @@ def wanted_jobs(pattern: str, under_test: str | None, everywhere: bool,
             todo = [job for job in todo if job.scenario.name in INBOX_DAILY
                     or not coverage.counts_for(job, counts)]
         todo = counts + todo
-    if pattern == "*" and not everywhere:
+    if pattern == "*":
+        # With ALL=1 um-gcov runs over all devices what takes turns on um.
         tree = results.tree()[0]
-        todo = [job for job in todo if job.has_turn(tree)]
+        todo = [job for job in todo if job.has_turn(tree)
+                or everywhere and not coverage.counts_for(job, counts)]
     return todo
 
 

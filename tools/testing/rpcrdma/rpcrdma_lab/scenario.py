@@ -61,7 +61,7 @@ class Scenario:
       steps:    its functions, if they are not the usual four
       host:     a function that runs on the host after the guests' functions
       turns:    what it is about, if that is the same over rxe and siw. The daily check then runs
-                it over one of them, in turns by commit.
+                it over one of them, in turns by commit, and so does um with ALL=1.
       faults:   what in it breaks connections, if anything does. Without this line each link has
                 one connection, no Call is sent twice, and no work request fails.
       skip:     GUEST DEVICE ENDS MODULE: why; * matches anything. There may be
