@@ -24,6 +24,10 @@ from .steps import check_step
 
 FOLDER = BUILD / "deb"
 
+# The kernels whose parts run with ALL=1: one of each release, since the other one is installed
+# there as well, and gets its module.
+KERNELS = ("debian-6.1", "debian-13-7")
+
 # What `make check` needs for it, and `make demo` does not
 PACKAGES = ("debhelper", "dh-dkms", "lintian")
 
