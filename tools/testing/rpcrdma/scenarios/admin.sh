@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   tunables, the log, counters and mountstats are as the administrator guide says
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7 um/mem
+# also:    um/mem um-7-debug/siw debian-6.1 debian-6.12
 # devices: rxe siw mem
 # turns:   what an administrator sets
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the server sends its callbacks on the client's connection (RFC 8167)
 # guests:  um um-7-debug/siw
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 debian-13-7 um/mem um-7-smp
+# also:    um/mem um-debug/rxe um-7-smp/siw debian-6.1 debian-6.12 debian-13-7 smp-debug/rxe
 # devices: rxe siw mem
 # limit:   90
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   tshark finds no error in the traffic between two guests, in both directions
 # guests:  um
-# also:    debian-6.1 debian-6.12 um-7
+# also:    um-7 debian-6.1
 # devices: rxe
 # ends:    2
 # host:    dissect

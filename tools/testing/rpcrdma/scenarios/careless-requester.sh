@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   our server executes a Call with a mistake that harms nobody
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7
+# also:    um-7-debug/siw debian-6.1
 # devices: rxe siw
 # turns:   the server's checks
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   what a responder sends wrongly, and what harms nobody, does not fail an RPC of our client
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7
+# also:    um-7-debug/siw debian-6.1
 # devices: rxe siw
 # turns:   the client's checks
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   Calls that nfsd defers keep few of its threads' pages, and are answered in the end
 # guests:  um
-# also:    um-debug um-7 debian-6.12
+# also:    um-debug/siw
 # devices: rxe siw
 # turns:   sunrpc's deferral
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma doctor names what files, sysfs and the log say is wrong, each thing on its own
 # guests:  um/rxe
-# also:    um um-debug um-7 debian-6.1 debian-6.12 debian-13-7
+# also:    um debian-6.1 debian-13-7
 # devices: rxe siw
 # modules: ours
 # limit:   120

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma doctor tells when a device cannot do what NFS over RDMA needs
 # guests:  um
-# also:    um-debug um-7 debian-6.1 debian-6.12
+# also:    um-7-debug debian-6.1
 # devices: mem
 # modules: ours
 # faults:  what the doctor is to find

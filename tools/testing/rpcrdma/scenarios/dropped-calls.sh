@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the client repeats an NFSv4 Call that the server drops, and waits for a slow one
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7
+# also:    um-7-debug/siw debian-6.1
 # devices: rxe siw
 # turns:   what nfsd drops
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the examples for sysctl.d and nfs.conf.d, and the rule for udev, do what they say
 # guests:  um/rxe
-# also:    um-7/rxe debian-6.1 debian-6.12 debian-13 debian-13-7
+# also:    debian-6.1 debian-6.12 debian-13 debian-13-7
 # devices: rxe
 # modules: ours
 #

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   mountstats counts registrations, and sunrpc's xprt_info shows the grant
 # guests:  um/rxe
-# also:    um-debug/rxe um-debug/mem debian-6.1/rxe debian-6.12/rxe um-7/rxe um/mem
+# also:    um/mem um-7-debug/mem debian-6.1/rxe
 # devices: rxe mem
 # limit:   120
 #

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   while the server is stopped a soft mount fails, and a hard one can be unmounted or waits
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um/mem
+# also:    um/mem um-debug/rxe um-7-debug/siw debian-6.1
 # devices: rxe siw mem
 # turns:   sunrpc's time-outs
 # limit:   90

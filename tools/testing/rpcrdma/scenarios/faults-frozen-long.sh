@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a connection whose Calls are all dropped is closed after a minute, and no WRITE is lost
 # guests:  um/rxe
-# also:    um debian-6.12
+# also:    um-7-debug/rxe
 # devices: rxe mem
 # modules: ours
 # limit:   180

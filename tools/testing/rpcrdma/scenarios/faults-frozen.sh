@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   repeated WRITEs that the server is still executing break no further connection
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um/mem
+# also:    um/mem um-7-debug/siw debian-6.1
 # devices: rxe siw mem
 # turns:   nfsd's threads
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   with sec=krb5 a Call that the server drops goes to another connection after a minute
 # guests:  um/rxe
-# also:    um debian-6.12
+# also:    um-7-debug/rxe
 # devices: rxe
 # modules: ours
 # limit:   150

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O continues after the network was down, and after the device was removed
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem um-7-smp
+# also:    um/mem um-debug/siw um-7-debug/rxe um-7-smp debian-6.1 debian-6.12 smp-debug/mem
 # devices: rxe siw mem
 # limit:   90
 # faults:  the link goes down

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   failed allocations of the module may delay or fail a mount, but no I/O
 # guests:  um-7-debug/rxe
-# also:    um-debug/rxe um-debug/siw um-debug/mem
+# also:    um-debug/rxe um-7-debug/siw um-7-debug/mem
 # devices: rxe siw mem
 # limit:   150
 # faults:  no memory

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   verified I/O over a network that loses and reorders packets
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7
+# also:    um-debug/siw um-7-debug debian-6.1
 # devices: rxe siw
 # ends:    1 2
 # limit:   90

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   an attempt to connect ends after 30 seconds, or 5 if the address does not resolve
 # guests:  um/rxe
-# also:    um um-7 um-debug debian-6.1 debian-6.12
+# also:    um-7-debug/rxe debian-6.1
 # devices: rxe mem
 # modules: ours
 # limit:   90

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O continues after either of two guests lost its link, device, module or peer
 # guests:  um-7
-# also:    um um-debug debian-6.12
+# also:    um um-7-debug
 # devices: rxe
 # ends:    2
 # limit:   150

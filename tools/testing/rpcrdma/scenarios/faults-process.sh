@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   kill -9 during I/O affects no other process, and the mount can still be used
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem um-7-smp
+# also:    um/mem um-debug/siw um-7-debug/rxe um-7-smp/rxe debian-6.1 debian-6.12
 # devices: rxe siw mem
 # turns:   sunrpc's tasks
 # faults:  processes are killed

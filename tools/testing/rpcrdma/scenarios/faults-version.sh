@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O continues when the server is restarted with another version, and uses that version
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12 um/mem
+# also:    um um/mem um-7-debug/rxe
 # devices: rxe siw mem
 # modules: ours
 # limit:   150

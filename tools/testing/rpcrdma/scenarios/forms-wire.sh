@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   each form has the chunks and RDMA operations that it should, by tshark
 # guests:  um-7
-# also:    um debian-6.1 debian-6.12
+# also:    um debian-6.1
 # devices: rxe
 # ends:    2
 # modules: ours

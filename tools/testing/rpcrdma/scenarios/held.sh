@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   mountstats counts what waits for Sends while the client's device completes none
 # guests:  um
-# also:    um-debug um-7
+# also:    um-7-debug
 # devices: mem
 # modules: ours
 # steps:   held

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   with Calls in both directions, our server answers what may be a Call, and no Reply
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 um-7
+# also:    um-debug/siw um-7-debug/rxe debian-6.1
 # devices: rxe siw
 # turns:   backward Calls and Replies
 # modules: ours

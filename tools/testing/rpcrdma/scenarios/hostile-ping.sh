@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma ping ends in time with a clear line, whatever a lying server does
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12
+# also:    um um-7-debug/rxe
 # devices: rxe siw
 # modules: ours
 # limit:   180

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   our server answers a hostile requester that speaks version 2 as it should
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12 um-7
+# also:    um um-7-debug/rxe
 # devices: rxe siw
 # modules: ours
 # limit:   150

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   our server answers a hostile requester as it should, and other clients are not affected
 # guests:  um
-# also:    um-debug/rxe debian-6.1 debian-6.12 um-7-debug/rxe
+# also:    um-7-debug/rxe debian-6.1
 # devices: rxe siw
 # turns:   what is made of messages
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   with a hostile responder that speaks version 2, our client's RPCs end as they should
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12 um-7
+# also:    um um-7-debug/rxe
 # devices: rxe siw
 # modules: ours
 # limit:   240

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   with a hostile responder, our client's RPCs end as the mount options say, and it unmounts
 # guests:  um
-# also:    um-debug/rxe debian-6.1 debian-6.12 um-7
+# also:    um-7-debug/siw debian-6.1
 # devices: rxe siw
 # turns:   what is made of messages
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   sec=krb5, krb5i and krb5p work; protected data have no Read or Write chunk of their own
 # guests:  um
-# also:    debian-6.12 um-7
+# also:    debian-6.12
 # devices: rxe siw
 # turns:   sunrpc's rpcsec_gss
 # limit:   90

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a mount with four connections sends on all of them, and closes all of them
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem um-7-smp
+# also:    um/mem um-debug/rxe um-7-debug/siw um-7-smp debian-6.1 debian-6.12 smp-debug/siw
 # devices: rxe siw mem
 # turns:   sunrpc's transports
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   READs and WRITEs of 1 MiB are verified, and of 4 MiB with a client changed for that
 # guests:  um um-7
-# also:    um-debug um-7-debug debian-6.1 debian-6.12 debian-13-7 um/mem um-7/mem
+# also:    um/mem um-7/mem um-7-debug debian-6.1 debian-6.12 debian-13-7
 # devices: rxe siw mem
 # modules: ours
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma ping tells whether a server answers, what would be agreed, and how fast it is
 # guests:  um/rxe
-# also:    um/ours um-debug/rxe um-7/rxe um-7/ours debian-6.1 debian-6.12 debian-13-7
+# also:    um/ours um-7-debug/rxe debian-6.1 debian-6.12 debian-13-7
 # devices: rxe siw
 # modules: ours inbox
 

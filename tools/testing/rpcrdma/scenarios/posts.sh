@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   posts that fail, completions that are late, datagrams that are lost: no I/O is lost
-# also:    um um-7 um-debug smp-debug
+# also:    um um-7-debug um-7-smp
 # devices: mem
 # limit:   400
 # steps:   posts

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a connection request that the server refuses is counted and told, with the reason
 # guests:  um um/mem
-# also:    um-debug um-debug/mem um-7 um-7/mem
+# also:    um-debug/rxe um-7-debug/mem
 # devices: rxe mem
 # modules: ours
 # limit:   90

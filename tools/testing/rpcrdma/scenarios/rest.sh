@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a connection that rests gives back what it made for I/O, and is closed after five minutes
 # guests:  um/rxe
-# also:    um um-debug um-7 debian-6.1
+# also:    um-7-debug/rxe debian-6.1
 # devices: rxe mem
 # limit:   360
 # faults:  a connection that rests is closed

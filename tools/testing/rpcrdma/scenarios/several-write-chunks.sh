@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   Calls with several Write chunks, Read chunks and segments get correct data
 # guests:  um um-7-debug/rxe
-# also:    um-debug debian-6.1 debian-6.12 um-7-debug
+# also:    um-7-debug debian-6.1
 # devices: rxe siw
 # turns:   what the server makes of a message
 # modules: ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma show, stat and monitor tell what a mount over RDMA does
 # guests:  um um-7-debug/rxe um-7-debug/siw
-# also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem
+# also:    um/mem um-debug/siw debian-6.1 debian-6.12 debian-13-7
 # devices: rxe siw mem
 # turns:   the program rpcrdma
 # modules: ours

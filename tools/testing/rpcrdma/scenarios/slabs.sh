@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the module leaks no memory when it is loaded, used and unloaded many times
 # guests:  um/rxe um-7-debug/rxe
-# also:    um-debug debian-6.1 debian-6.12 um-7-debug um-debug/mem
+# also:    um-7-debug um-7-debug/mem debian-6.1
 # devices: rxe siw mem
 # limit:   40
 # steps:   cycles

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   slow RDMA operations of more Calls than the server has threads block no other requester
 # guests:  um-7
-# also:    um debian-6.12
+# also:    um
 # devices: rxe siw
 # turns:   nfsd's threads
 # ends:    2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the kernel's own netlink tool shows devices, listeners, connections and events
 # guests:  um um-7-smp/rxe
-# also:    um-debug debian-6.1 debian-6.12 um-7 debian-13-7 um/mem um-7-smp
+# also:    um/mem um-debug/rxe um-7-debug um-7-smp debian-6.1 debian-6.12 debian-13-7
 # devices: rxe siw mem
 # turns:   the status family
 # modules: ours

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   what statuses shows, with each status at each kind of operation, and a soft mount
-# also:    um um-7
+# also:    um
 # devices: mem
 # limit:   1500
 # steps:   all_statuses

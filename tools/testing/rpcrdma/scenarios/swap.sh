@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   memory that was swapped out to the server is read back correctly, also after a reconnect
 # guests:  um
-# also:    um-debug um/mem um-debug/mem
+# also:    um/mem um-debug/mem um-7-debug
 # devices: rxe siw mem
 # turns:   sunrpc's memory flags
 # modules: ours

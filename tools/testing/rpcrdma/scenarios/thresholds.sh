@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   two ends with any inline sizes, or without private data, agree and transfer correct data
 # guests:  um
-# also:    um-debug/rxe debian-6.1 debian-6.12 um-7 um/mem
+# also:    um/mem um-7-debug/siw debian-6.1
 # devices: rxe siw mem
 # turns:   what both ends agree on
 # modules: ours

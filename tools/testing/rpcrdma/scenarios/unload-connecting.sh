@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a mount that is killed while it connects leaks nothing and blocks no worker of sunrpc
 # guests:  um
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um/mem
+# also:    um/mem um-debug/rxe debian-6.1 debian-6.12 smp-debug/rxe
 # devices: rxe siw mem
 # skip:    * siw * *: siw waits two minutes for TCP to connect, with the kernel's own module as well
 # limit:   90

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the module cannot be unloaded while it is used, and can be when it is not
 # guests:  um um-7-debug/rxe um-7-smp/rxe
-# also:    um-debug debian-6.1 debian-6.12 smp-debug um-7 um-7-debug debian-13-7 um-7-smp
-# also:    um/mem smp-debug/mem
+# also:    um/mem um-debug/rxe um-7-debug um-7-smp debian-6.1 debian-6.12 debian-13-7 smp-debug/rxe
 # devices: rxe siw mem
 # faults:  the module goes while it is used
 

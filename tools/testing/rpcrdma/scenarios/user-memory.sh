@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a direct READ changes only what it returns, also in memory that is never uptodate
 # guests:  um
-# also:    um-debug um-7 debian-6.1 debian-6.12
+# also:    um-debug debian-6.1
 # devices: rxe
 # modules: ours
 

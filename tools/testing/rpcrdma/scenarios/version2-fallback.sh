@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a client that may use version 2 uses version 1 with a server that refuses it, and loses no RPC
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12
+# also:    um um-7-debug/rxe
 # devices: rxe siw
 # modules: ours
 # limit:   90

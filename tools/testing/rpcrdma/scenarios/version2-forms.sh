@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   in version 2 all NFS versions have correct data, and each operation uses the form that it should
 # guests:  um
-# also:    um-debug/rxe debian-6.1 debian-6.12 smp-debug um-7 um/mem smp-debug/mem
+# also:    um/mem um-debug/rxe um-7-debug/siw debian-6.1
 # devices: rxe siw mem
 # modules: ours
 # limit:   90

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   an end of ours that may use version 2 works with the kernel's own module at the other end
 # guests:  um
-# also:    debian-6.1 debian-6.12 um-7
+# also:    um-7 debian-6.1
 # devices: rxe
 # ends:    2
 # modules: ours+inbox inbox+ours

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the connections of one mount may use different versions
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12 smp-debug um/mem um-7-smp
+# also:    um um/mem um-debug/rxe um-7-smp/rxe debian-6.12
 # devices: rxe siw mem
 # modules: ours
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   a server that never answers the first Call in version 2 costs some seconds, and no RPC
 # guests:  um/rxe
-# also:    um um-debug/rxe debian-6.12
+# also:    um um-7-debug/rxe
 # devices: rxe siw
 # modules: ours
 # limit:   120

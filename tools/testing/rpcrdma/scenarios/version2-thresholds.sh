@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   in version 2 at least 4096 octets go inline, whatever private data say, and more if they say so
 # guests:  um
-# also:    um-debug/rxe debian-6.12
+# also:    um-7-debug/rxe
 # devices: rxe siw
 # modules: ours
 # limit:   90

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   version 2 on the wire, by a dissector made from the draft's XDR, and version 1 where an end has no other
 # guests:  um-7
-# also:    um debian-6.12
+# also:    um
 # devices: rxe
 # ends:    2
 # modules: ours

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   what zoo shows, with each preset
-# also:    um um-7
+# also:    um
 # devices: mem
 # limit:   600
 # steps:   zoo

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O in each form works over devices with the limits of different hardware, and between two devices
 # guests:  um
-# also:    um-debug smp-debug um-7-smp
+# also:    um-7-debug
 # devices: mem
 # limit:   180
 # steps:   zoo
