@@ -292,6 +292,7 @@ static int call_post(struct xprt_rdma_builder *b)
 {
 	struct xprt_rdma_request *request = b->request;
 	struct xprt_rdma_endpoint *ep = b->ep;
+	unsigned int flags = 0;
 	int ret;
 
 	b->send->private = request;
@@ -302,6 +303,7 @@ static int call_post(struct xprt_rdma_builder *b)
 	request->rqst.rq_xtime = ktime_get();
 	if (b->gathered) {
 		b->send->chain.done = call_gathered;
+		flags = RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_DONE_IN_WQ;
 		set_bit(XPRT_RDMA_GATHERING, &request->state);
 	}
 	xprt_rdma_ep_get(ep);
@@ -312,8 +314,7 @@ static int call_post(struct xprt_rdma_builder *b)
 	 */
 	smp_store_release(&request->ep, ep);
 
-	ret = rpcrdma_send_post(b->send, b->first, b->gathered ? RPCRDMA_POST_SIGNALLED : 0,
-				&request->posted);
+	ret = rpcrdma_send_post(b->send, b->first, flags, &request->posted);
 	if (ret) {
 		request->ep = NULL;
 		xprt_rdma_credits_give(&ep->credits);

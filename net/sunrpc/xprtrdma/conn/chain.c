@@ -144,7 +144,7 @@ static void chain_completed(struct rpcrdma_conn *conn, struct rpcrdma_chain *cha
 		queue_work(rpcrdma_wq, &conn->writable_work);
 	while ((chain = done)) {
 		done = chain->next;
-		chain->done(chain, 0);
+		rpcrdma_deliver_done(conn, chain);
 	}
 }
 
@@ -250,7 +250,7 @@ static void chain_prepare(struct rpcrdma_chain *chain, struct ib_send_wr *first,
  * @chain: stands for the chain; the caller has set @chain->done
  * @first: the first work request
  * @last: the last work request, reached from @first by next
- * @flags: %RPCRDMA_POST_SIGNALLED, %RPCRDMA_POST_LATER
+ * @flags: %RPCRDMA_POST_SIGNALLED, %RPCRDMA_POST_LATER, %RPCRDMA_POST_DONE_IN_WQ
  * @posted: set to true before the device gets the chain, so before the peer can answer it.
  *	Then this returns 0. May be NULL, and must be with %RPCRDMA_POST_LATER.
  *
@@ -272,6 +272,7 @@ int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 
 	chain_prepare(chain, first, last);
 	chain->conn = conn;
+	chain->deliver_later = flags & RPCRDMA_POST_DONE_IN_WQ;
 	spin_lock_bh(&conn->post_lock);
 	if (unlikely(conn->state != RPCRDMA_STATE_ESTABLISHED))
 		err = -ENOTCONN;

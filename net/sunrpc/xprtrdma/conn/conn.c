@@ -185,6 +185,7 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	err = rpcrdma_qp_drain(conn);
 	if (err)
 		conn_keep(conn, err);
+	rpcrdma_deliver_rest(conn);
 	rpcrdma_chain_flush(conn);
 }
 
@@ -260,6 +261,7 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	INIT_WORK(&conn->teardown_work, conn_teardown_work);
 	rpcrdma_establish_init(conn);
 	rpcrdma_chain_init(conn);
+	rpcrdma_deliver_init(conn);
 	rpcrdma_send_init(conn);
 	rpcrdma_recv_init(conn);
 	rpcrdma_mr_init(conn);

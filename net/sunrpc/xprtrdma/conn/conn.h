@@ -19,9 +19,9 @@
  * then or later, and neither the peer nor the device can reach any memory. A device that does
  * not stop (@stuck) still can, for good: then that memory and what was posted are never freed.
  *
- * Contexts: ->received and ->done run where the role has chosen by @poll_ctx, never at the
- * same time on one connection; in softirqs they must not sleep. All other callbacks run in a
- * workqueue and should not sleep for long.
+ * Contexts: ->received and ->done run in softirqs, or where the role has chosen by @wq, never at
+ * the same time on one connection. All other callbacks run in a workqueue. None should sleep for
+ * long, and in softirqs none must.
  *
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
  * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and given back
@@ -36,6 +36,7 @@
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
 #include <linux/scatterlist.h>
@@ -134,9 +135,10 @@ struct rpcrdma_conn_ops {
  * @rw_contexts: rdma_rw contexts in flight, at most; zero on a client
  * @read_depth: RDMA Reads that a server has in flight, at most; zero: as many as both ends
  *	can, up to %RPCRDMA_READS_MAX
- * @poll_ctx: where ->received and ->done run: %IB_POLL_WORKQUEUE; or %IB_POLL_SOFTIRQ, which
- *	saves a switch to a kworker, but then they must not sleep or take a lock that
- *	others take with softirqs enabled. The teardown calls ->done in a workqueue.
+ * @wq: a workqueue for ->received, and for the ->done of chains posted with
+ *	%RPCRDMA_POST_DONE_IN_WQ. NULL: all run in softirqs, which saves a switch to a kworker,
+ *	but then they must not sleep or take a lock that others take with softirqs
+ *	enabled. The teardown calls ->done in a workqueue.
  * @sq_full: incremented when a post finds no space in the send queue; may be NULL
  * @swapper: not zero while the connection carries swap: then the layer allocates
  *	from the memory reserves. May be NULL; otherwise valid until ->closed.
@@ -157,7 +159,7 @@ struct rpcrdma_conn_config {
 	unsigned int send_pages;
 	unsigned int rw_contexts;
 	unsigned int read_depth;
-	enum ib_poll_context poll_ctx;
+	struct workqueue_struct *wq;
 	atomic_long_t *sq_full;
 	const atomic_t *swapper;
 	unsigned long *mrs_made;
@@ -185,6 +187,7 @@ struct rpcrdma_recv {
 	struct list_head list;
 	/* private: to recv.c */
 	struct rpcrdma_resource resource;
+	struct llist_node deliver;	/* entry in conn->received */
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr;
 	struct ib_sge sge;
@@ -213,8 +216,10 @@ struct rpcrdma_chain {
 	struct ib_send_wr *last;
 	struct rpcrdma_chain *next;
 	unsigned long since;		/* when it was posted, if signalled; jiffies */
+	struct llist_node deliver;	/* entry in conn->done */
 	u16 wrs;
 	bool signalled;
+	bool deliver_later;
 	bool denied;			/* the peer denied it access to memory */
 };
 
@@ -222,6 +227,8 @@ struct rpcrdma_chain {
 #define RPCRDMA_POST_SIGNALLED	BIT(0)
 /* Without space the layer posts it later, before all others: for callers that cannot try again. */
 #define RPCRDMA_POST_LATER	BIT(1)
+/* Call ->done in the workqueue that the role has chosen, if it has. */
+#define RPCRDMA_POST_DONE_IN_WQ	BIT(2)
 
 int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,
 		       struct ib_send_wr *first, struct ib_send_wr *last, unsigned int flags,
@@ -525,6 +532,11 @@ struct rpcrdma_conn {
 	struct rpcrdma_chains waiting;	/* chains to be posted first when there is space */
 	struct work_struct writable_work;
 	struct delayed_work sq_watchdog; /* of the oldest signalled chain in @fifo */
+
+	/* deliver.c */
+	struct llist_head received ____cacheline_aligned;
+	struct llist_head done;
+	struct work_struct deliver_work;
 
 	/* send.c */
 	struct rpcrdma_pool sends ____cacheline_aligned;

@@ -133,6 +133,12 @@ bool rpcrdma_sq_signal(struct rpcrdma_sq *sq, unsigned int wrs, bool wanted,
 void rpcrdma_chain_init(struct rpcrdma_conn *conn);
 void rpcrdma_chain_flush(struct rpcrdma_conn *conn);
 
+/* deliver.c */
+void rpcrdma_deliver_init(struct rpcrdma_conn *conn);
+void rpcrdma_deliver_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
+void rpcrdma_deliver_done(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain);
+void rpcrdma_deliver_rest(struct rpcrdma_conn *conn);
+
 /* send.c */
 void rpcrdma_send_init(struct rpcrdma_conn *conn);
 int rpcrdma_send_create(struct rpcrdma_conn *conn, u32 size);

@@ -307,8 +307,8 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn, struct rpcrdma_invalidation
 	}
 	if (WARN_ON_ONCE(!last))
 		return -ENOTCONN;
-	err = rpcrdma_chain_post(conn, &invalidation->chain, first, last,
-				 RPCRDMA_POST_SIGNALLED | RPCRDMA_POST_LATER, NULL);
+	err = rpcrdma_chain_post(conn, &invalidation->chain, first, last, RPCRDMA_POST_SIGNALLED |
+				 RPCRDMA_POST_LATER | RPCRDMA_POST_DONE_IN_WQ, NULL);
 	if (err)
 		rpcrdma_conn_close(conn, err);
 	return err ? -ENOTCONN : 0;

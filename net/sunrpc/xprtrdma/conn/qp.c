@@ -154,7 +154,7 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	conn->pd = pd;
-	cq = ib_cq_pool_get(device->ib, depths->cqes, -1, conn->config.poll_ctx);
+	cq = ib_cq_pool_get(device->ib, depths->cqes, -1, IB_POLL_SOFTIRQ);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	conn->cq = cq;

@@ -66,7 +66,7 @@ static void recv_completed(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
 	}
 	ib_dma_sync_single_for_cpu(conn->device->ib, recv->sge.addr, recv->len, DMA_FROM_DEVICE);
 	recv->len = rpcrdma_wire_complete_word(recv->data, recv->len);
-	conn->ops->received(conn, recv);
+	rpcrdma_deliver_received(conn, recv);
 }
 
 static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)

@@ -318,7 +318,6 @@ static int service_accept(struct svcrdma_service *service)
 		.backward_credits	= READ_ONCE(svcrdma_max_bc_requests),
 		.send_pages		= DIV_ROUND_UP(longest, PAGE_SIZE) + 2,
 		.read_depth		= READ_ONCE(svcrdma_max_reads),
-		.poll_ctx		= IB_POLL_SOFTIRQ,
 		.sq_full		= &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= SVCRDMA_ESTABLISH_TIMEOUT_MS,
 	};
