@@ -1,61 +1,96 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   what a module costs; rpcrdma_lab/bench.py compares modules and versions
-# guests:  um debian-6.12
-# steps:   up connect job traced_job counted_job memory rest down
+# guests:  um-7 debian-6.12
+# steps:   ready up code job traced_job counted_job rest down
 #
-# Figures are printed as lines of NAME=NUMBER. VERSION is the highest version of the protocol
-# that both ends may use, if the module is ours. These variables describe a job:
+# Figures are printed as lines of NAME=NUMBER. INLINE are the octets that both ends send inline,
+# NCONNECT is how many connections the mount has, and VERSION is the highest version of the
+# protocol that both ends may use, if the module is ours. These variables describe a job:
 #
-#   RW         read or write by fio; create, stat or remove of a tree of files; bare: RDMA
-#              Writes without NFS
+#   RW         read, write or randrw by fio; create, stat or remove of a tree of files; bare:
+#              RDMA Writes without NFS
 #   KB         the size of one I/O
+#   BUFFERED   1: through the client's page cache, 0: direct I/O
 #   NUMJOBS    how many processes do I/O, each of them one I/O at a time
-#   NCONNECT   how many connections the mount has
 #   BANDWIDTH  of the device, in MB/s; 0: as fast as it can
 #   IOS        how many I/Os they do in sum, or files that the tree has; 0 if a job is to take
 #              a time
 #   MS         that time
 
 TRACING=/sys/kernel/tracing
-CONNECTIONS=16
-# A job on trees that is to take a time does so many of them, with so many files each.
-TREES=3
-FILES=1000
+# How many files a tree has if a job on it is to take a time
+FILES=10000
 # Set by traced_job and counted_job
 TRACED='' COUNT=''
 
-# Both modules are in this guest, so one of them is loaded by its file. insmod does not
-# load what it depends on.
-module_up() {
-	local where=updates
-	[ "$MODULE" = ours ] || where=kernel
-	modprobe -qa sunrpc rdma_cm
-	need "load rpcrdma of $MODULE" \
-		insmod "$(find "/lib/modules/$(uname -r)/$where" -name 'rpcrdma.ko*')"
+# What variants share: the device, a server's daemons, and files
+ready() {
+	# Hardware does not check whether posted buffers change.
+	[ "$DEVICE" != mem ] || need "load the device without checksums" modprobe rdma_mem checksums=0
+	need "network" net_up
+	need "$DEVICE device" rdma_up
+	need "a server's daemons" server_daemons
+	need "make files" make_files
 }
 
 up() {
-	# Hardware does not check whether posted buffers change.
-	[ "$DEVICE" != mem ] || need "load the device without checksums" modprobe rdma_mem checksums=0
-	server
-	[ "$MODULE" = inbox ] || need "allow version $VERSION" allow_version
-	need "make files" make_files
-	need "mount" nfs_mount 3 rdma /mnt
+	need "load rpcrdma of $MODULE" load_module
+	need "send $INLINE octets inline" set_inline
+	[ "$MODULE" = inbox ] || need "allow version $VERSION" versions_up_to $VERSION $VERSION
+	need "NFS server" rpc.nfsd 8
+	need "listen for rdma on port $PORT" listen
+	need "mount" nfs_mount 3 rdma /mnt nconnect="$NCONNECT"
 	need "v3 over rdma is what is mounted" mounted_as /mnt 3 rdma
+	need "use each connection" use_connections "$NCONNECT"
 	[ "$MODULE" = inbox ] || need "version $VERSION is used" uses_version
+	[ "$DEVICE" != mem ] || need "8 KiB are inline if $INLINE octets are" inline_holds
 	grep ' /mnt nfs ' /proc/mounts | grep -o '[rw]size=[0-9]*'
+}
+
+# Both modules are in this guest, so one of them is loaded by its file. insmod does not
+# load what it depends on.
+load_module() {
+	local where=updates
+	[ "$MODULE" = ours ] || where=kernel
+	modprobe -qa sunrpc rdma_cm
+	insmod "$(find "/lib/modules/$(uname -r)/$where" -name 'rpcrdma.ko*')"
+}
+
+set_inline() {
+	tune rdma_max_inline_read "$INLINE" && tune rdma_max_inline_write "$INLINE" &&
+		tune svc_rdma/max_req_size "$INLINE"
+}
+
+# A READ and a WRITE of 8 KiB: what the device transfers by RDMA for them
+inline_holds() {
+	local before
+	before=$(by_rdma)
+	dd if=/mnt/bench.0.0 of=/dev/null bs=8k count=1 iflag=direct &&
+		dd if=/dev/zero of=/mnt/bench.0.0 bs=8k count=1 oflag=direct conv=notrunc &&
+		is $((INLINE < 8192 ? 2 : 0)) $(($(by_rdma) - before))
+}
+
+by_rdma() {
+	device_stats | awk '$1 ~ /^mem_(writes|reads)/ { n += $2 } END { print n + 0 }'
+}
+
+down() {
+	need "unmount all" unmount_all
+	need "stop the NFS server" rpc.nfsd 0
+	module_down
+}
+
+# Where the code of the module, of the device and of others is
+code() {
 	say_code "" rpcrdma
 	say_device_code
 	say_code_of_others
 }
 
-allow_version() {
-	tune rdma_version "$VERSION" && tune svc_rdma/version "$VERSION"
-}
-
 # The version is the 28th number of a connection in mountstats.
 uses_version() {
-	is "$VERSION" "$(awk '$1 == "xprt:" && $2 == "rdma" { print $30 }' /proc/self/mountstats)"
+	is "$VERSION" "$(awk '$1 == "xprt:" && $2 == "rdma" { print $30 }' /proc/self/mountstats |
+		sort -u)"
 }
 
 # say_code PREFIX MODULE: the first and the last symbol of a module's code. The size in
@@ -94,39 +129,21 @@ say_code_of_others() {
 # 64 MiB for one process, or 8 MiB for each of eight
 make_files() {
 	local n
-	head -c 64M /dev/zero >"$LOCAL/bench.0" || return
+	head -c 64M /dev/zero >"$LOCAL/bench.0.0" || return
 	for n in {1..7}; do
-		head -c 8M /dev/zero >"$LOCAL/bench.$n" || return
+		head -c 8M /dev/zero >"$LOCAL/bench.$n.0" || return
 	done
-}
-
-down() {
-	client_done
-	server_done
-}
-
-# Mount again, with NCONNECT connections.
-connect() {
-	need "unmount" umount /mnt
-	sleep 1
-	need "mount with $NCONNECT connections" nfs_mount 3 rdma /mnt nconnect="$NCONNECT"
-	need "use each of them" use_connections "$NCONNECT"
 }
 
 # Jobs
 
 job() {
-	: >/tmp/changes
-	SPENT=0
 	[ "$BANDWIDTH" = 0 ] || need "limit the device" device_option bandwidth "${BANDWIDTH}000000"
 	case $RW in
-	read | write) io_job ;;
 	bare) bare_job ;;
-	*) tree_job ;;
+	*) fio_job ;;
 	esac
 	[ "$BANDWIDTH" = 0 ] || need "do not limit it" device_option bandwidth 0
-	awk '{ sum[$1] += $2 } END { for (name in sum) printf "%s=%.0f\n", name, sum[name] }' \
-		/tmp/changes
 }
 
 # device_option NAME VALUE: set an option of the test device while it exists.
@@ -141,76 +158,65 @@ device_option() {
 # measure DESCRIPTION COMMAND...: a step whose costs count. The lines before and after it tell
 # the runner to read what the guest's process has used.
 measure() {
-	local start
 	counters >/tmp/before
 	[ -z "$TRACED" ] || echo 1 >$TRACING/tracing_on
 	echo "# begin"
-	start=${EPOCHREALTIME/./}
 	need "$@"
-	SPENT=$((SPENT + ${EPOCHREALTIME/./} - start))
 	echo "# end"
 	[ -z "$TRACED" ] || echo 0 >$TRACING/tracing_on
 	counters >/tmp/after
-	awk 'FNR == NR { was[$1] = $2; next } { printf "%s %.0f\n", $1, $2 - was[$1] }' \
-		/tmp/before /tmp/after >>/tmp/changes
+	awk 'FNR == NR { was[$1] = $2; next } { printf "%s=%.0f\n", $1, $2 - was[$1] }' \
+		/tmp/before /tmp/after
 }
 
-io_job() {
+# What fio does is counted; what it needs is made before.
+fio_job() {
+	case $RW in
+	read | write | randrw) set_io ;;
+	*) set_tree ;;
+	esac
 	measure "fio" run_fio
 	cp /tmp/fio.out /lab/out/fio.json
 }
 
 run_fio() {
-	local limit=(--time_based --runtime="${MS}ms")
-	[ "$IOS" = 0 ] || limit=(--io_size="$((IOS * KB / NUMJOBS))k")
-	$COUNT fio --name=bench --directory=/mnt --filename_format='bench.$jobnum' \
-		--rw="$RW" --bs="${KB}k" --size=$((64 / NUMJOBS))m --numjobs="$NUMJOBS" \
-		"${limit[@]}" --ioengine=psync --direct=1 --group_reporting \
+	$COUNT fio --name=bench --filename_format='bench.$jobnum.$filenum' \
+		--numjobs="$NUMJOBS" "${OPTIONS[@]}" --group_reporting --unified_rw_reporting=1 \
 		--percentile_list=50:99:99.9 --eta=never --output-format=json \
 		--output=/tmp/fio.out || { cat /tmp/fio.out; return 1; }
 }
 
-# A tree of files is made, looked at and removed; one of these counts.
-tree_job() {
-	local n work trees=1 files=$IOS
-	[ "$IOS" != 0 ] || { trees=$TREES; files=$FILES; }
-	export -f tree_create tree_stat tree_remove
-	for ((n = 0; n < trees; n++)); do
-		for work in create stat remove; do
-			drop_caches
-			if [ $work = "$RW" ]; then
-				measure "$work $files files" on_tree $work "$files"
-			else
-				need "$work $files files" on_tree $work "$files"
-			fi
-		done
-	done
-	echo "ops=$((trees * files))" "us=$SPENT"
+# I/O on a file for each process. Buffered I/O that is to take a time does it in passes, each of
+# which begins without pages of the file in the client's cache, and leaves none that are dirty.
+set_io() {
+	OPTIONS=(--directory=/mnt --rw="$RW" --bs="${KB}k" --size=$((64 / NUMJOBS))m
+		--rwmixread=70 --ioengine=psync --direct=$((!BUFFERED)))
+	if [ "$IOS" != 0 ]; then
+		OPTIONS+=(--io_size="$((IOS * KB / NUMJOBS))k")
+	elif [ "$BUFFERED" != 0 ]; then
+		OPTIONS+=(--loops=10000 --end_fsync=1 --runtime="${MS}ms")
+	else
+		OPTIONS+=(--time_based --runtime="${MS}ms")
+	fi
 }
 
-on_tree() {
-	$COUNT bash -c "tree_$1 /mnt/tree $2"
-}
-
-# tree_create DIRECTORY FILES: files without data, a hundred to a directory
-tree_create() {
-	local n
-	mkdir "$1" || return
-	for ((n = 0; n < $2; n++)); do
-		((n % 100)) || mkdir "$1/$((n / 100))" || return
-		: >"$1/$((n / 100))/$n" || return
-	done
-}
-
-tree_stat() {
-	local n
-	for ((n = 0; n < $2; n++)); do
-		[ -f "$1/$((n / 100))/$n" ] || return
-	done
-}
-
-tree_remove() {
-	rm -r "$1"
+# A directory of files of one page, which fio takes as they are. If the job does not create them,
+# the server does. fio looks at all of them first; before the job does, the client forgets them.
+set_tree() {
+	local files=$IOS
+	[ "$IOS" != 0 ] || files=$FILES
+	rm -rf $LOCAL/tree
+	mkdir $LOCAL/tree
+	[ "$RW" = create ] || (cd $LOCAL/tree && eval "truncate -s 4k bench.0.{0..$((files - 1))}")
+	drop_caches
+	ulimit -n $((files + 100))
+	OPTIONS=(--directory=/mnt/tree --rw=write --nrfiles="$files" --filesize=4k --bs=4k
+		--exec_prerun='echo 3 >/proc/sys/vm/drop_caches; :')
+	case $RW in
+	create) OPTIONS+=(--ioengine=filecreate) ;;
+	stat) OPTIONS+=(--ioengine=filestat) ;;
+	remove) OPTIONS+=(--ioengine=filedelete) ;;
+	esac
 }
 
 # RDMA Writes in a loop, over the same device
@@ -332,23 +338,6 @@ counted_job() {
 
 # Memory
 
-# The memory of connections that are made and used once: KiB for all of them
-memory() {
-	local free slab free_up slab_up free_after slab_after
-	need "unmount" umount /mnt
-	sleep 1
-	read -r free slab < <(free_memory)
-	need "mount with $CONNECTIONS connections" nfs_mount 3 rdma /mnt nconnect=$CONNECTIONS
-	need "use each of them" use_connections $CONNECTIONS
-	read -r free_up slab_up < <(free_memory)
-	need "unmount" umount /mnt
-	# The server closes its end asynchronously.
-	sleep 2
-	read -r free_after slab_after < <(free_memory)
-	echo "connections=$CONNECTIONS free=$((free - free_up)) slab=$((slab_up - slab))" \
-		"lost=$((free - free_after)) slab_lost=$((slab_after - slab))"
-}
-
 free_memory() {
 	drop_caches
 	awk '/^MemFree:/ { free = $2 } /^SUnreclaim:/ { print free, $2 }' /proc/meminfo
@@ -356,7 +345,7 @@ free_memory() {
 
 # use_connections COUNT: RPCs use the connections in turn.
 use_connections() {
-	dd if=/mnt/bench.0 of=/dev/null bs=4k count=$((8 * $1)) iflag=direct || return
+	dd if=/mnt/bench.0.0 of=/dev/null bs=4k count=$((8 * $1)) iflag=direct || return
 	[ "$(connections)" -eq "$1" ]
 }
 
@@ -402,7 +391,7 @@ mount_port() {
 }
 
 read_port() {
-	dd if="/mnt/$PORT/bench.0" of=/dev/null bs=64k count=$((4 * NCONNECT)) iflag=direct
+	dd if="/mnt/$PORT/bench.0.0" of=/dev/null bs=64k count=$((4 * NCONNECT)) iflag=direct
 }
 
 # The CM's own queue pair is of another type.

@@ -23,7 +23,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 
-from . import (bench, chart, check, debs, demo, host, kernels, ktap, mutate, packages, results,
+from . import (bench, check, debs, demo, host, kernels, ktap, mutate, packages, results,
                scenario, session, wire)
 
 
@@ -113,7 +113,7 @@ def setup_guests(args: Arguments) -> bool:
 
 
 # Packages of Debian that a command needs besides those of all
-MORE_PACKAGES = {"bench": chart.PACKAGES, "check": debs.PACKAGES}
+MORE_PACKAGES = {"bench": bench.PACKAGES, "check": debs.PACKAGES}
 
 COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "check": lambda args: check.check(args.pattern, args.module, args.all),

@@ -1,46 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-`make bench`: measure what the kernel's own module and ours cost, ours with both versions of
-the protocol, and compare them.
+`make bench`: measure what the kernel's own module and ours cost, each with different settings,
+and compare them.
 """
 
 import collections
-import dataclasses
 import fnmatch
+import itertools
 import os
 import shutil
+import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from . import bare, chart, figures, kernels, parts, perf, report, scenario
+from . import bare, chart, figures, host, parts, perf, ratio, report, scenario
 from .console import GuestFailure, NoAnswer
-from .figures import INBOX, JOBS, MEM, VARIANTS, Job, Sample, Variant, difference, variants_on
+from .figures import INBOX, JOBS, MEM, OURS, OURS_2, VARIANTS, Job, Sample, Variant, difference
 from .guest import Guest
-from .host import BUILD, TOP, LabError, say
+from .host import BUILD, TOP, LabError, attempt, say
 from .instructions import PAGE, CountingGuest
 
+# Packages that it needs, and the other parts of the lab do not
+PACKAGES = (*chart.PACKAGES, *ratio.PACKAGES)
+
+# Seccomp spares most of what the host's ptrace takes of each RPC.
+GUEST = "um-7"
 LIMIT = 60                      # seconds for one step in the guest
 # How often a session is tried with the kernel's own module over siw, which may lose the first
 # message of a connection (Documentation/testing.rst)
 TRIES = 5
 
-Measure = Callable[[str, Variant, list[Job], Sample], None]
+Measure = Callable[[str, Variant, Sequence[Job]], None]
 
-# The load of the machine changes the figures. So jobs are short and are repeated: figures
-# that are compared are measured at nearly the same time.
-ROUNDS = 3
+# The load of the machine changes the figures. So jobs are short and are repeated, and after so
+# many the next variant does the same ones: figures that are compared are measured at nearly the
+# same time.
+ROUNDS = 7
 JOB_MS = 1000
+IN_TURN = 5
 # How many I/Os of each size in KiB a job does while every event is recorded; files of a tree
 # under the size 0
-TRACED_IOS = {0: 300, 4: 1000, 8: 1000, 64: 1000, 1024: 250}
-# How long a job takes whose instructions perf samples
-PERF_MS = 2000
-# Whether the CPU time of jobs that run for a time is sampled. As that takes minutes,
-# instructions are then not counted by TCG.
+TRACED_IOS = {0: 300, 4: 1000, 8: 1000, 16: 1000, 64: 1000, 1024: 250}
+# Whether the CPU time of jobs that run for a time is sampled
 SAMPLE = os.environ.get("SAMPLE", "0") != "0"
-# How many I/Os of each size a job does whose instructions TCG counts. That is slow, and
-# is done only where perf cannot count.
-EMULATED_IOS = {0: 300, 4: 1000, 8: 1000, 64: 400, 1024: 100}
+# How many I/Os of each size a job does whose instructions TCG counts, which is slow
+EMULATED_IOS = {0: 300, 4: 1000, 8: 1000, 16: 1000, 64: 400, 1024: 100}
+EMULATED = (INBOX, OURS, OURS_2)
 
 # How many connections rest, for how many seconds; each mount has 16 of them. With the
 # kernel's own module so many need more memory than the guest has.
@@ -55,38 +60,60 @@ CHART = TOP / "Documentation/drawings/bench.svg"
 
 
 class Bench:
-    """One guest that runs all variants in turn, and what was measured."""
+    """The guests that run all variants in turn, one for each device, and what was measured."""
 
     def __init__(self, rounds: int, pattern: str) -> None:
         self.rounds = max(rounds, 0)
-        self.jobs = [job for job in JOBS
-                     if fnmatch.fnmatch(job.name, scenario.pattern_for(pattern))]
-        self.rows = [job for job in self.jobs if job.direction != "memory"]
-        self.make_guest: Callable[[], Guest] = make_guest if self.rounds else counting_guest
+        self.jobs = chosen(pattern)
+        self.cpus = os.sched_getaffinity(0)
         self.guest = self.make_guest()
-        self.perf_data = self.guest.directory / "perf.data"
-        self.perf = bool(self.rounds) and perf.works(perf.INSTRUCTIONS, self.perf_data)
-        if SAMPLE and not perf.works(perf.CPU_TIME, self.perf_data):
+        self.conditions = conditions(self.guest)
+        self.perf_data = BUILD / "perf.data"
+        if SAMPLE and not perf.works(self.perf_data):
             raise LabError("SAMPLE=1 needs perf, and that it may sample the host's kernel: install "
                            "linux-perf, and be root or set kernel.perf_event_paranoid to 0 or less")
-        self.nconnect = 1       # connections of the mount that there is
-        # What is done when the guest says that what counts begins or ends; and the CPU time,
-        # and the time on the clock, that have counted in a step
+        # What is done when the guest says that what counts begins or ends; and the CPU time
+        # that has counted in a step
         self.switch: Callable[[bool], None] = lambda on: None
-        self.cpu_ns = self.clock_ns = 0
+        self.cpu_ns = 0
+        # What starting so many processes of fio takes in this guest
+        self.start: dict[int, Sample] = {}
         # See report.Measured
         self.timed: dict[tuple[Job, Variant], list[Sample]] = collections.defaultdict(list)
         self.counted: dict[tuple[Job, Variant], list[Sample]] = {}
         self.instructions: dict[tuple[Job, Variant], list[Sample]] = {}
         self.functions: dict[tuple[Job, Variant], Sample] = {}  # instructions of 100 RPCs
-        self.memory: dict[tuple[str, Variant], Sample] = {}
         self.rested: dict[tuple[str, Variant], Sample] = {}
         self.sizes: dict[tuple[str, Variant], tuple[int, int]] = {}
 
     def measured(self) -> report.Measured:
         """Everything that was measured."""
-        return report.Measured(self.rounds, self.rows, self.perf, self.timed, self.counted,
-                               self.instructions, self.memory, self.rested, self.sizes)
+        rows = [job for job in self.jobs if job.direction != "memory"]
+        return report.Measured(self.conditions, self.rounds, rows, self.timed, self.counted,
+                               self.instructions, self.rested, self.sizes)
+
+    # Guests
+
+    def make_guest(self) -> Guest:
+        """A guest with both modules, the test device, and the bare loop or the counter."""
+        if not self.rounds:
+            return CountingGuest(BUILD / "logs/bench-instructions")
+        guest = Guest(GUEST, BUILD / "logs/bench", "ours", rdma=MEM)
+        folder = guest.share / "lib/modules" / guest.kernel.release / "extra"
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(bare.build(guest.kernel), folder)
+        return guest
+
+    def begin(self, device: str) -> None:
+        """Boot a new guest and prepare a device in it. The runner leaves the guest its CPU."""
+        os.sched_setaffinity(0, self.cpus)
+        if self.guest.process:
+            self.guest.kill()
+            self.guest = self.make_guest()
+        self.guest.boot()
+        os.sched_setaffinity(0, self.cpus - {self.guest.cpu} or self.cpus)
+        self.start = {}
+        self.step("ready", device, OURS)
 
     # Steps
 
@@ -94,14 +121,14 @@ class Bench:
              **variables: str | int) -> Sample:
         """Have the guest run a function. Returns the figures that it printed."""
         lines: list[str] = []
-        variables |= {"MODULE": variant.module, "VERSION": variant.version, "DEVICE": device,
-                      "ENDS": 1, "END": 1}
+        variables |= {"MODULE": variant.module, "VERSION": variant.version,
+                      "INLINE": variant.inline, "DEVICE": device, "ENDS": 1, "END": 1}
 
         def on_line(line: str) -> None:
             lines.append(line)
             self.mark(line)
 
-        self.cpu_ns = self.clock_ns = 0
+        self.cpu_ns = 0
         if self.guest.run(variables, "bench", function, limit, on_line):
             raise LabError("\n".join([f"{function} failed with {device}, {variant.name}:",
                                       *lines]))
@@ -112,144 +139,118 @@ class Bench:
         if line in ("# begin", "# end"):
             begun = line == "# begin"
             assert self.guest.process
-            sign = -1 if begun else 1
-            self.cpu_ns += sign * cpu_ns(self.guest.process.pid)
-            self.clock_ns += sign * time.monotonic_ns()
+            self.cpu_ns += (-1 if begun else 1) * cpu_ns(self.guest.process.pid)
             self.switch(begun)
 
-    def job(self, function: str, job: Job, variant: Variant, ios: int = 0,
-            milliseconds: int = JOB_MS) -> Sample:
+    def job(self, function: str, job: Job, variant: Variant, ios: int = 0) -> Sample:
         """Run a job for a number of I/Os or, if that is 0, for a time."""
-        variables = job.variables(ios, milliseconds)
-        if job.direction != "bare" and job.nconnect != self.nconnect:
-            self.step("connect", job.device, variant, **variables)
-            self.nconnect = job.nconnect
-        sample = self.step(function, job.device, variant, **variables) | {
-            "cpu_ns": self.cpu_ns, "clock_ns": self.clock_ns}
-        if job.is_io:
-            text = (self.guest.out / "fio.json").read_text()
-            sample |= figures.parse_fio(text, job.direction)
+        sample = self.step(function, job.device, variant, **job.variables(ios, JOB_MS))
+        sample["cpu_ns"] = self.cpu_ns
+        if job.direction != "bare":
+            sample |= figures.parse_fio((self.guest.out / "fio.json").read_text())
         return sample
 
     # Sessions
 
-    def sessions(self, what: str, measure: Measure, jobs: Sequence[Job],
+    def sessions(self, what: str, measure: Measure, groups: Iterable[Sequence[Job]],
                  variants: Sequence[Variant] = VARIANTS) -> None:
-        """Measure with each variant on each device that has jobs."""
-        for device in dict.fromkeys(job.device for job in jobs):
-            for variant in (variant for variant in variants if variant in variants_on(device)):
-                self.session(what, device, variant, measure,
-                             [job for job in jobs if job.device == device])
+        """Measure each group of jobs with each variant, which takes turns."""
+        start = time.monotonic()
+        device = ""
+        for group in groups:
+            for variant in variants:
+                jobs = [job for job in group if variant in job.variants]
+                if jobs:
+                    device = jobs[0].device
+                    self.session(what, variant, measure, jobs)
+        say(f"# {device}: {what}, {time.monotonic() - start:.0f} s")
 
-    def session(self, what: str, device: str, variant: Variant, measure: Measure,
-                jobs: list[Job]) -> None:
+    def session(self, what: str, variant: Variant, measure: Measure, jobs: Sequence[Job]) -> None:
         """
         Measure with an NFS server and a mount of it. A failure of the kernel's own module that
         is known leads to another try.
         """
-        tries = TRIES if (device, variant) == ("siw", INBOX) else 1
+        device = jobs[0].device
+        tries = TRIES if (device, variant.module) == ("siw", "inbox") else 1
         for left in reversed(range(tries)):
             try:
-                return self.one_session(what, device, variant, measure, jobs)
+                return self.one_session(device, variant, measure, jobs)
             except NoAnswer as failure:
                 if not left:
                     raise
                 say(f"# {what}: {device} {variant.name}: {failure}: again, in a new guest")
-                self.reboot()
+                self.begin(device)
 
-    def one_session(self, what: str, device: str, variant: Variant, measure: Measure,
-                    jobs: list[Job]) -> None:
+    def one_session(self, device: str, variant: Variant, measure: Measure,
+                    jobs: Sequence[Job]) -> None:
         """Measure with an NFS server and a mount of it, once."""
-        start = time.monotonic()
-        facts = self.step("up", device, variant)
-        self.nconnect = 1
+        facts = self.step("up", device, variant, NCONNECT=jobs[0].nconnect)
         self.sizes[device, variant] = facts["rsize"], facts["wsize"]
-        measure(device, variant, jobs, facts)
+        measure(device, variant, jobs)
         self.step("down", device, variant)
-        say(f"# {what}: {device} {variant.name}, {time.monotonic() - start:.0f} s")
-
-    def reboot(self) -> None:
-        """End the guest and boot a new one."""
-        self.guest.kill()
-        self.guest = self.make_guest()
-        self.guest.boot()
 
     # Measuring
 
-    def time(self) -> None:
+    def time(self, jobs: Sequence[Job]) -> None:
         """Run each job for a time, in each round."""
         for number in range(1, self.rounds + 1):
             # The variant that is first in one round is last in the next one, so that a
             # change of the machine's load does not favour one of them.
             order = VARIANTS if number % 2 else VARIANTS[::-1]
-            self.sessions(f"round {number} of {self.rounds}", self.time_jobs, self.rows, order)
+            self.sessions(f"round {number} of {self.rounds}", self.time_jobs,
+                          groups(jobs, IN_TURN), order)
 
-    def time_jobs(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
+    def time_jobs(self, device: str, variant: Variant, jobs: Sequence[Job]) -> None:
         """Run each job for a time. A session that fails leaves no samples."""
-        code = code_of(facts)
-
-        def run(function: str, job: Job, variant: Variant, ios: int) -> Sample:
-            return (self.sampled_job(function, job, variant, ios, code) if SAMPLE
-                    else self.job(function, job, variant, ios))
-
-        start: dict[int, Sample] = {}   # what starting so many processes of fio takes
+        code = code_of(self.step("code", device, variant)) if SAMPLE else {}
         found = []
         for job in jobs:
-            if job.is_io and job.processes not in start:
-                little = dataclasses.replace(job, kib=4, bandwidth=0)
-                # The first time takes more, because nothing is in caches.
-                self.job("job", little, variant, job.processes)
-                start[job.processes] = run("job", little, variant, job.processes)
-            sample = run("job", job, variant, 0)
-            found.append((job, without_start(sample, start[job.processes]) if job.is_io
-                          else sample))
+            start = self.start_of(job, variant, code)
+            sample = self.timed_job(job, variant, 0, code)
+            found.append((job, sample if job.direction == "bare"
+                          else without_start(sample, start)))
         for job, sample in found:
             self.timed[job, variant].append(sample)
 
-    def sampled_job(self, function: str, job: Job, variant: Variant, ios: int,
-                    code: Mapping[str, range]) -> Sample:
-        """Run a job as job() does, and sample what its CPU does."""
+    def start_of(self, job: Job, variant: Variant, code: Mapping[str, range]) -> Sample:
+        """What starting as many processes of fio takes: the median of three."""
+        many = job.processes
+        if many not in self.start:
+            little = Job(job.device, "read", 4, many)
+            # The first time takes more, because nothing is in caches.
+            samples = [self.timed_job(little, variant, many, code) for _ in range(4)][1:]
+            self.start[many] = {key: round(statistics.median(sample[key] for sample in samples))
+                                for key in samples[0]}
+        return self.start[many]
+
+    def timed_job(self, job: Job, variant: Variant, ios: int,
+                  code: Mapping[str, range]) -> Sample:
+        """Run a job as job() does, and sample what its CPU does if that is wanted."""
+        if not SAMPLE:
+            return self.job("job", job, variant, ios)
         assert self.guest.process
         pid = self.guest.process.pid
-        with perf.sampling(perf.CPU_TIME, pid, self.perf_data) as self.switch:
-            sample = self.job(function, job, variant, ios)
+        with perf.sampling(pid, self.perf_data) as self.switch:
+            sample = self.job("job", job, variant, ios)
         self.switch = lambda on: None
         return sample | parts.cpu_time(perf.samples(self.perf_data), pid,
                                        parts.layout_of(self.guest.kernel), code)
 
-    def count(self, device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
-        """Record events and, with perf, instructions of each job; then measure memory."""
+    def count(self, _device: str, variant: Variant, jobs: Sequence[Job]) -> None:
+        """Record events of each job."""
         for job in jobs:
             self.counted[job, variant] = [
                 self.job("traced_job", job, variant, ios=TRACED_IOS[job.kib])]
-            if self.perf:
-                self.instructions[job, variant] = [self.sample(job, variant, facts)]
-        self.memory[device, variant] = self.step("memory", device, variant)
 
-    def sample(self, job: Job, variant: Variant, facts: Sample) -> Sample:
-        """The instructions of a job, without those of starting and ending fio."""
-        assert self.guest.process
-        pid = self.guest.process.pid
-        samples = []
-        for ios in (job.processes, 0):
-            with perf.sampling(perf.INSTRUCTIONS, pid, self.perf_data) as self.switch:
-                sample = self.job("job", job, variant, ios, PERF_MS)
-            self.switch = lambda on: None
-            samples.append(sample | perf.instructions(perf.samples(self.perf_data),
-                                                      code_of(facts)))
-        return outside(difference(*samples))
-
-    def emulate(self, _device: str, variant: Variant, jobs: list[Job], facts: Sample) -> None:
+    def emulate(self, device: str, variant: Variant, jobs: Sequence[Job]) -> None:
         """Count the instructions of each job in a guest that QEMU emulates."""
         guest = self.guest
         assert isinstance(guest, CountingGuest)
-        mounted = 0             # connections of the mount for which there was a job
+        facts = self.step("code", device, variant)
+        # The first job also looks for programs and files, and the kernel fills its caches, so it
+        # is not counted.
+        self.job("job", jobs[0], variant, jobs[0].processes)
         for job in jobs:
-            # The first job with a mount also looks for programs and files, and the kernel
-            # fills its caches, so it is not counted.
-            if job.nconnect != mounted:
-                self.job("job", job, variant, job.processes)
-                mounted = job.nconnect
             samples, functions = [], []
             for ios in (job.processes, EMULATED_IOS[job.kib]):
                 samples.append(self.job("counted_job", job, variant, ios) |
@@ -261,7 +262,7 @@ class Bench:
             if functions:
                 self.functions[job, variant] = per_rpc(functions, found["rpcs"])
 
-    def rest(self, device: str, variant: Variant, _jobs: list[Job], _facts: Sample) -> None:
+    def rest(self, device: str, variant: Variant, _jobs: Sequence[Job]) -> None:
         """Measure the memory of many connections that rest."""
         most = INBOX_CONNECTIONS if variant == INBOX else CONNECTIONS
         mounts = max(min(CONNECTIONS, most) // 16, 1)
@@ -271,35 +272,46 @@ class Bench:
 
     def all(self) -> None:
         """Measure everything that was selected. Without rounds, that is what TCG counts."""
-        compared = [job for job in self.rows if job.compares]
-        self.guest.boot()
-        if not self.rounds:
-            return self.sessions("instructions", self.emulate, compared)
-        self.time()
-        self.sessions("counting", self.count, compared)
-        # Memory that was used before may be in caches, so these get a new guest.
-        resting = [job for job in self.jobs if job.direction == "memory"]
-        if resting:
-            self.reboot()
-            self.sessions("memory", self.rest, resting)
-        if compared and not self.perf and not SAMPLE:
-            self.make_guest = counting_guest
-            self.reboot()
-            self.sessions("instructions", self.emulate, compared)
+        for device, same in itertools.groupby(self.jobs, key=lambda job: job.device):
+            jobs = list(same)
+            compared = [job for job in jobs if job.compares]
+            self.begin(device)
+            if jobs[0].direction == "memory":
+                self.sessions("memory", self.rest, [jobs])
+            elif self.rounds:
+                self.time(jobs)
+                self.sessions("events", self.count, groups(compared, IN_TURN))
+            else:
+                self.sessions("instructions", self.emulate, groups(compared, len(compared)),
+                              EMULATED)
 
 
-def make_guest() -> Guest:
-    """The guest for everything but instructions: both modules, the test device, the loop."""
-    guest = Guest("um", BUILD / "logs/bench", "ours", rdma=MEM)
-    folder = guest.share / "lib/modules" / guest.kernel.release / "extra"
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(bare.build(guest.kernel), folder)
-    return guest
+def conditions(guest: Guest) -> dict[str, str]:
+    """What is measured, and where."""
+    commit = attempt("git", "-C", TOP, "describe", "--always", "--dirty", "--abbrev=7")
+    emulator = (f"User-Mode Linux ({guest.kernel.append}), pinned to one CPU" if guest.uml
+                else "QEMU's TCG, one CPU")
+    return {"commit": "unknown" if commit.returncode else commit.stdout.strip(),
+            "host": host.machine(), "guest": f"{guest.kernel.release} in {emulator}"}
 
 
-def counting_guest() -> CountingGuest:
-    """The guest for what TCG counts."""
-    return CountingGuest(BUILD / "logs/bench-instructions")
+def chosen(pattern: str) -> list[Job]:
+    """
+    The jobs that match. Resting takes minutes, so it is done only if it is called by its name.
+    """
+    jobs = [job for job in JOBS if fnmatch.fnmatch(job.name, scenario.pattern_for(pattern))
+            and ("memory" in pattern) == (job.direction == "memory")]
+    if not jobs:
+        raise LabError(f"no job matches {pattern}: the jobs are "
+                       + ", ".join(job.name for job in JOBS))
+    return jobs
+
+
+def groups(jobs: Sequence[Job], most: int) -> Iterator[Sequence[Job]]:
+    """Jobs with the same mount, so many at most in a group."""
+    for _, same in itertools.groupby(jobs, key=lambda job: job.nconnect):
+        found = list(same)
+        yield from (found[at:at + most] for at in range(0, len(found), most))
 
 
 def cpu_ns(pid: int) -> int:
@@ -367,9 +379,7 @@ def finish(run: Bench, pattern: str) -> None:
     found = run.measured()
     say()
     report.report(found)
-    kernel = kernels.kernel("um" if run.rounds else run.guest.name).release
-    say(f"# kernel {kernel}" + " in User-Mode Linux" * bool(run.rounds))
-    report.write_json(found, kernel, BUILD / "bench.json")
+    report.write_json(found, BUILD / "bench.json")
     say(f"# everything that was measured is in {BUILD / 'bench.json'}")
     if run.functions:
         (BUILD / "instructions.txt").write_text(instructions_text(run))
@@ -382,9 +392,6 @@ def finish(run: Bench, pattern: str) -> None:
 def bench(rounds: int, pattern: str) -> bool:
     """Measure and print, whichever variant is better."""
     run = Bench(rounds, pattern)
-    if not run.jobs:
-        raise LabError(f"no job matches {pattern}: the jobs are "
-                       + ", ".join(job.name for job in JOBS))
     start = time.monotonic()
     try:
         run.all()

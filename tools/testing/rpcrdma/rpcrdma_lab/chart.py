@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .figures import CAUSED, CPU_TIME, INBOX, IOPS, OURS, OUTSIDE, median
+from .figures import CPU_TIME, IOPS, P99
 from .host import run
 from .report import Measured
+from .ratio import Ratio
 
 # Packages that it needs, and the other parts of the lab do not
 PACKAGES = ("gnuplot-nox",)
@@ -17,8 +18,7 @@ PACKAGES = ("gnuplot-nox",)
 # differ for those who see few, too.
 SERIES = ((IOPS, "IOPS (right is better)", "#0072b2", 9),
           (CPU_TIME, "CPU time (left is better)", "#d55e00", 7),
-          (OUTSIDE, "instructions outside the device (left)", "#009e73", 5),
-          (CAUSED, "switches of the transport (left)", "#aa4499", 13))
+          (P99, "p99 of latency (left is better)", "#009e73", 5))
 TICS = (0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8)
 
 WIDTH, ROW, MARGIN = 900, 22, 120       # pixels
@@ -27,21 +27,16 @@ LICENCE = "<!-- SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause -->"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One line of the chart: its name, and for each of SERIES least, median and most."""
+    """One line of the chart: its name, and for each of SERIES the ratio."""
     name: str
     device: str
-    ratios: tuple[tuple[float, float, float] | None, ...]
+    ratios: tuple[Ratio, ...]
 
 
 def rows_of(found: Measured) -> list[Row]:
     """The rows in which variants are compared."""
-    rows = []
-    for job in (job for job in found.rows if job.compares):
-        cells = [sorted(found.cell(job, figure).ratios[0]) for figure, *_ in SERIES]
-        rows.append(Row(job.name, job.device, tuple(
-            (ratios[0], median(ratios), ratios[-1])
-            if ratios and all(ratio > 0 for ratio in ratios) else None for ratios in cells)))
-    return rows
+    return [Row(job.name, job.device, tuple(found.ratio(job, figure) for figure, *_ in SERIES))
+            for job in found.rows if job.compares]
 
 
 def places(rows: Sequence[Row]) -> list[int]:
@@ -52,7 +47,8 @@ def places(rows: Sequence[Row]) -> list[int]:
 
 def limits(rows: Sequence[Row]) -> tuple[float, float]:
     """The least and the greatest ratio that the chart has room for."""
-    values = [value for row in rows for ratio in row.ratios if ratio for value in ratio]
+    values = [value for row in rows for ratio in row.ratios if ratio.measured
+              for value in ratio.ends]
     return min([0.7, *values]) / 1.05, max([1.4, *values]) * 1.05
 
 
@@ -67,8 +63,8 @@ def script(rows: Sequence[Row], output: Path) -> str:
     for number, (_, words, colour, shape) in enumerate(SERIES):
         # Side by side, so that no point hides another
         shift = 0.16 * (number - (len(SERIES) - 1) / 2)
-        lines = [f"{place + shift:.2f} {ratio[1]:.4f} {ratio[0]:.4f} {ratio[2]:.4f}"
-                 for row, place in zip(rows, down) if (ratio := row.ratios[number])]
+        lines = [f"{place + shift:.2f} {ratio.middle:.4f} {ratio.ends[0]:.4f} {ratio.ends[1]:.4f}"
+                 for row, place in zip(rows, down) if (ratio := row.ratios[number]).measured]
         if lines:
             data.append("\n".join([f"$series{number} << END", *lines, "END"]))
             plots.append(f"$series{number} using 2:1:3:4 with xerrorbars pt {shape} ps 0.7 lw 1.2 "
@@ -86,7 +82,7 @@ def script(rows: Sequence[Row], output: Path) -> str:
         f"set ytics scale 0 ({labels})",
         'set grid xtics ytics lt 1 lw 0.5 lc rgb "#d0d0d0"',
         'set arrow from 1, graph 0 to 1, graph 1 nohead lw 1.5 lc rgb "black"',
-        f'set xlabel "{OURS.name} divided by {INBOX.name}, which is the kernel\'s own module"',
+        'set xlabel "ours divided by the kernel\'s own module with the same inline sizes"',
         "set key outside top center horizontal maxcols 2",
         "set errorbars small",
         *data,
@@ -104,7 +100,7 @@ def tidy(svg: str) -> str:
 def draw(found: Measured, file: Path, scratch: Path) -> bool:
     """Draw the chart. Returns whether there was something to draw."""
     rows = rows_of(found)
-    if not any(ratio for row in rows for ratio in row.ratios):
+    if not any(ratio.measured for row in rows for ratio in row.ratios):
         return False
     commands = scratch / "chart.gnuplot"
     drawn = scratch / "chart.svg"

@@ -192,6 +192,13 @@ def pace() -> float:
     return max(1, (time.monotonic() - start) / 50 / QUICK_START)
 
 
+def machine() -> str:
+    """Its CPU and its kernel, for who reads what was measured on it."""
+    model = re.search(r"^model name\s*: (.*)", Path("/proc/cpuinfo").read_text("utf-8"), re.M)
+    return (f"{model[1] if model else 'unknown CPU'}, {os.cpu_count()} CPUs, "
+            f"Linux {os.uname().release}")
+
+
 # Locks
 
 _held: list[IO[str]] = []       # open files whose locks are held until this process ends

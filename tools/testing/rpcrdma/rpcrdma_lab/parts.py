@@ -10,7 +10,7 @@ from pathlib import Path
 from .figures import PARTS, Sample
 from .host import LabError, once, run
 from .kernels import Kernel
-from .perf import CPU_TIME, PerfSample
+from .perf import PERIOD, PerfSample
 
 # Parts that are built in, by the object files that their functions come from. "switching" is
 # what a switch of tasks is made of: the scheduler, which also wakes tasks, and the work
@@ -25,6 +25,9 @@ OBJECTS = {
 }
 # What the architecture adds to a switch
 SWITCH = ("__switch_to", "switch_threads", "kernel_setjmp", "kernel_longjmp")
+
+# The processes in which User-Mode Linux 7.x runs a guest's programs
+PROGRAMS = "uml-userspace"
 
 # Other addresses: those of the host's kernel begin here. What is neither there nor in a
 # symbol of the guest's kernel, nor in a module, is in libc or in the vDSO.
@@ -95,13 +98,9 @@ def parts(addresses: Iterable[int], built_in: Layout, modules: Mapping[str, rang
 def cpu_time(found: Sequence[PerfSample], pid: int, built_in: Layout,
              modules: Mapping[str, range]) -> Sample:
     """
-    CPU time in ns of the guest's kernel, all and in each part; of the guest's programs, which
-    are processes with the kernel's name; and of all that the CPU did besides.
+    CPU time in ns of each part of the guest's kernel, and of the processes in which its programs
+    run.
     """
-    mine = [taken for taken in found if taken.pid == pid]
-    names = {taken.comm for taken in mine}
-    programs = sum(taken.pid != pid and taken.comm in names for taken in found)
-    others = len(found) - len(mine) - programs
-    counts = parts((taken.address for taken in mine), built_in, modules) | {
-        "sampled": len(mine), "programs": programs, "others": others}
-    return {f"{name}_ns": CPU_TIME.period * count for name, count in counts.items()}
+    counts = parts((taken.address for taken in found if taken.pid == pid), built_in, modules) | {
+        "programs": sum(taken.comm == PROGRAMS for taken in found)}
+    return {f"{name}_ns": PERIOD * count for name, count in counts.items()}

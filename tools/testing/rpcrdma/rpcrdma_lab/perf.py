@@ -1,45 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""
-What perf samples of a process: instructions, where the machine can count them, and CPU time.
-"""
+"""What perf samples of the CPU time of a process, and of all else that runs on its CPU."""
 
 import contextlib
-import dataclasses
 import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .figures import Sample
 from .host import LabError, die_with_parent
 
 LIMIT = 60                      # seconds for perf to start or to end
 
-
-@dataclasses.dataclass(frozen=True)
-class Event:
-    """
-    An event, and after how many of it a sample is taken. That is a prime, so that samples do
-    not keep step with a loop.
-    """
-    name: str
-    period: int
-    everything: bool            # sample all that a CPU does, and not one process
-
-    def record(self, data: Path, *target: str) -> list[str]:
-        """The beginning of perf's command line."""
-        return ["perf", "record", "-q", "-e", self.name, "-c", str(self.period), "-o", str(data),
-                *target]
+# A timer's event, so no hardware counter is needed. If one process were sampled, the timer would
+# be set whenever the host switches to it, which doubles the CPU time of a guest in User-Mode
+# Linux. So the whole CPU is.
+EVENT = "cpu-clock"
+# After how many ns a sample is taken: a prime, so that samples do not keep step with a loop
+PERIOD = 99991
 
 
-INSTRUCTIONS = Event("instructions:u", 100003, False)
-# In ns, also in the host's kernel. It is a timer's, so no hardware counter is needed. If one
-# process were sampled, the timer would be set whenever the host switches to it, which
-# doubles the CPU time of a guest in User-Mode Linux.
-CPU_TIME = Event("cpu-clock", 99991, True)
+def record(data: Path, *target: str) -> list[str]:
+    """The beginning of perf's command line."""
+    return ["perf", "record", "-q", "-e", EVENT, "-c", str(PERIOD), "-o", str(data), *target]
 
 
 class PerfSample(NamedTuple):
@@ -49,14 +34,13 @@ class PerfSample(NamedTuple):
     address: int
 
 
-def works(event: Event, scratch: Path) -> bool:
+def works(scratch: Path) -> bool:
     """
-    Whether perf can sample an event. Where it cannot, some versions of perf report a count of
-    0 instead of an error, or leave out the host's kernel.
+    Whether perf can sample. Where it may not, some versions of perf leave out the host's kernel
+    instead of an error.
     """
-    target = ["-a"] if event.everything else []
     try:
-        subprocess.run([*event.record(scratch, *target), "true"], stdin=subprocess.DEVNULL,
+        subprocess.run([*record(scratch, "-a"), "true"], stdin=subprocess.DEVNULL,
                        timeout=20, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        check=True)
         done = subprocess.run(["perf", "evlist", "-i", scratch], stdin=subprocess.DEVNULL,
@@ -64,19 +48,18 @@ def works(event: Event, scratch: Path) -> bool:
                               timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return False
-    return done.stdout.split()[:1] == [event.name]
+    return done.stdout.split()[:1] == [EVENT]
 
 
 @contextlib.contextmanager
-def sampling(event: Event, pid: int, data: Path) -> Iterator[Callable[[bool], None]]:
+def sampling(pid: int, data: Path) -> Iterator[Callable[[bool], None]]:
     """
-    In a with statement, record one process, or the CPUs that it may use, while that is
-    switched on. Gives the function that switches.
+    In a with statement, record the CPUs that a process may use, while that is switched
+    on. Gives the function that switches.
     """
     cpus = ",".join(map(str, sorted(os.sched_getaffinity(pid))))
-    target = ["-C", cpus] if event.everything else ["-i", "-p", str(pid)]
     (control, to_perf), (from_perf, ack) = os.pipe(), os.pipe()
-    argv = [*event.record(data, *target), "-D", "-1", "--control", f"fd:{control},{ack}"]
+    argv = [*record(data, "-C", cpus), "-D", "-1", "--control", f"fd:{control},{ack}"]
     # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
     perf = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL, pass_fds=(control, ack),
@@ -115,11 +98,3 @@ def parse(text: str) -> list[PerfSample]:
     found = (line.strip().rsplit(None, 2) for line in text.splitlines())
     return [PerfSample(words[0], int(words[1]), int(words[2], 16)) for words in found
             if len(words) == 3]
-
-
-def instructions(found: Collection[PerfSample], code: Mapping[str, range]) -> Sample:
-    """All instructions, and those in some ranges of addresses."""
-    period = INSTRUCTIONS.period
-    return {"instructions": period * len(found),
-            **{name: period * sum(taken.address in inside for taken in found)
-               for name, inside in code.items()}}

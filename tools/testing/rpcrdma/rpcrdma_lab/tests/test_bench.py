@@ -6,13 +6,10 @@ import math
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from .. import bench, chart, figures, instructions, parts, perf, report
-from ..figures import INBOX, MEM, OURS, OURS_2, Job, Sample, Variant
+from ..figures import INBOX, JOBS, MEM, OURS, OURS_4096, TUNED, VARIANTS, Job, Sample, Variant
 from ..host import LAB
 
-SIW_READ = Job("siw", "read", 4)
 MEM_READ = Job(MEM, "read", 4)
 MEM_READ_8 = Job(MEM, "read", 4, 8)
 WIRE_READ, WIRE_BARE = (Job(MEM, direction, 1024, bandwidth=figures.WIRE)
@@ -20,44 +17,25 @@ WIRE_READ, WIRE_BARE = (Job(MEM, direction, 1024, bandwidth=figures.WIRE)
 
 Sampled = dict[tuple[Job, Variant], list[Sample]]
 
-# IOPS and instructions per RPC of one job in two rounds, with each variant
-ROUNDS = {INBOX: [(1000, 500), (2000, 500)],
-          OURS: [(1100, 400), (1800, 600)],
-          OURS_2: [(1100, 420), (1800, 624)]}
 
-
-def test_medians_and_ratios_of_variants() -> None:
-    samples: Sampled = {
-        (SIW_READ, variant): [{"ops": iops, "us": 10**6, "instructions": 10 * count, "rpcs": 10}
-                              for iops, count in rounds]
-        for variant, rounds in ROUNDS.items()}
-    cells = [figures.compare_one(SIW_READ, samples, figure)
-             for figure in (figures.IOPS, figures.INSTRUCTIONS)]
-    assert [(cell.arrows(), [*map(figures.spread_text, cell.ratios)]) for cell in cells] == [
-        ("1,500 → 1,450 → 1,450", ["1.00 (0.90 to 1.10)", "1.00 (1.00 to 1.00)"]),
-        ("500 → 500 → 522", ["1.00 (0.80 to 1.20)", "1.04 (1.04 to 1.05)"])]
-    # What is worse, by half a percent or more
-    assert [[cell.worse(pair) for pair in (0, 1)] for cell in cells] == [[None, None], [None, 1.04]]
-    # A figure that was not measured is no figure, and not worse.
-    nothing = figures.compare_one(SIW_READ, samples, figures.DEVICE[1])
-    assert nothing.arrows() == figures.NOTHING and nothing.worse(0) is None
-
-
-def test_mean_leaves_out_what_was_not_measured() -> None:
-    assert figures.geometric_mean([0.5, 2, math.nan, 8]) == pytest.approx(2)
+def test_ratios_are_those_of_the_same_round() -> None:
+    samples: Sampled = {(MEM_READ, TUNED): [sample_of(iops, 100) for iops in (1000, 2000)],
+                        (MEM_READ, OURS): [sample_of(iops, 100) for iops in (1100, 1800)]}
+    assert figures.rounds(samples, MEM_READ, (OURS, TUNED), figures.IOPS) == [1.1, 0.9]
+    # A figure that was not measured has no ratio.
+    assert all(map(math.isnan, figures.rounds(samples, MEM_READ, (OURS, TUNED),
+                                              figures.DEVICE[0])))
 
 
 # fio 3.33, with what the tests need
-FIO = "fio: a message before the output\n" + json.dumps({"jobs": [{
-    "read": {"total_ios": 1200, "runtime": 1001, "clat_ns": {
-        "percentile": {"50.000000": 24192, "99.000000": 47872, "99.900000": 119296}}},
-    "write": {"total_ios": 0, "runtime": 0, "clat_ns": {"min": 0}}}]})
+FIO = "fio: a message before the output\n" + json.dumps({"jobs": [{"mixed": {
+    "total_ios": 1200, "runtime": 1001, "clat_ns": {
+        "percentile": {"50.000000": 24192, "99.000000": 47872, "99.900000": 119296}}}}]})
 
 
 def test_output_of_fio() -> None:
-    assert figures.parse_fio(FIO, "read") == {
+    assert figures.parse_fio(FIO) == {
         "ops": 1200, "us": 1001000, "p50": 24192, "p99": 47872, "p999": 119296}
-    assert figures.parse_fio(FIO, "write") == {"ops": 0, "us": 0}
 
 
 # What the kernel prints: a kworker polls a CQ; nfsd runs, and the module's own work, which
@@ -114,43 +92,48 @@ def test_instructions_of_functions_and_rpcs() -> None:
     assert bench.per_rpc([{"a": 5}, {"a": 25, "b": 10}], 10) == {"a": 200, "b": 100}
 
 
-def sample_of(iops: int, cost: int, switches: int) -> Sample:
+def sample_of(iops: int, cost: int, p99: int = 1000) -> Sample:
     """A sample of a job with 1,000 RPCs."""
-    return {"ops": iops, "us": 10**6, "rpcs": 1000, "cpu_ns": 10**6 * cost,
-            "outside": 1000 * cost, "transport": 1000 * cost, "transport_switches": switches}
+    return {"ops": iops, "us": 10**6, "rpcs": 1000, "cpu_ns": 10**6 * cost, "p99": p99,
+            "outside": 1000 * cost}
 
 
 def measured() -> report.Measured:
     """Ours has 1.5 times the IOPS of inbox; with eight jobs its costs are those of inbox."""
-    samples: Sampled = {
-        (MEM_READ, INBOX): [sample_of(1000, 100, 7000)],
-        (MEM_READ, OURS): [sample_of(1500, 50, 2900)],
-        (MEM_READ_8, INBOX): [sample_of(2000, 80, 3000)],
-        (MEM_READ_8, OURS): [sample_of(3000, 80, 1800)]}
-    for variant in (INBOX, OURS):
-        samples[WIRE_READ, variant] = [sample_of(900, 1, 0)]
-        samples[WIRE_BARE, variant] = [{"ops": 1000, "us": 10**6, "rpcs": 0}]
+    samples: Sampled = {}
+    for base in (INBOX, TUNED):
+        samples[MEM_READ, base] = [sample_of(1000, 100)]
+        samples[MEM_READ_8, base] = [sample_of(2000, 80)]
+    for ours in (OURS, OURS_4096):
+        samples[MEM_READ, ours] = [sample_of(1500, 50, 900)]
+        samples[MEM_READ_8, ours] = [sample_of(3000, 80, 1100)]
+    samples[WIRE_READ, OURS] = [sample_of(900, 1)]
+    samples[WIRE_BARE, OURS] = [{"ops": 1000, "us": 10**6, "rpcs": 0}]
     rested = {(MEM, OURS): {"connections": 1024, "used": 900000, "rested": 600000,
                             "rested_device": 200000}}
-    return report.Measured(1, [MEM_READ, MEM_READ_8, WIRE_READ, WIRE_BARE], False, samples,
-                           samples, samples, {}, rested, {})
+    return report.Measured({"commit": "1234567"}, 1, [MEM_READ, MEM_READ_8, WIRE_READ, WIRE_BARE],
+                           samples, {}, samples, rested, {})
 
 
-def test_table_has_a_mean_for_the_device() -> None:
-    last = report.first_table(measured()).splitlines()[-1].split("|")
-    assert [cell.strip() for cell in last[1:5]] == ["mem, geometric mean", "", "", "1.50"]
+def test_tables_have_means_and_all_variants() -> None:
+    tables = [table for _, table in report.tables(measured()) if table]
+    last = [cell.strip() for cell in tables[0].splitlines()[-1].split("|")]
+    assert last[1:8] == ["mem, geometric mean", "", "", "", "1.50", "0.71", "0.99"]
+    assert any("ours at 4096" in line and "3,000" in line
+               for table in tables for line in table.splitlines())
 
 
 def test_goals_that_are_met_and_missed() -> None:
     missed = {goal.text.split(":")[0]: goal.missed for goal in report.goals(measured())}
-    assert missed["one job"] == []
-    assert missed["several jobs"] == ["mem read 4k x8 0.60"]
+    assert missed["geometric mean of IOPS"] == missed["each row of IOPS"] == []
     assert missed["geometric mean of CPU time"] == []
     assert missed["each row of CPU time"] == ["mem read 4k x8 1.00"]
+    assert missed["geometric mean of p99"] == ["it is 0.99"]
+    assert missed["each row of p99"] == ["mem read 4k x8 1.10"]
     # Reads are compared with the bare loop, and memory is that of one end without the device.
-    assert missed["reads of 1 MiB at 1000 MB/s"] == ["it is 0.90"]
+    assert missed["one job reads 1 MiB at 1000 MB/s"] == ["it is 0.90"]
     assert missed["a connection that rests"] == ["it is 195.31"]
-    text = json.dumps(report.as_json(measured(), "6.12"), allow_nan=False)
+    text = json.dumps(report.as_json(measured()), allow_nan=False)
     assert '"mem read 4k x8"' in text and '"missed": ["it is 0.90"]' in text
 
 
@@ -195,7 +178,7 @@ SCRIPT = """\
            linux     7       7f0000001000
            linux     7   ffffffff81000000
            linux     7   ffffffff81000000
-           linux     8   ffffffff81000000
+   uml-userspace     8   ffffffff81000000
     Web Content 1     9           60002110
 """
 
@@ -210,9 +193,9 @@ def test_cpu_time_belongs_to_parts() -> None:
     assert taken[-1] == ("Web Content 1", 9, 0x60002110)
     code = {"transport": range(0x602000000, 0x602001000), "nfsv3": range(0x60001000, 0x60002000)}
     found = parts.cpu_time(taken, 7, LAYOUT, code)
-    assert {key: value // perf.CPU_TIME.period for key, value in found.items() if value} == {
+    assert {key: value // perf.PERIOD for key, value in found.items() if value} == {
         "kernel_ns": 1, "transport_ns": 1, "switching_ns": 2, "libraries_ns": 1, "host_ns": 2,
-        "sampled_ns": 7, "programs_ns": 1, "others_ns": 1}
+        "programs_ns": 1}
 
 
 def test_starting_fio_does_not_count() -> None:
@@ -221,43 +204,24 @@ def test_starting_fio_does_not_count() -> None:
         "us": 9, "ops": 5, "cpu_ns": 90, "host_ns": 35}
 
 
-# Half a second of CPU time in each of two rounds. A tenth of it is the transport's and a fifth
-# is for switching; half of the switches are the transport's. The kernel has half of the time
-# that other processes leave it, its programs 0.3 of it.
-SPENT = {"sampled_ns": 5 * 10**8, "transport_ns": 5 * 10**7, "switching_ns": 10**8,
-         "clock_ns": 11 * 10**8, "others_ns": 10**8, "programs_ns": 3 * 10**8, "switches": 5000,
-         "transport_switches": 2500}
-IDEALS = [(0.72, 1.25 / 0.95), (0.64, 1.25 / 0.9), (0.56, 1.25 / 0.85)]
+def test_names_and_variants_of_jobs() -> None:
+    found = {job.name: job for job in JOBS}
+    assert len(found) == len(JOBS) and JOBS[0].name == "mem read 4k"
+    assert {"mem create", "mem read 4k x8 nconnect=16", "mem bare write 1m at 1000 MB/s",
+            "mem mix 8k x8", "mem buffered read 64k", "siw buffered write 64k",
+            "rxe stat"} <= set(found)
+    assert found["siw read 4k"].variants == VARIANTS
+    assert found["mem read 1m"].variants == (INBOX, TUNED, OURS)
 
 
-def test_no_bounds_without_sampling() -> None:
-    assert not report.all_bounds(measured())
+def test_jobs_that_are_chosen() -> None:
+    assert [job.name for job in bench.chosen("memory")] == ["mem memory"]
+    assert [job.name for job in bench.chosen("mem read 4k")] == [
+        "mem read 4k", "mem read 4k x8", "mem read 4k x8 nconnect=4", "mem read 4k x8 nconnect=16"]
+    assert len(bench.chosen("*")) == len(JOBS) - 1
 
 
-def test_bounds_of_cpu_time_and_iops() -> None:
-    samples: Sampled = {
-        (job, variant): 2 * [sample_of(iops, cost, 0) | SPENT]
-        for job in (MEM_READ, MEM_READ_8)
-        for variant, iops, cost in ((INBOX, 1000, 100), (OURS, 1250, 80))}
-    found = report.Measured(2, [MEM_READ, MEM_READ_8], False, samples, samples, samples, {}, {}, {})
-    rows = report.all_bounds(found)
-    assert [*rows] == ["mem read 4k", "mem read 4k x8", "mem, geometric mean"]
-    for row in rows.values():
-        assert [(ideal.cpu_time, ideal.iops) for ideal in row] == [*map(pytest.approx, IDEALS)]
-    # Of 10,000 samples 1,000: the standard error is 30.
-    assert report.share_text(found.cpu_samples(MEM_READ, OURS), "transport") == "10.0 ± 0.3"
-    # What a CPU does
-    assert [round(found.cell(MEM_READ, figure).medians[1]) for figure in
-            (*figures.CPU, figures.OTHER_PROCESSES)] == [50, 30, 20, 9]
-    cells = [cell.strip() for cell in report.bounds_table(found).splitlines()[2].split("|")]
-    assert cells[1:-1] == ["mem read 4k", "0.80", "0.72", "0.64", "0.56", "1.25", "1.32", "1.39",
-                           "1.47"]
-    text = json.dumps(report.as_json(found, "6.12"), allow_nan=False)
-    assert '"nor its switches": {"CPU time": 0.64' in text
-
-
-def test_names_of_jobs() -> None:
-    found = [job.name for job in figures.JOBS]
-    assert len(set(found)) == len(found) and found[0] == "mem read 4k"
-    assert {"mem memory", "mem create", "mem read 4k x8 nconnect=16", "mem bare write 1m",
-            "mem bare write 1m at 1000 MB/s", "siw read 4k", "rxe write 4k x8"} <= set(found)
+def test_variants_take_turns_with_a_mount() -> None:
+    jobs = [*(Job(MEM, "read", kib) for kib in figures.SIZES), Job(MEM, "read", 4, 8, nconnect=4)]
+    assert [[*group] for group in bench.groups(jobs, 2)] == [
+        jobs[:2], jobs[2:4], jobs[4:5], jobs[5:]]
