@@ -36,7 +36,7 @@ ready() {
 up() {
 	need "load rpcrdma of $MODULE" load_module
 	need "send $INLINE octets inline" set_inline
-	[ "$MODULE" = inbox ] || need "allow version $VERSION" versions_up_to $VERSION $VERSION
+	[ "$MODULE" = inbox ] || need "allow version $VERSION" versions_up_to "$VERSION" "$VERSION"
 	need "NFS server" rpc.nfsd 8
 	need "listen for rdma on port $PORT" listen
 	need "mount" nfs_mount 3 rdma /mnt nconnect="$NCONNECT"
@@ -74,7 +74,9 @@ by_rdma() {
 	device_stats | awk '$1 ~ /^mem_(writes|reads)/ { n += $2 } END { print n + 0 }'
 }
 
+# What steady() has to tell is counted, as it spoils figures.
 down() {
+	echo "unsteady=$(steady | wc -l)"
 	need "unmount all" unmount_all
 	need "stop the NFS server" rpc.nfsd 0
 	module_down
@@ -200,23 +202,25 @@ set_io() {
 	fi
 }
 
-# A directory of files of one page, which fio takes as they are. If the job does not create them,
-# the server does. fio looks at all of them first; before the job does, the client forgets them.
+# A directory of files of one page, which fio takes as they are. It looks at all of them first;
+# before the job does, the client forgets them.
 set_tree() {
-	local files=$IOS
-	[ "$IOS" != 0 ] || files=$FILES
-	rm -rf $LOCAL/tree
-	mkdir $LOCAL/tree
-	[ "$RW" = create ] || (cd $LOCAL/tree && eval "truncate -s 4k bench.0.{0..$((files - 1))}")
-	drop_caches
-	ulimit -n $((files + 100))
-	OPTIONS=(--directory=/mnt/tree --rw=write --nrfiles="$files" --filesize=4k --bs=4k
+	[ "$IOS" = 0 ] || FILES=$IOS
+	need "make a tree" make_tree
+	ulimit -n $((FILES + 100))
+	OPTIONS=(--directory=/mnt/tree --rw=write --nrfiles="$FILES" --filesize=4k --bs=4k
 		--exec_prerun='echo 3 >/proc/sys/vm/drop_caches; :')
 	case $RW in
 	create) OPTIONS+=(--ioengine=filecreate) ;;
 	stat) OPTIONS+=(--ioengine=filestat) ;;
 	remove) OPTIONS+=(--ioengine=filedelete) ;;
 	esac
+}
+
+# If the job does not create the files, the server does.
+make_tree() {
+	rm -rf $LOCAL/tree && mkdir $LOCAL/tree && drop_caches || return
+	[ "$RW" = create ] || eval "truncate -s 4k $LOCAL/tree/bench.0.{0..$((FILES - 1))}"
 }
 
 # RDMA Writes in a loop, over the same device

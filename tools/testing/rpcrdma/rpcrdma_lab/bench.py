@@ -30,7 +30,7 @@ LIMIT = 60                      # seconds for one step in the guest
 # message of a connection (Documentation/testing.rst)
 TRIES = 5
 
-Measure = Callable[[str, Variant, Sequence[Job]], None]
+Measure = Callable[[Variant, Sequence[Job]], None]
 
 # The load of the machine changes the figures. So jobs are short and are repeated, and after so
 # many the next variant does the same ones: figures that are compared are measured at nearly the
@@ -78,6 +78,7 @@ class Bench:
         self.cpu_ns = 0
         # What starting so many processes of fio takes in this guest
         self.start: dict[int, Sample] = {}
+        self.round = 0
         # See report.Measured
         self.timed: dict[tuple[Job, Variant], list[Sample]] = collections.defaultdict(list)
         self.counted: dict[tuple[Job, Variant], list[Sample]] = {}
@@ -156,16 +157,13 @@ class Bench:
                  variants: Sequence[Variant] = VARIANTS) -> None:
         """Measure each group of jobs with each variant, which takes turns."""
         start = time.monotonic()
-        device = ""
         for group in groups:
             for variant in variants:
-                jobs = [job for job in group if variant in job.variants]
-                if jobs:
-                    device = jobs[0].device
-                    self.session(what, variant, measure, jobs)
-        say(f"# {device}: {what}, {time.monotonic() - start:.0f} s")
+                if jobs := [job for job in group if variant in job.variants]:
+                    self.session(what, measure, variant, jobs)
+        say(f"# {what}, {time.monotonic() - start:.0f} s")
 
-    def session(self, what: str, variant: Variant, measure: Measure, jobs: Sequence[Job]) -> None:
+    def session(self, what: str, measure: Measure, variant: Variant, jobs: Sequence[Job]) -> None:
         """
         Measure with an NFS server and a mount of it. A failure of the kernel's own module that
         is known leads to another try.
@@ -174,43 +172,39 @@ class Bench:
         tries = TRIES if (device, variant.module) == ("siw", "inbox") else 1
         for left in reversed(range(tries)):
             try:
-                return self.one_session(device, variant, measure, jobs)
+                facts = self.step("up", device, variant, NCONNECT=jobs[0].nconnect)
+                self.sizes[device, variant] = facts["rsize"], facts["wsize"]
+                measure(variant, jobs)
+                if self.step("down", device, variant)["unsteady"]:
+                    say(f"# {what}, {variant.name}: a connection broke, or Calls were sent again "
+                        f"or had no answer in time, among {jobs[0].name} to {jobs[-1].name}")
+                return
             except NoAnswer as failure:
                 if not left:
                     raise
-                say(f"# {what}: {device} {variant.name}: {failure}: again, in a new guest")
+                say(f"# {what}, {variant.name}: {failure}: again, in a new guest")
                 self.begin(device)
-
-    def one_session(self, device: str, variant: Variant, measure: Measure,
-                    jobs: Sequence[Job]) -> None:
-        """Measure with an NFS server and a mount of it, once."""
-        facts = self.step("up", device, variant, NCONNECT=jobs[0].nconnect)
-        self.sizes[device, variant] = facts["rsize"], facts["wsize"]
-        measure(device, variant, jobs)
-        self.step("down", device, variant)
 
     # Measuring
 
     def time(self, jobs: Sequence[Job]) -> None:
         """Run each job for a time, in each round."""
-        for number in range(1, self.rounds + 1):
+        for self.round in range(self.rounds):
             # The variant that is first in one round is last in the next one, so that a
             # change of the machine's load does not favour one of them.
-            order = VARIANTS if number % 2 else VARIANTS[::-1]
-            self.sessions(f"round {number} of {self.rounds}", self.time_jobs,
-                          groups(jobs, IN_TURN), order)
+            order = VARIANTS[::-1] if self.round % 2 else VARIANTS
+            self.sessions(f"{jobs[0].device}: round {self.round + 1} of {self.rounds}",
+                          self.time_jobs, groups(jobs, IN_TURN), order)
 
-    def time_jobs(self, device: str, variant: Variant, jobs: Sequence[Job]) -> None:
-        """Run each job for a time. A session that fails leaves no samples."""
-        code = code_of(self.step("code", device, variant)) if SAMPLE else {}
-        found = []
+    def time_jobs(self, variant: Variant, jobs: Sequence[Job]) -> None:
+        """Run each job for a time."""
+        code = code_of(self.step("code", jobs[0].device, variant)) if SAMPLE else {}
         for job in jobs:
             start = self.start_of(job, variant, code)
             sample = self.timed_job(job, variant, 0, code)
-            found.append((job, sample if job.direction == "bare"
-                          else without_start(sample, start)))
-        for job, sample in found:
-            self.timed[job, variant].append(sample)
+            # In place of what a session has left that failed in this round
+            self.timed[job, variant][self.round:] = [
+                sample if job.direction == "bare" else without_start(sample, start)]
 
     def start_of(self, job: Job, variant: Variant, code: Mapping[str, range]) -> Sample:
         """What starting as many processes of fio takes: the median of three."""
@@ -236,17 +230,17 @@ class Bench:
         return sample | parts.cpu_time(perf.samples(self.perf_data), pid,
                                        parts.layout_of(self.guest.kernel), code)
 
-    def count(self, _device: str, variant: Variant, jobs: Sequence[Job]) -> None:
+    def count(self, variant: Variant, jobs: Sequence[Job]) -> None:
         """Record events of each job."""
         for job in jobs:
             self.counted[job, variant] = [
                 self.job("traced_job", job, variant, ios=TRACED_IOS[job.kib])]
 
-    def emulate(self, device: str, variant: Variant, jobs: Sequence[Job]) -> None:
+    def emulate(self, variant: Variant, jobs: Sequence[Job]) -> None:
         """Count the instructions of each job in a guest that QEMU emulates."""
         guest = self.guest
         assert isinstance(guest, CountingGuest)
-        facts = self.step("code", device, variant)
+        facts = self.step("code", jobs[0].device, variant)
         # The first job also looks for programs and files, and the kernel fills its caches, so it
         # is not counted.
         self.job("job", jobs[0], variant, jobs[0].processes)
@@ -262,8 +256,9 @@ class Bench:
             if functions:
                 self.functions[job, variant] = per_rpc(functions, found["rpcs"])
 
-    def rest(self, device: str, variant: Variant, _jobs: Sequence[Job]) -> None:
+    def rest(self, variant: Variant, jobs: Sequence[Job]) -> None:
         """Measure the memory of many connections that rest."""
+        device = jobs[0].device
         most = INBOX_CONNECTIONS if variant == INBOX else CONNECTIONS
         mounts = max(min(CONNECTIONS, most) // 16, 1)
         self.rested[device, variant] = self.step("rest", device, variant,
@@ -280,10 +275,10 @@ class Bench:
                 self.sessions("memory", self.rest, [jobs])
             elif self.rounds:
                 self.time(jobs)
-                self.sessions("events", self.count, groups(compared, IN_TURN))
+                self.sessions(f"{device}: events", self.count, groups(compared, IN_TURN))
             else:
-                self.sessions("instructions", self.emulate, groups(compared, len(compared)),
-                              EMULATED)
+                self.sessions(f"{device}: instructions", self.emulate,
+                              groups(compared, len(compared)), EMULATED)
 
 
 def conditions(guest: Guest) -> dict[str, str]:
