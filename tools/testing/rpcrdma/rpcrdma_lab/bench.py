@@ -56,6 +56,9 @@ INBOX_CONNECTIONS = 64
 # Modules of the kernel whose instructions are counted apart, where they are modules
 OTHERS = ("sunrpc", "nfs", "nfsv3", "nfsd", "ib_core")
 
+# The condition that says what ended a run before its time
+FAILED = "incomplete, failed"
+
 CHART = TOP / "Documentation/drawings/bench.svg"
 
 
@@ -370,7 +373,7 @@ def outside(sample: Sample) -> Sample:
 
 
 def finish(run: Bench, pattern: str) -> None:
-    """Print what was measured, and leave it in build/. A run of all jobs draws the chart."""
+    """Print what was measured, and leave it in build/. A whole run of all jobs draws the chart."""
     found = run.measured()
     say()
     report.report(found)
@@ -379,22 +382,30 @@ def finish(run: Bench, pattern: str) -> None:
     if run.functions:
         (BUILD / "instructions.txt").write_text(instructions_text(run))
         say(f"# instructions in each function of our module are in {BUILD / 'instructions.txt'}")
-    file = CHART if pattern == "*" and run.rounds else BUILD / "bench.svg"
+    whole = pattern == "*" and run.rounds and FAILED not in run.conditions
+    file = CHART if whole else BUILD / "bench.svg"
     if chart.draw(found, file, BUILD):
         say(f"# the chart is in {file}")
 
 
 def bench(rounds: int, pattern: str) -> bool:
-    """Measure and print, whichever variant is better."""
+    """
+    Measure and print, whichever variant is better. A failure ends it, but what was measured
+    before is printed all the same.
+    """
     run = Bench(rounds, pattern)
     start = time.monotonic()
     try:
         run.all()
     except GuestFailure as failure:
         say("\n".join(run.guest.last_lines()))
-        raise LabError(f"the guest failed: {failure}; see {run.guest.console}") from failure
+        run.conditions[FAILED] = f"the guest failed: {failure}; see {run.guest.console}"
+    except LabError as failure:
+        run.conditions[FAILED] = str(failure)
     finally:
         run.guest.kill()
     say(f"# {time.monotonic() - start:.0f} s")
     finish(run, pattern)
+    if FAILED in run.conditions:
+        raise LabError(run.conditions[FAILED])
     return True
