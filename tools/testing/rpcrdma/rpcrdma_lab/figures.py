@@ -239,9 +239,9 @@ def rounds(samples: Samples, job: Job, pair: Pair, figure: Figure) -> list[float
 
 
 def mean(samples: Samples, jobs: Iterable[Job], pair: Pair, figure: Figure) -> Ratio:
-    """The geometric mean of several jobs in each round, and from these the ratio."""
-    found = [column for job in jobs if (column := rounds(samples, job, pair, figure))]
-    return ratio.of_rounds([ratio.geometric_mean(row) for row in zip(*found)])
+    """The geometric mean of all jobs that have a ratio, in each round, and from these the ratio."""
+    found = [column for job in jobs if ratio.known(column := rounds(samples, job, pair, figure))]
+    return ratio.of_rounds([statistics.geometric_mean(row) for row in zip(*found)])
 
 
 # Text

@@ -62,9 +62,9 @@ def of_rounds(ratios: Sequence[float]) -> Ratio:
     not reject. The estimate is the median of the means of all pairs. They are also where the
     test's result changes.
     """
-    logs = [math.log(ratio) for ratio in ratios if ratio > 0]
-    if not logs:
+    if not known(ratios):
         return Ratio()
+    logs = [math.log(ratio) for ratio in ratios]
     means = sorted(statistics.fmean(pair)
                    for pair in itertools.combinations_with_replacement(logs, 2))
     middle = statistics.median(means)
@@ -88,7 +88,6 @@ def quotients(numbers: Sequence[float], bases: Sequence[float]) -> list[float]:
     return [number / base if base else math.nan for number, base in zip(numbers, bases)]
 
 
-def geometric_mean(numbers: Sequence[float]) -> float:
-    """The geometric mean of those that are numbers; nan if there are none."""
-    found = [number for number in numbers if number > 0]
-    return statistics.geometric_mean(found) if found else math.nan
+def known(ratios: Sequence[float]) -> bool:
+    """Whether there are ratios, and none of them is unknown."""
+    return bool(ratios) and all(ratio > 0 for ratio in ratios)
