@@ -4,8 +4,8 @@
 # steps:   ready up code job traced_job counted_job rest down
 #
 # Figures are printed as lines of NAME=NUMBER. INLINE are the octets that both ends send inline,
-# NCONNECT is how many connections the mount has, and VERSION is the highest version of the
-# protocol that both ends may use, if the module is ours. These variables describe a job:
+# and VERSION is the highest version of the protocol that both ends may use, if the module is ours.
+# These variables describe a job:
 #
 #   RW         read, write or randrw by fio; create, stat or remove of a tree of files; bare:
 #              RDMA Writes without NFS
@@ -39,9 +39,8 @@ up() {
 	[ "$MODULE" = inbox ] || need "allow version $VERSION" versions_up_to "$VERSION" "$VERSION"
 	need "NFS server" rpc.nfsd 8
 	need "listen for rdma on port $PORT" listen
-	need "mount" nfs_mount 3 rdma /mnt nconnect="$NCONNECT"
+	need "mount" nfs_mount 3 rdma /mnt
 	need "v3 over rdma is what is mounted" mounted_as /mnt 3 rdma
-	need "use each connection" use_connections "$NCONNECT"
 	[ "$MODULE" = inbox ] || need "version $VERSION is used" uses_version
 	[ "$DEVICE" != mem ] || need "8 KiB are inline if $INLINE octets are" inline_holds
 	grep ' /mnt nfs ' /proc/mounts | grep -o '[rw]size=[0-9]*'
@@ -345,12 +344,6 @@ counted_job() {
 free_memory() {
 	drop_caches
 	awk '/^MemFree:/ { free = $2 } /^SUnreclaim:/ { print free, $2 }' /proc/meminfo
-}
-
-# use_connections COUNT: RPCs use the connections in turn.
-use_connections() {
-	dd if=/mnt/bench.0.0 of=/dev/null bs=4k count=$((8 * $1)) iflag=direct || return
-	[ "$(connections)" -eq "$1" ]
 }
 
 # How many transports have connected at least once

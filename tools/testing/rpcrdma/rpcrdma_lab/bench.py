@@ -11,7 +11,7 @@ import os
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from . import bare, chart, figures, host, parts, perf, ratio, report, scenario
 from .console import GuestFailure, NoAnswer
@@ -156,14 +156,14 @@ class Bench:
 
     # Sessions
 
-    def sessions(self, what: str, measure: Measure, groups: Iterable[Sequence[Job]],
-                 variants: Sequence[Variant] = VARIANTS) -> None:
-        """Measure each group of jobs with each variant, which takes turns."""
+    def sessions(self, what: str, measure: Measure, jobs: Sequence[Job],
+                 variants: Sequence[Variant], in_turn: int = IN_TURN) -> None:
+        """Measure jobs with variants, which take turns after so many jobs."""
         start = time.monotonic()
-        for group in groups:
+        for at in range(0, len(jobs), in_turn):
             for variant in variants:
-                if jobs := [job for job in group if variant in job.variants]:
-                    self.session(what, measure, variant, jobs)
+                if some := [job for job in jobs[at:at + in_turn] if variant in job.variants]:
+                    self.session(what, measure, variant, some)
         say(f"# {what}, {time.monotonic() - start:.0f} s")
 
     def session(self, what: str, measure: Measure, variant: Variant, jobs: Sequence[Job]) -> None:
@@ -175,7 +175,7 @@ class Bench:
         tries = TRIES if (device, variant.module) == ("siw", "inbox") else 1
         for left in reversed(range(tries)):
             try:
-                facts = self.step("up", device, variant, NCONNECT=jobs[0].nconnect)
+                facts = self.step("up", device, variant)
                 self.sizes[device, variant] = facts["rsize"], facts["wsize"]
                 measure(variant, jobs)
                 if self.step("down", device, variant)["unsteady"]:
@@ -197,7 +197,7 @@ class Bench:
             # change of the machine's load does not favour one of them.
             order = VARIANTS[::-1] if self.round % 2 else VARIANTS
             self.sessions(f"{jobs[0].device}: round {self.round + 1} of {self.rounds}",
-                          self.time_jobs, groups(jobs, IN_TURN), order)
+                          self.time_jobs, jobs, order)
 
     def time_jobs(self, variant: Variant, jobs: Sequence[Job]) -> None:
         """Run each job for a time."""
@@ -275,13 +275,13 @@ class Bench:
             compared = [job for job in jobs if job.compares]
             self.begin(device)
             if jobs[0].direction == "memory":
-                self.sessions("memory", self.rest, [jobs])
+                self.sessions("memory", self.rest, jobs, VARIANTS)
             elif self.rounds:
                 self.time(jobs)
-                self.sessions(f"{device}: events", self.count, groups(compared, IN_TURN))
+                self.sessions(f"{device}: events", self.count, compared, VARIANTS)
             else:
-                self.sessions(f"{device}: instructions", self.emulate,
-                              groups(compared, len(compared)), EMULATED)
+                self.sessions(f"{device}: instructions", self.emulate, compared, EMULATED,
+                              len(JOBS))
 
 
 def conditions(guest: Guest) -> dict[str, str]:
@@ -303,13 +303,6 @@ def chosen(pattern: str) -> list[Job]:
         raise LabError(f"no job matches {pattern}: the jobs are "
                        + ", ".join(job.name for job in JOBS))
     return jobs
-
-
-def groups(jobs: Sequence[Job], most: int) -> Iterator[Sequence[Job]]:
-    """Jobs with the same mount, so many at most in a group."""
-    for _, same in itertools.groupby(jobs, key=lambda job: job.nconnect):
-        found = list(same)
-        yield from (found[at:at + most] for at in range(0, len(found), most))
 
 
 def cpu_ns(pid: int) -> int:

@@ -52,7 +52,6 @@ class Job:
     kib: int = 0                # the size of one I/O
     processes: int = 1
     buffered: bool = False      # through the client's page cache
-    nconnect: int = 1           # connections of the mount
     bandwidth: int = 0          # of the device, in MB/s; 0: as fast as it can
 
     @property
@@ -63,7 +62,6 @@ class Job:
         return "".join([
             self.device, " buffered" * self.buffered, f" {what}{size}",
             f" x{self.processes}" if self.processes > 1 else "",
-            f" nconnect={self.nconnect}" if self.nconnect > 1 else "",
             f" at {self.bandwidth} MB/s" if self.bandwidth else ""])
 
     @property
@@ -81,13 +79,11 @@ class Job:
 
     @property
     def compares(self) -> bool:
-        """Whether it compares the variants: all is measured of it, not only the time."""
+        """
+        Whether it compares the variants: all is measured of it, not only the time, and means and
+        goals are about it.
+        """
         return self.direction not in ("bare", "memory") and not self.bandwidth
-
-    @property
-    def judged(self) -> bool:
-        """Whether it is one of the rows that means and goals are about."""
-        return self.compares and self.nconnect == 1
 
     def variables(self, ios: int, milliseconds: int) -> dict[str, str | int]:
         """What guest/bench.sh gets."""
@@ -113,7 +109,6 @@ JOBS = [
       for direction in ("read", "write")),
     *(Job(MEM, "randrw", 8, processes) for processes in (1, 8)),
     *everywhere(MEM),
-    *(Job(MEM, "read", 4, 8, nconnect=nconnect) for nconnect in (4, 16)),
     *(Job(MEM, direction, 1024, bandwidth=WIRE) for direction in ("bare", "read")),
     *(job for device in DEVICES if device != MEM for job in (
         *(Job(device, direction, kib) for kib in (4, 64) for direction in ("read", "write")),

@@ -59,11 +59,11 @@ class Measured:
 
     def mean(self, device: str, figure: Figure, pair: Pair = AGAINST_TUNED) -> Ratio:
         """The geometric mean of a figure's ratios on a device."""
-        return figures.mean(self.samples_of(figure), self.judged(device), pair, figure)
+        return figures.mean(self.samples_of(figure), self.compared(device), pair, figure)
 
-    def judged(self, device: str) -> list[Job]:
+    def compared(self, device: str) -> list[Job]:
         """The jobs on a device that means and goals are about."""
-        return [job for job in self.rows if job.device == device and job.judged]
+        return [job for job in self.rows if job.device == device and job.compares]
 
     @property
     def devices(self) -> list[str]:
@@ -83,7 +83,7 @@ def ratio_table(found: Measured, columns: Sequence[tuple[Figure, Pair]],
         rows += [[job.name, *(IOPS.text(median(found.values(job, variant, IOPS)))
                               for variant in shown),
                   *(found.ratio(job, *column).text() for column in columns)] for job in jobs]
-        if sum(job.judged for job in jobs) > 1:
+        if len(jobs) > 1:
             rows.append([f"{device}, geometric mean", *[""] * len(shown),
                          *(found.mean(device, *column).text() for column in columns)])
     return markdown(["device, job", *(f"IOPS: {variant.name}" for variant in shown),
@@ -184,7 +184,7 @@ def goals(found: Measured) -> Iterator[Goal]:
 
     def each(figure: Figure, text: str, good: Callable[[Ratio], bool]) -> Goal:
         return bound(f"each row of {figure.title}: {text}",
-                     ((job.name, found.ratio(job, figure)) for job in found.judged(MEM)), good)
+                     ((job.name, found.ratio(job, figure)) for job in found.compared(MEM)), good)
 
     yield mean(IOPS, "at least 1.25", lambda value: value >= 1.25)
     yield each(IOPS, "not below 1.00", lambda value: value.beyond() >= 0)

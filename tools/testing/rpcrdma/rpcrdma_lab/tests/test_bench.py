@@ -6,6 +6,8 @@ import math
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from .. import bench, chart, figures, instructions, parts, perf, report
 from ..figures import INBOX, JOBS, MEM, OURS, OURS_4096, TUNED, VARIANTS, Job, Sample, Variant
 from ..host import LAB
@@ -207,7 +209,7 @@ def test_starting_fio_does_not_count() -> None:
 def test_names_and_variants_of_jobs() -> None:
     found = {job.name: job for job in JOBS}
     assert len(found) == len(JOBS) and JOBS[0].name == "mem read 4k"
-    assert {"mem create", "mem read 4k x8 nconnect=16", "mem bare write 1m at 1000 MB/s",
+    assert {"mem create", "mem bare write 1m at 1000 MB/s",
             "mem mix 8k x8", "mem buffered read 64k", "siw buffered write 64k",
             "rxe stat"} <= set(found)
     assert found["siw read 4k"].variants == VARIANTS
@@ -216,12 +218,16 @@ def test_names_and_variants_of_jobs() -> None:
 
 def test_jobs_that_are_chosen() -> None:
     assert [job.name for job in bench.chosen("memory")] == ["mem memory"]
-    assert [job.name for job in bench.chosen("mem read 4k")] == [
-        "mem read 4k", "mem read 4k x8", "mem read 4k x8 nconnect=4", "mem read 4k x8 nconnect=16"]
+    assert [job.name for job in bench.chosen("mem read 4k")] == ["mem read 4k", "mem read 4k x8"]
     assert len(bench.chosen("*")) == len(JOBS) - 1
 
 
-def test_variants_take_turns_with_a_mount() -> None:
-    jobs = [*(Job(MEM, "read", kib) for kib in figures.SIZES), Job(MEM, "read", 4, 8, nconnect=4)]
-    assert [[*group] for group in bench.groups(jobs, 2)] == [
-        jobs[:2], jobs[2:4], jobs[4:5], jobs[5:]]
+def test_variants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[Variant, int]] = []
+    monkeypatch.setattr(bench.Bench, "session", lambda _self, _what, _measure, variant, jobs:
+                        done.append((variant, len(jobs))))
+    run = bench.Bench.__new__(bench.Bench)
+    run.rounds = 2
+    run.time([Job(MEM, "read", 1024, number) for number in range(bench.IN_TURN + 2)])
+    turns = [(variant, count) for count in (bench.IN_TURN, 2) for variant in (INBOX, TUNED, OURS)]
+    assert done == turns + [turns[at] for at in (2, 1, 0, 5, 4, 3)]
