@@ -19,7 +19,7 @@
 
 TRACING=/sys/kernel/tracing
 # How many files a tree has if a job on it is to take a time
-FILES=10000
+FILES=5000
 # Set by traced_job and counted_job
 TRACED='' COUNT=''
 
@@ -216,9 +216,10 @@ set_tree() {
 	esac
 }
 
-# If the job does not create the files, the server does.
+# If the job does not create the files, the server does, unless they are left from another job.
 make_tree() {
-	rm -rf $LOCAL/tree && mkdir $LOCAL/tree && drop_caches || return
+	[ "$RW" != create ] || rm -rf $LOCAL/tree
+	mkdir -p $LOCAL/tree && drop_caches || return
 	[ "$RW" = create ] || eval "truncate -s 4k $LOCAL/tree/bench.0.{0..$((FILES - 1))}"
 }
 

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from . import bare, chart, figures, host, parts, perf, ratio, report, scenario
 from .console import GuestFailure, NoAnswer
-from .figures import INBOX, JOBS, MEM, OURS, OURS_2, VARIANTS, Job, Sample, Variant, difference
+from .figures import (INBOX, JOBS, MEM, OURS, OURS_2, TUNED, VARIANTS, Job, Sample, Variant,
+                      difference)
 from .guest import Guest
 from .host import BUILD, TOP, LabError, attempt, say
 from .instructions import PAGE, CountingGuest
@@ -37,7 +38,9 @@ Measure = Callable[[Variant, Sequence[Job]], None]
 # same time.
 ROUNDS = 7
 JOB_MS = 1000
-IN_TURN = 5
+IN_TURN = 8
+# The variants of which every event is recorded
+TRACED = (TUNED, OURS)
 # How many I/Os of each size in KiB a job does while every event is recorded; files of a tree
 # under the size 0
 TRACED_IOS = {0: 300, 4: 1000, 8: 1000, 16: 1000, 64: 1000, 1024: 250}
@@ -278,7 +281,7 @@ class Bench:
                 self.sessions("memory", self.rest, jobs, VARIANTS)
             elif self.rounds:
                 self.time(jobs)
-                self.sessions(f"{device}: events", self.count, compared, VARIANTS)
+                self.sessions(f"{device}: events", self.count, compared, TRACED)
             else:
                 self.sessions(f"{device}: instructions", self.emulate, compared, EMULATED,
                               len(JOBS))

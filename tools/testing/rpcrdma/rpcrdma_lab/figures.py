@@ -67,15 +67,16 @@ class Job:
     @property
     def variants(self) -> tuple[Variant, ...]:
         """
-        The variants that it is measured with: with other inline sizes if those matter, with
-        version 2 not on mem, which has many jobs.
+        The variants that it is measured with. Inbox's inline sizes matter where data is inline
+        with those of ours alone. Version 2 is left out on mem, which has many jobs.
         """
-        if self.direction == "bare":
+        if self.bandwidth:
             return (OURS,)
         if self.direction == "memory":
             return (INBOX, OURS)
-        return (INBOX, TUNED, OURS,
-                *[OURS_4096] * (0 < self.kib <= 16), *[OURS_2] * (self.device != MEM))
+        if self.device != MEM:
+            return (INBOX, TUNED, OURS, *[OURS_2] * (self.kib == 4))
+        return (INBOX, TUNED, OURS, *[OURS_4096] * (self.kib in (4, 8) and self.processes == 1))
 
     @property
     def compares(self) -> bool:
@@ -111,8 +112,7 @@ JOBS = [
     *everywhere(MEM),
     *(Job(MEM, direction, 1024, bandwidth=WIRE) for direction in ("bare", "read")),
     *(job for device in DEVICES if device != MEM for job in (
-        *(Job(device, direction, kib) for kib in (4, 64) for direction in ("read", "write")),
-        Job(device, "read", 4, 8), *everywhere(device))),
+        *(Job(device, direction, 4) for direction in ("read", "write")), *everywhere(device))),
     Job(MEM, "memory")]
 
 Samples = Mapping[tuple[Job, Variant], Sequence[Sample]]    # of each job with each variant

@@ -37,7 +37,7 @@ class PerfSample(NamedTuple):
 def works(scratch: Path) -> bool:
     """
     Whether perf can sample. Where it may not, some versions of perf leave out the host's kernel
-    instead of an error.
+    and report no error.
     """
     try:
         subprocess.run([*record(scratch, "-a"), "true"], stdin=subprocess.DEVNULL,

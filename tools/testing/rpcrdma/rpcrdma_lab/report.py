@@ -105,8 +105,7 @@ def tables(found: Measured) -> Iterator[tuple[str, str]]:
         found, [(figure, AT_4096) for figure in JUDGED], (INBOX, OURS_4096)))
     yield ("Version 2 against version 1", ratio_table(
         found, [(figure, VERSION_2) for figure in (*JUDGED, SWITCHES)], (OURS, OURS_2)))
-    yield ("Switches of the transport", ratio_table(
-        found, [(CAUSED, AGAINST_TUNED), (CAUSED, AGAINST_INBOX)]))
+    yield "Switches of the transport", ratio_table(found, [(CAUSED, AGAINST_TUNED)])
     yield ("Instructions", ratio_table(
         found, [(figure, pair) for pair in (AGAINST_INBOX, VERSION_2)
                 for figure in (OUTSIDE, TRANSPORT)]))
