@@ -230,9 +230,11 @@ class Bench:
             return self.job("job", job, variant, ios)
         assert self.guest.process
         pid = self.guest.process.pid
-        with perf.sampling(pid, self.perf_data) as self.switch:
-            sample = self.job("job", job, variant, ios)
-        self.switch = lambda on: None
+        try:
+            with perf.sampling(pid, self.perf_data) as self.switch:
+                sample = self.job("job", job, variant, ios)
+        finally:
+            self.switch = lambda on: None
         return sample | parts.cpu_time(perf.samples(self.perf_data), pid,
                                        parts.layout_of(self.guest.kernel), code)
 
