@@ -45,14 +45,20 @@ class Ratio:
         low, high = self.ends
         return (round(low, 2) > limit) - (round(high, 2) < limit)
 
-    def text(self) -> str:
-        """The ratio in a cell."""
+    def numbers(self) -> str:
+        """The ratio and its interval."""
         if not self.measured:
             return NOTHING
-        if math.isnan(self.low):
-            return f"{self.middle:.2f}"
-        middle = f"{self.middle:.2f}" if self.beyond() else "no difference"
-        return f"{middle} ({self.low:.2f} to {self.high:.2f})"
+        return f"{self.middle:.2f}{self.interval()}"
+
+    def interval(self) -> str:
+        """Its interval, if it has one."""
+        return "" if math.isnan(self.low) else f" ({self.low:.2f} to {self.high:.2f})"
+
+    def text(self) -> str:
+        """The ratio in a cell, or that there is no difference."""
+        same = self.interval() and not self.beyond()
+        return f"no difference{self.interval()}" if same else self.numbers()
 
 
 def of_rounds(ratios: Sequence[float]) -> Ratio:

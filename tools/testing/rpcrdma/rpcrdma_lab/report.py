@@ -159,16 +159,22 @@ def kib_text(kib: float) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """A bound for ours on the test device, and what misses it; None if that is not known."""
+    """
+    A bound for ours on the test device, whether it is met, None if that is not known, and the
+    values that miss it or the only one that there is.
+    """
     text: str
-    missed: list[str] | None
+    met: bool | None
+    told: list[str]
 
 
 def bound(text: str, values: Iterable[tuple[str, Ratio]], good: Callable[[Ratio], bool]) -> Goal:
-    """A goal that each of some values has to meet."""
-    found = [(name, value) for name, value in values if value.measured]
-    missed = [f"{name} {value.text()}" for name, value in found if not good(value)]
-    return Goal(text, missed if found else None)
+    """A goal that each of some values has to meet. One that is not known misses it."""
+    found = list(values)
+    missed = [(name, value) for name, value in found if not (value.measured and good(value))]
+    met = not missed if any(value.measured for _, value in found) else None
+    return Goal(text, met, [f"{name} {value.numbers()}"
+                            for name, value in (found if len(found) == 1 else missed)])
 
 
 def goals(found: Measured) -> Iterator[Goal]:
@@ -240,15 +246,15 @@ def worse_rows(found: Measured) -> Iterator[str]:
                  if (value := found.ratio(job, figure, pair)).measured
                  and value.beyond() == (-1 if figure.more_is_better else 1)]
         if cells:
-            yield f"{pair[0].name.capitalize()} is worse than {pair[1].name}: " + "; ".join(cells)
+            yield f"Ours is worse than {pair[1].name}: " + "; ".join(cells)
 
 
 def goal_lines(found: Measured) -> Iterator[str]:
     """Each goal, and what misses it."""
     for goal in goals(found):
-        if goal.missed is not None:
-            yield (f"Goal missed: {goal.text}: {'; '.join(goal.missed)}" if goal.missed else
-                   f"Goal met: {goal.text}")
+        if goal.met is not None:
+            yield ": ".join([f"Goal {'met' if goal.met else 'missed'}", goal.text,
+                             *(["; ".join(goal.told)] if goal.told else [])])
 
 
 Json = dict[str, object]
@@ -283,7 +289,7 @@ def as_json(found: Measured) -> Json:
             for pair in PAIRS} for device in found.devices},
         "resting": {f"{device} {variant.name}": sample
                     for (device, variant), sample in found.rested.items()},
-        "goals": [{"goal": goal.text, "missed": goal.missed} for goal in goals(found)],
+        "goals": [dataclasses.asdict(goal) for goal in goals(found)],
     }
 
 

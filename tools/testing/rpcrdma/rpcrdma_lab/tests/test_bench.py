@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .. import bench, chart, figures, instructions, parts, perf, report
+from .. import bench, chart, figures, instructions, parts, perf, ratio, report
 from ..figures import INBOX, JOBS, MEM, OURS, OURS_2, OURS_4096, TUNED, Job, Sample, Variant
 from ..host import LAB
 
@@ -126,17 +126,26 @@ def test_tables_have_means_and_all_variants() -> None:
 
 
 def test_goals_that_are_met_and_missed() -> None:
-    missed = {goal.text.split(":")[0]: goal.missed for goal in report.goals(measured())}
-    assert missed["geometric mean of IOPS"] == missed["each row of IOPS"] == []
-    assert missed["geometric mean of CPU time"] == []
-    assert missed["each row of CPU time"] == ["mem read 4k x8 1.00"]
-    assert missed["geometric mean of p99"] == ["it is 0.99"]
-    assert missed["each row of p99"] == ["mem read 4k x8 1.10"]
+    goals = {goal.text.split(":")[0]: (goal.met, goal.told) for goal in report.goals(measured())}
+    assert goals["geometric mean of IOPS"] == (True, ["it is 1.50"])
+    assert goals["each row of IOPS"] == (True, [])
+    assert goals["geometric mean of CPU time"] == (True, ["it is 0.71"])
+    assert goals["each row of CPU time"] == (False, ["mem read 4k x8 1.00"])
+    assert goals["geometric mean of p99"] == (False, ["it is 0.99"])
+    assert goals["each row of p99"] == (False, ["mem read 4k x8 1.10"])
     # Reads are compared with the bare loop, and memory is that of one end without the device.
-    assert missed["one job reads 1 MiB at 1000 MB/s"] == ["it is 0.90"]
-    assert missed["a connection that rests"] == ["it is 195.31"]
+    assert goals["one job reads 1 MiB at 1000 MB/s"] == (False, ["it is 0.90"])
+    assert goals["a connection that rests"] == (False, ["it is 195.31"])
+    # A row without a figure is not left out.
+    found = measured()
+    found.rows.append(Job(MEM, "stat"))
+    goals = {goal.text.split(":")[0]: (goal.met, goal.told) for goal in report.goals(found)}
+    assert goals["each row of IOPS"] == (False, [f"mem stat {ratio.NOTHING}"])
+
+
+def test_everything_as_json() -> None:
     text = json.dumps(report.as_json(measured()), allow_nan=False)
-    assert '"mem read 4k x8"' in text and '"missed": ["it is 0.90"]' in text
+    assert '"mem read 4k x8"' in text and '"told": ["it is 0.90"]' in text
 
 
 def test_rows_of_the_chart() -> None:

@@ -33,7 +33,9 @@ def test_what_an_interval_says() -> None:
     assert better.text() == "1.12 (1.10 to 1.14)" and better.beyond() == 1
     # One round of seven that contradicts the others is enough.
     assert ratio.of_rounds([1.1, 1.12, 1.14, 1.1, 1.13, 1.11, 0.6]).beyond() == 0
-    assert ratio.of_rounds([1.1, 1.1, 0.9, 1, 0.9, 1, 1]).text() == "no difference (0.90 to 1.10)"
+    same = ratio.of_rounds([1.1, 1.1, 0.9, 1, 0.9, 1, 1])
+    assert same.text() == "no difference (0.90 to 1.10)"
+    assert same.numbers() == "1.00 (0.90 to 1.10)"
     assert ratio.of_rounds(7 * [1]).text() == "no difference (1.00 to 1.00)"
     assert ratio.of_rounds(7 * [0.5]).text() == "0.50 (0.50 to 0.50)"
 
