@@ -83,6 +83,7 @@ down() {
 
 # Where the code of the module, of the device and of others is
 code() {
+	cp /proc/kallsyms /lab/out/
 	say_code "" rpcrdma
 	say_device_code
 	say_code_of_others

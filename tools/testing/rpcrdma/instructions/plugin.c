@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * A plugin for QEMU's TCG. It counts the instructions that a guest's kernel
- * executes between two marks in user code: separately for each page of the kernel's
- * own code, and for each block of modules' code.
+ * executes between two marks in user code, separately for each block of code.
  *
  *	qemu-system-x86_64 -smp 1 -plugin FILE,path=OUTPUT
  *
@@ -21,11 +20,8 @@
 #include "mark.h"
 #include "qemu.h"
 
-#define PAGE_SIZE	4096ULL
-/* Where x86-64 puts modules: above the kernel's own code */
-#define MODULES		0xffffffffc0000000ULL
-/* More than the pages of any kernel's code and the blocks of any modules' that run */
-#define PLACES		262144
+/* More than the blocks of any kernel's code that run */
+#define PLACES		(1 << 20)
 #define INSN_MAX	15		/* bytes */
 
 int qemu_plugin_version = PLUGIN_VERSION;
@@ -45,12 +41,11 @@ static bool is_kernel(u64 address)
 
 static size_t index_of(u64 address)
 {
-	u64 place = address < MODULES ? address & -PAGE_SIZE : address;
-	size_t at = (place ^ place / PAGE_SIZE) % PLACES;
+	size_t at = address % PLACES;
 
-	while (places[at] && places[at] != place)
+	while (places[at] && places[at] != address)
 		at = (at + 1) % PLACES;
-	places[at] = place;
+	places[at] = address;
 	return at;
 }
 

@@ -257,12 +257,10 @@ class Bench:
             for ios in (job.processes, EMULATED_IOS[job.kib]):
                 samples.append(self.job("counted_job", job, variant, ios) |
                                guest.counted(code_of(facts)))
-                if variant.module == "ours":
-                    functions.append(guest.functions(facts["text"]))
+                functions.append(guest.functions())
             found = outside(difference(*samples))
             self.instructions[job, variant] = [found]
-            if functions:
-                self.functions[job, variant] = per_rpc(functions, found["rpcs"])
+            self.functions[job, variant] = per_rpc(functions, found["rpcs"])
 
     def rest(self, variant: Variant, jobs: Sequence[Job]) -> None:
         """Measure the memory of many connections that rest."""
@@ -344,18 +342,15 @@ def per_rpc(functions: Sequence[Sample], rpcs: int) -> Sample:
 
 
 def instructions_text(run: Bench) -> str:
-    """
-    Instructions per RPC of the kernel, of modules, and of our module's functions, those with
-    most first.
-    """
+    """Instructions per RPC of the kernel, of modules, and of functions, those with most first."""
     lines = []
     for (job, variant), (sample,) in run.instructions.items():
         lines.append(f"{job.name}, {variant.name}")
         lines += [f"{sample[name] / sample['rpcs']:10.0f} {name}"
                   for name in ("instructions", "device", "transport", *OTHERS) if name in sample]
-        functions = run.functions.get((job, variant), {})
         lines += [f"{count / 100:14.1f} {name}" for name, count in
-                  sorted(functions.items(), key=lambda item: -item[1]) if count > 0]
+                  sorted(run.functions[job, variant].items(), key=lambda item: -item[1])
+                  if count > 0 and not (variant.module == "inbox" and "[rpcrdma]" in name)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -379,7 +374,7 @@ def finish(run: Bench, pattern: str) -> None:
     say(f"# everything that was measured is in {BUILD / 'bench.json'}")
     if run.functions:
         (BUILD / "instructions.txt").write_text(instructions_text(run))
-        say(f"# instructions in each function of our module are in {BUILD / 'instructions.txt'}")
+        say(f"# instructions in each function are in {BUILD / 'instructions.txt'}")
     whole = pattern == "*" and run.rounds and FAILED not in run.conditions
     file = CHART if whole else BUILD / "bench.svg"
     if chart.draw(found, file, BUILD):

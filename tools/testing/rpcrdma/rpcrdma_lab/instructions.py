@@ -5,7 +5,6 @@ A guest in which QEMU's TCG counts the kernel's instructions: exact and slow, on
 
 import bisect
 import collections
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from . import host, kernels
 from .figures import MEM, Sample
 from .guest import Guest
-from .host import BUILD, LAB, attempt, run
+from .host import BUILD, LAB, run
 from .kernels import Kernel
 
 PAGE = 4096
@@ -53,10 +52,9 @@ class CountingGuest(Guest):
         self.places.unlink()
         return counts(self.last, code)
 
-    def functions(self, lowest: int) -> dict[str, int]:
-        """The same, of each function of our module, whose lowest symbol is there."""
-        module, = (self.share / "lib/modules").glob("*/updates/**/rpcrdma.ko")
-        return by_function(self.last, symbols(module), lowest)
+    def functions(self) -> dict[str, int]:
+        """The same, of each of the kernel's functions."""
+        return by_function(self.last, symbols((self.out / "kallsyms").read_text()))
 
 
 def parse(text: str) -> list[list[int]]:
@@ -72,20 +70,18 @@ def counts(text: str, code: Mapping[str, range]) -> Sample:
                for name, inside in code.items()}}
 
 
-def symbols(module: Path) -> list[tuple[int, str]]:
-    """The symbols in a module's code, by their places in it."""
-    found = re.findall(r"^(\w+) .* \.text\t\w+ (\S+)$", attempt("objdump", "-t", module).stdout,
-                       re.MULTILINE)
-    return sorted((int(place, 16), name) for place, name in found if name != ".text")
+def symbols(text: str) -> list[tuple[int, str]]:
+    """The functions in /proc/kallsyms, by their addresses, with their modules."""
+    found = (line.split(maxsplit=2) for line in text.splitlines())
+    return sorted((int(address, 16), " ".join(name.split()))
+                  for address, kind, name in found if kind in "tTwW")
 
 
-def by_function(text: str, names: list[tuple[int, str]], lowest: int) -> dict[str, int]:
-    """Sum up places and their counts for each function; the lowest symbol has that address."""
-    start = lowest - names[0][0]
-    places = [place for place, _ in names]
+def by_function(text: str, names: list[tuple[int, str]]) -> dict[str, int]:
+    """Sum up places and their counts for each function."""
+    addresses = [address for address, _ in names]
     found: dict[str, int] = collections.Counter()
     for address, count in parse(text):
-        at = bisect.bisect_right(places, address - start) - 1
-        if 0 <= at < len(names) - 1:
-            found[names[at][1]] += count
+        if at := bisect.bisect_right(addresses, address):
+            found[names[at - 1][1]] += count
     return found

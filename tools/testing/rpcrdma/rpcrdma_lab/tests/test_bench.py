@@ -88,9 +88,9 @@ def test_instructions_in_places() -> None:
 
 
 def test_instructions_of_functions_and_rpcs() -> None:
-    names = [(0x10, "first"), (0x40, "second"), (0x80, "last")]
-    blocks = "0xf00 9\n0x1010 10\n0x1038 1\n0x1040 5\n0x1090 7\n"
-    assert instructions.by_function(blocks, names, 0x1010) == {"first": 11, "second": 5}
+    names = instructions.symbols("1040 t second\t[one]\n1010 T first\n1050 d data\n1020 a constant")
+    blocks = "0xf00 9\n0x1010 10\n0x1038 1\n0x1040 5\n"
+    assert instructions.by_function(blocks, names) == {"first": 11, "second [one]": 5}
     assert bench.per_rpc([{"a": 5}, {"a": 25, "b": 10}], 10) == {"a": 200, "b": 100}
 
 
