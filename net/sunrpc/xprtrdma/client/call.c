@@ -263,7 +263,10 @@ static void call_keep_gathered(struct xprt_rdma_request *request)
 	struct page **page = call->pages + (call->page_base >> PAGE_SHIFT);
 	u32 num = DIV_ROUND_UP(offset_in_page(call->page_base) + call->page_len, PAGE_SIZE);
 
-	WRITE_ONCE(request->ep->client->stuck, true);	/* for the tail */
+	/* The tail is in a slot's buffer, or RPCSEC_GSS has moved it to a page of its own. */
+	WRITE_ONCE(request->ep->client->stuck, true);
+	if (call->tail[0].iov_len)
+		folio_try_get(virt_to_folio(call->tail[0].iov_base));
 	while (num--)
 		folio_try_get(page_folio(*page++));
 }
@@ -286,7 +289,8 @@ static void call_gathered(struct rpcrdma_chain *chain, int status)
 /*
  * The Reply may arrive and be processed before this returns. A malicious server may even send it
  * before the Call, but nothing may be invalidated before it is registered. So no Reply matches
- * while request->posted is false, which it is until the device gets the Call.
+ * while request->posted is false, which it is until the device gets the Call. (A Reply that arrives
+ * before and is looked at after that does. The keys of handles that it names are not valid yet.)
  */
 static int call_post(struct xprt_rdma_builder *b)
 {

@@ -234,7 +234,7 @@ static struct rpcrdma_conn *ep_start(struct xprt_rdma_client *client, struct xpr
 		.omit_private_data	= !xprt_rdma_private_data,
 		.version_max		= ep->version.offered,
 		.credits		= xprt->max_reqs,
-		.wq			= xprtiod_workqueue,
+		.in_wq			= true,
 		.swapper		= &xprt->swapper,
 		.mrs_made		= &client->stats.mrs_made,
 		.timeout_ms		= jiffies_to_msecs(xprt->connect_timeout),

@@ -321,12 +321,12 @@ int rpcrdma_conn_init(void)
 
 	get_random_bytes(&rpcrdma_host_key, sizeof(rpcrdma_host_key));
 	/*
-	 * Reclaim may need a connection, and works of these queues close and make
-	 * connections. So the queues have rescuers, and their works may flush only works
-	 * of queues that have rescuers, too: these, and the iWARP CM's. Draining waits for
-	 * completions and flushes nothing. rdma_destroy_id() cancels an address query,
-	 * whose queue has no rescuer. That needs none, and the kernel does not warn of
-	 * it, because a work that is cancelled is either dequeued or already running.
+	 * Reclaim may need a connection, and works of these queues close and make connections, and
+	 * deliver Replies. So the queues have rescuers, and their works may flush only works of
+	 * queues that have rescuers, too: these, and the iWARP CM's. Draining waits for completions
+	 * and flushes nothing. rdma_destroy_id() cancels an address query, whose queue has no
+	 * rescuer. That needs none, and the kernel does not warn of it, because a work that is
+	 * cancelled is either dequeued or already running.
 	 */
 	rpcrdma_wq = alloc_workqueue("rpcrdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_wq)
@@ -335,9 +335,14 @@ int rpcrdma_conn_init(void)
 					      WQ_UNBOUND_MAX_ACTIVE);
 	if (!rpcrdma_teardown_wq)
 		goto err_wq;
+	rpcrdma_deliver_wq = alloc_workqueue("rpcrdma-deliver", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rpcrdma_deliver_wq)
+		goto err_teardown_wq;
 	err = rpcrdma_device_init();
 	if (!err)
 		return 0;
+	destroy_workqueue(rpcrdma_deliver_wq);
+err_teardown_wq:
 	destroy_workqueue(rpcrdma_teardown_wq);
 err_wq:
 	destroy_workqueue(rpcrdma_wq);
@@ -349,6 +354,7 @@ void rpcrdma_conn_exit(void)
 {
 	rpcrdma_device_exit();
 	destroy_workqueue(rpcrdma_teardown_wq);
+	destroy_workqueue(rpcrdma_deliver_wq);
 	destroy_workqueue(rpcrdma_wq);
 	/* percpu_ref may still be in conn_unused(), in an RCU callback. */
 	rcu_barrier();

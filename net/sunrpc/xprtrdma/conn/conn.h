@@ -19,9 +19,10 @@
  * then or later, and neither the peer nor the device can reach any memory. A device that does
  * not stop (@stuck) still can, for good: then that memory and what was posted are never freed.
  *
- * Contexts: ->received and ->done run in softirqs, or where the role has chosen by @wq, never at
- * the same time on one connection. All other callbacks run in a workqueue. None should sleep for
- * long, and in softirqs none must.
+ * Contexts: ->received and ->done run in softirqs, never at the same time on one connection. If
+ * the role has chosen so by @in_wq, ->received and those ->done that ask for it run in a work of
+ * the connection, not at the same time either. All other callbacks run in workqueues. None should
+ * sleep for long, and in softirqs none must.
  *
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
  * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and given back
@@ -107,8 +108,8 @@ struct rpcrdma_pooled {
  *	NULL. Called in process context, entered, some time after rpcrdma_rest_later(), and
  *	again as long as it returns true.
  *
- * Callbacks may run at the same time, but none beside ->closed, and ->received not beside the
- * ->done of a chain.
+ * Callbacks may run at the same time, but none beside ->closed, and ->received not beside a ->done
+ * that runs where it does.
  */
 struct rpcrdma_conn_ops {
 	void (*established)(struct rpcrdma_conn *conn);
@@ -135,10 +136,10 @@ struct rpcrdma_conn_ops {
  * @rw_contexts: rdma_rw contexts in flight, at most; zero on a client
  * @read_depth: RDMA Reads that a server has in flight, at most; zero: as many as both ends
  *	can, up to %RPCRDMA_READS_MAX
- * @wq: a workqueue for ->received, and for the ->done of chains posted with
- *	%RPCRDMA_POST_DONE_IN_WQ. NULL: all run in softirqs, which saves a switch to a kworker,
- *	but then they must not sleep or take a lock that others take with softirqs
- *	enabled. The teardown calls ->done in a workqueue.
+ * @in_wq: run ->received, and the ->done of chains posted with %RPCRDMA_POST_DONE_IN_WQ, in a
+ *	workqueue, see deliver.c. Without it all run in softirqs, which saves a switch to a
+ *	kworker, but then they must not sleep or take a lock that others take with softirqs
+ *	enabled. The teardown calls what is left in a workqueue.
  * @sq_full: incremented when a post finds no space in the send queue; may be NULL
  * @swapper: not zero while the connection carries swap: then the layer allocates
  *	from the memory reserves. May be NULL; otherwise valid until ->closed.
@@ -159,7 +160,7 @@ struct rpcrdma_conn_config {
 	unsigned int send_pages;
 	unsigned int rw_contexts;
 	unsigned int read_depth;
-	struct workqueue_struct *wq;
+	bool in_wq;
 	atomic_long_t *sq_full;
 	const atomic_t *swapper;
 	unsigned long *mrs_made;
@@ -187,7 +188,7 @@ struct rpcrdma_recv {
 	struct list_head list;
 	/* private: to recv.c */
 	struct rpcrdma_resource resource;
-	struct llist_node deliver;	/* entry in conn->received */
+	struct llist_node deliver;	/* entry in conn->received; deliver.c */
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr;
 	struct ib_sge sge;
@@ -216,7 +217,7 @@ struct rpcrdma_chain {
 	struct ib_send_wr *last;
 	struct rpcrdma_chain *next;
 	unsigned long since;		/* when it was posted, if signalled; jiffies */
-	struct llist_node deliver;	/* entry in conn->done */
+	struct llist_node deliver;	/* entry in conn->done; deliver.c */
 	u16 wrs;
 	bool signalled;
 	bool deliver_later;
@@ -227,7 +228,7 @@ struct rpcrdma_chain {
 #define RPCRDMA_POST_SIGNALLED	BIT(0)
 /* Without space the layer posts it later, before all others: for callers that cannot try again. */
 #define RPCRDMA_POST_LATER	BIT(1)
-/* Call ->done in the workqueue that the role has chosen, if it has. */
+/* Call ->done in a workqueue if the role has chosen that by @in_wq. */
 #define RPCRDMA_POST_DONE_IN_WQ	BIT(2)
 
 int rpcrdma_chain_post(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain,

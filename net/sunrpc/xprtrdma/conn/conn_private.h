@@ -134,6 +134,7 @@ void rpcrdma_chain_init(struct rpcrdma_conn *conn);
 void rpcrdma_chain_flush(struct rpcrdma_conn *conn);
 
 /* deliver.c */
+extern struct workqueue_struct *rpcrdma_deliver_wq;
 void rpcrdma_deliver_init(struct rpcrdma_conn *conn);
 void rpcrdma_deliver_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv);
 void rpcrdma_deliver_done(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain);

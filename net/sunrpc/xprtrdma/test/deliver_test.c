@@ -17,12 +17,14 @@ struct deliver {
 	struct work_struct busy;	/* occupies the only worker until @free */
 	struct completion free;
 	struct rpcrdma_send *send;
+	unsigned int early;		/* received in the softirq */
 	unsigned int received;
 	unsigned int done;
 	unsigned int wrong;
 };
 
-static struct deliver *d;	/* Tests run one at a time. */
+/* Tests run one at a time. Not KUnit's memory: works refer to it. */
+static struct deliver deliver, *d;
 
 /* Message number n has the octets n. A chain that was done before any arrived comes first. */
 static void deliver_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
@@ -63,35 +65,38 @@ static void deliver_begin(struct kunit *test, unsigned int flags)
 {
 	u32 octets[8] = {}, i;
 
-	d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, d);
-	d->wq = alloc_workqueue("rpcrdma-test", WQ_UNBOUND, 1);
-	KUNIT_ASSERT_NOT_NULL(test, d->wq);
-	init_completion(&d->free);
-	INIT_WORK(&d->busy, deliver_busy);
-	queue_work(d->wq, &d->busy);
-	d->fake = fake_conn_new(test, RPCRDMA_INLINE_MIN);
+	d = &deliver;
+	*d = (struct deliver){ .fake = fake_conn_new(test, RPCRDMA_INLINE_MIN) };
 	d->fake->conn->ops = &deliver_ops;
-	d->fake->conn->config.wq = d->wq;
+	d->fake->conn->config.in_wq = true;
 	d->send = rpcrdma_send_get(d->fake->conn);
 	KUNIT_ASSERT_NOT_NULL(test, d->send);
 	d->send->chain.done = deliver_done;
 	KUNIT_ASSERT_EQ(test, rpcrdma_send_post(d->send, NULL, RPCRDMA_POST_SIGNALLED | flags,
 						NULL), 0);
+	d->wq = alloc_ordered_workqueue("rpcrdma-test", 0);
+	KUNIT_ASSERT_NOT_NULL(test, d->wq);
+	swap(d->wq, rpcrdma_deliver_wq);
+	init_completion(&d->free);
+	INIT_WORK(&d->busy, deliver_busy);
+	queue_work(rpcrdma_deliver_wq, &d->busy);
 	local_bh_disable();
 	fake_complete(d->fake);
 	for (i = 0; i < MESSAGES; i++) {
 		octets[0] = i;
 		fake_deliver(d->fake, octets, sizeof(octets), 0);
 	}
-	KUNIT_EXPECT_EQ(test, d->received, 0);
+	d->early = d->received;
 	local_bh_enable();
 }
 
 static void deliver_end(struct kunit *test)
 {
 	complete(&d->free);
+	swap(d->wq, rpcrdma_deliver_wq);
 	destroy_workqueue(d->wq);
+	KUNIT_EXPECT_EQ(test, d->early, 0);
+	KUNIT_EXPECT_EQ(test, d->received, MESSAGES);
 	KUNIT_EXPECT_EQ(test, d->done, 1);
 	KUNIT_EXPECT_EQ(test, d->wrong, 0);
 }
@@ -101,7 +106,7 @@ static void test_in_order(struct kunit *test)
 	deliver_begin(test, RPCRDMA_POST_DONE_IN_WQ);
 	KUNIT_EXPECT_EQ(test, d->done, 0);
 	complete(&d->free);
-	flush_workqueue(d->wq);
+	flush_workqueue(rpcrdma_deliver_wq);
 	KUNIT_EXPECT_EQ(test, d->received, MESSAGES);
 	fake_conn_delete(test, d->fake);
 	deliver_end(test);
@@ -111,13 +116,14 @@ static void test_in_order(struct kunit *test)
 static void test_done_at_once(struct kunit *test)
 {
 	deliver_begin(test, 0);
-	d->wrong = 0;		/* It ran in the softirq. */
 	KUNIT_EXPECT_EQ(test, d->done, 1);
+	KUNIT_EXPECT_EQ(test, d->wrong, 1);	/* It ran in the softirq. */
+	d->wrong = 0;
 	fake_conn_delete(test, d->fake);
 	deliver_end(test);
 }
 
-/* All workers may wait for teardowns. */
+/* Without memory there is one worker, which may be busy. */
 static void test_no_worker(struct kunit *test)
 {
 	deliver_begin(test, RPCRDMA_POST_DONE_IN_WQ);

@@ -90,7 +90,7 @@ static void test_config(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, config->version_max, RPCRDMA_VERSION_ONE);
 	/* A Call as long as a Send may begin and end within a page. */
 	KUNIT_EXPECT_EQ(test, config->send_pages, xprt_rdma_max_inline_write / PAGE_SIZE + 2);
-	KUNIT_EXPECT_PTR_EQ(test, config->wq, xprtiod_workqueue);
+	KUNIT_EXPECT_TRUE(test, config->in_wq);
 	KUNIT_EXPECT_PTR_EQ(test, config->swapper, &xprt->swapper);
 	KUNIT_EXPECT_PTR_EQ(test, config->mrs_made, &t->client->stats.mrs_made);
 	KUNIT_EXPECT_EQ(test, config->timeout_ms, 3000);

@@ -427,7 +427,7 @@ static struct rpcrdma_conn *fake_begin(struct fake_conn *fake, const struct sock
 	if (fake->connect_error)
 		return ERR_PTR(fake->connect_error);
 	conn->config = *config;
-	conn->config.wq = NULL;		/* each step of a test has an end */
+	conn->config.in_wq = false;	/* each step of a test has an end */
 	conn->backward_credits = config->backward_credits;
 	conn->role = config->role;
 	conn->ops = config->ops;

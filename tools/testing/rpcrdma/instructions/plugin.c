@@ -21,7 +21,7 @@
 #include "qemu.h"
 
 /* More than the blocks of any kernel's code that run */
-#define PLACES		(1 << 20)
+#define PLACES		1048576
 #define INSN_MAX	15		/* bytes */
 
 int qemu_plugin_version = PLUGIN_VERSION;
