@@ -46,6 +46,7 @@ reconnections() {
 	transport=$(the_transport)
 	need "it has one transport" [ -n "$transport" ]
 	: >/tmp/io.on
+	: >/tmp/drops
 	io >/tmp/io.log 2>&1 &
 	io=$!
 	while read -r client server; do
@@ -60,7 +61,8 @@ reconnections() {
 	rm /tmp/io.on
 	wait $io
 	check "the data of all I/O meanwhile are correct" io_was_correct $?
-	check "one connection before, and one for each of the five" is 6 "$(connections_made)"
+	check "one connection before, and no more than were dropped" \
+		[ "$(connections_made)" -le $((1 + $(wc -l </tmp/drops))) ]
 	check "umount" umount /mnt
 }
 
@@ -89,9 +91,15 @@ io_was_correct() {
 reconnect() {
 	local before calls
 	before=$(connections_made)
-	wait_for 20 drop_connection "$transport" && wait_for 20 more_connections "$before" || return
+	wait_for 20 drop && wait_for 20 more_connections "$before" || return
 	calls=$(calls_sent)
 	wait_for 20 more_calls $((calls + 100))
+}
+
+# A write that is killed because it missed its wakeup may still drop the connection.
+drop() {
+	echo >>/tmp/drops
+	drop_connection "$transport"
 }
 
 more_calls() {
