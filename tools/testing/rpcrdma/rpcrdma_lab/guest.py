@@ -94,6 +94,8 @@ class Guest:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
+        self.cpus = (1 if plugin else
+                     self.kernel.cpus or emulator.CPUS["um" if self.uml else "qemu"])
         self.directory = directory
         self.console = directory / "console.log"
         self.share = directory / "lab"
@@ -152,9 +154,8 @@ class Guest:
         kind = "um" if self.uml else "qemu"
         match = self._read_until(re.compile(r"# ready (\d+)"),
                                  math.ceil(BOOT_SECONDS[kind] * host.pace()), "boot")
-        cpus = 1 if self.plugin else self.kernel.cpus or emulator.CPUS[kind]
-        if int(match[1]) != cpus:
-            raise GuestFailure(f"boot: {match[1]} CPUs instead of {cpus}")
+        if int(match[1]) != self.cpus:
+            raise GuestFailure(f"boot: {match[1]} CPUs instead of {self.cpus}")
         console.check_log(self.out / "boot.log", whose=self._whose())
         self.boot_seconds = time.monotonic() - start
         self.start_seconds = self._start_programs()
@@ -283,15 +284,20 @@ class Guest:
                 raise GuestFailure(f"{what}: the guest ended "
                                    f"(status {self.process.returncode})")
 
-    def cpu_seconds(self) -> float:
-        """The CPU time that the guest has used: its process, and those that run its programs."""
-        ticks = 0
+    def cpu_seconds(self) -> tuple[float, float]:
+        """
+        The CPU time that the guest has used, its process and those that run its programs, and for
+        how long each of its CPUs has waited for one of the host.
+        """
+        ticks = waited = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):      # it has just ended
                 fields = stat.read_text("ascii", "replace").rpartition(")")[2].split()
                 if self.process and int(fields[3]) == self.process.pid:     # its session
                     ticks += sum(map(int, fields[11:15]))
-        return ticks / os.sysconf("SC_CLK_TCK")
+                    waited += sum(int(thread.read_text("ascii").split()[1])
+                                  for thread in stat.parent.glob("task/*/schedstat"))
+        return ticks / os.sysconf("SC_CLK_TCK"), waited / 1e9 / self.cpus
 
     # The console
 

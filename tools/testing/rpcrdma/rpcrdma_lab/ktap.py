@@ -117,6 +117,7 @@ class Test:
         self.steps = self.skipped = self.bad = 0
         self.start = time.monotonic()
         self.cpu = 0.0                      # seconds that the guests have used
+        self.waited = 0.0                   # seconds that they have waited for a CPU
 
     def __enter__(self) -> "Test":
         if not self.only_failure:
@@ -168,7 +169,8 @@ class Test:
             self.report.note(f"{self.name}: passed")
             return
         outcome = Outcome(self.name, self.steps - self.skipped - self.bad, self.bad,
-                          self.skipped, time.monotonic() - self.start, self.cpu)
+                          self.skipped, time.monotonic() - self.start, self.cpu,
+                          max(self.waited, 0))
         self.print(outcome)
         if self.outcomes is not None:
             self.outcomes.append(outcome)

@@ -155,6 +155,15 @@ class Outcome:
     skipped: int
     seconds: float
     cpu: float = 0      # seconds that the guests used
+    waited: float = 0   # seconds that they waited for a CPU of the host
+
+    @property
+    def wanted_cpu(self) -> float:
+        """
+        What they would have used in as much time without waiting, on two CPUs at most. From what
+        they use while too many run, the next run would have even more at once.
+        """
+        return self.cpu * self.seconds / max(self.seconds - self.waited, self.cpu / 2, 0.1)
 
 
 class Passed(TypedDict):

@@ -91,9 +91,10 @@ class Session:
             test.line(f"# {guest.name} booted in {seconds:.1f} s, log: {guest.console}")
         test.restart()
 
-    def cpu_seconds(self) -> float:
-        """The CPU time that the guests have used."""
-        return sum(guest.cpu_seconds() for guest in self.guests)
+    def cpu_seconds(self) -> tuple[float, float]:
+        """The CPU time that the guests have used, and for how long one has waited for it."""
+        each = [guest.cpu_seconds() for guest in self.guests]
+        return sum(used for used, _ in each), max((waited for _, waited in each), default=0)
 
     def kill(self) -> None:
         """End the guests."""
@@ -104,11 +105,11 @@ class Session:
     def run(self, job: Job, test: Test) -> None:
         """Run one job. If it fails the guests are killed, so that the next job gets new ones."""
         before = test.bad
-        used = 0.0
+        used = waited = 0.0
         try:
             if not self.guests:
                 self.boot(test)
-            used = self.cpu_seconds()
+            used, waited = self.cpu_seconds()
             for guest in self.guests:
                 guest.steady = "" if job.scenario.faults else job.device
                 guest.measure_pace()
@@ -119,7 +120,9 @@ class Session:
                 self.host_step(job, job.scenario.host, test)
         except (GuestFailure, LabError, OSError, subprocess.SubprocessError) as failure:
             fail(test, failure)
-        test.cpu = self.cpu_seconds() - used
+        test.cpu, test.waited = self.cpu_seconds()
+        test.cpu -= used
+        test.waited -= waited
         if test.bad > before:
             self.show_consoles(test)
             self.kill()
@@ -219,7 +222,7 @@ def run_session(key: SessionKey, jobs: Sequence[Job], run: Run) -> None:
                 session.run(job, test)
         run.times.keep({outcome.name: outcome.seconds for outcome in report.outcomes
                         if not outcome.failed})
-        run.cpu.keep({outcome.name: outcome.cpu for outcome in report.outcomes
+        run.cpu.keep({outcome.name: outcome.wanted_cpu for outcome in report.outcomes
                       if not outcome.failed})
         session.check_boot(report)
         session.check_consoles(report)

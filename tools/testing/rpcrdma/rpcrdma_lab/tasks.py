@@ -4,7 +4,7 @@ Tasks that run side by side, and what is printed about them meanwhile.
 
 Each task has a thread of its own, because a guest is killed when the thread that
 booted it ends. Most guests wait most of the time. So as many run as together use the
-machine's CPUs, by what they used the last time.
+machine's CPUs, by what they used the last time, or would have without waiting for one.
 """
 
 import collections
