@@ -101,9 +101,10 @@ firewall() {
 	[ "$DEVICE" != siw ] || protocol=tcp port=$PORT
 	local names="names $protocol port $port$"
 	if [ -e /proc/net/netfilter ]; then
+		# Whatever it does: within one guest the packets of rxe pass no filter.
 		need "a rule" nft_rule "$protocol dport $port drop"
-		check "a rule drops $protocol port $port: ping finds it" finds_only "$SERVER4 port $PORT does not answer over RDMA" $SERVER4
-		check "the rules have the port" says "^ok +firewall +inet lab: a rule $names"
+		check "a rule has the port: 0" exits 0 tool doctor $SERVER4
+		check "it says so" says "^ok +firewall +inet lab: a rule $names"
 		need "a rule for another port" nft_rule "$protocol dport $((port + 1)) drop"
 		check "no rule has the port: a note" notes "inet lab: no rule $names" $SERVER4
 		nft delete table inet lab
@@ -138,14 +139,16 @@ iptables_rule() {
 }
 
 no_program() {
-	local program
+	local program programs="nft xtables-nft-multi xtables-legacy-multi"
 	nft list ruleset >/dev/null
-	for program in nft xtables-nft-multi xtables-legacy-multi; do
-		mount --bind /dev/null /usr/sbin/$program
+	for program in $programs; do
+		mv /usr/sbin/$program /usr/sbin/$program.away
 	done
 	check "no program to list the rules of the kernel" \
 		cannot_tell "the kernel has a firewall, and there is no program to list its rules"
-	umount /usr/sbin/{nft,xtables-nft-multi,xtables-legacy-multi}
+	for program in $programs; do
+		mv /usr/sbin/$program.away /usr/sbin/$program
+	done
 	fake nft <<<'exit 1'
 	check "nft fails" with_fakes cannot_tell "the rules of the firewall cannot be listed"
 	fake nft <<<'exit 1'
