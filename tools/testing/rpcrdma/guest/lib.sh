@@ -495,8 +495,8 @@ LATE=/sys/kernel/tracing/instances/late
 # the first buffer as well, and leaves that at 7 KiB, both are set.
 watch_rpcs() {
 	local event=$LATE/events/sunrpc/rpc_stats_latency
-	echo 1408 >/sys/kernel/tracing/buffer_size_kb
-	mkdir -p $LATE && echo 64 >$LATE/buffer_size_kb && : >$LATE/trace &&
+	echo 1408 >/sys/kernel/tracing/buffer_size_kb &&
+		mkdir -p $LATE && echo 64 >$LATE/buffer_size_kb && : >$LATE/trace &&
 		limit_rpcs $PATIENCE && echo 1 >$event/enable
 }
 

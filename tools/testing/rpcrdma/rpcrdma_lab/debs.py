@@ -24,8 +24,8 @@ from .steps import check_step
 
 FOLDER = BUILD / "deb"
 
-# The kernels whose parts run with ALL=1: one of each release, since the other one is installed
-# there as well, and gets its module.
+# The kernels whose parts run with ALL=1: one of each release. The other one is installed there as
+# well and gets its module, which is not loaded.
 KERNELS = ("debian-6.1", "debian-13-7")
 
 # What `make check` needs for it, and `make demo` does not

@@ -2,7 +2,7 @@
 # shows:   a connection whose Calls are all dropped is closed after a minute, and no WRITE is lost
 # guests:  um/rxe
 # also:    um-7-debug/rxe
-# devices: rxe mem
+# devices: rxe
 # modules: ours
 # limit:   180
 # faults:  a service stands still

@@ -2,7 +2,7 @@
 # shows:   an attempt to connect ends after 30 seconds, or 5 if the address does not resolve
 # guests:  um/rxe
 # also:    um-7-debug/rxe debian-6.1
-# devices: rxe mem
+# devices: rxe
 # modules: ours
 # limit:   90
 # faults:  nobody answers

@@ -2,7 +2,7 @@
 # shows:   our client works with the kernel's own server, and its client with our server
 # guests:  um um-7+um/ours+inbox um+um-7/inbox+ours
 # also:    um-7 um-7+um um+um-7 debian-6.1
-# also:    debian-13-7+debian-6.1/ours+inbox debian-6.1+debian-13-7/inbox+ours
+# also:    debian-13-7+debian-6.1 debian-6.1+debian-13-7
 # devices: rxe
 # ends:    2
 # modules: ours+inbox inbox+ours

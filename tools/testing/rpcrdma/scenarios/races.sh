@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   many processes do I/O on two CPUs while connections break; KCSAN finds no data race
 # guests:  um-7-smp
-# also:    smp-kcsan
+# also:    smp-kcsan smp-debug
 # devices: mem
 # limit:   120
 # faults:  connections are closed

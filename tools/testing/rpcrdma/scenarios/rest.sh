@@ -2,7 +2,7 @@
 # shows:   a connection that rests gives back what it made for I/O, and is closed after five minutes
 # guests:  um/rxe
 # also:    um-7-debug/rxe debian-6.1
-# devices: rxe mem
+# devices: rxe
 # limit:   360
 # faults:  a connection that rests is closed
 #

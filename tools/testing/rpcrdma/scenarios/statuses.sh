@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   whatever status one operation of a device ends with, at either end, no I/O is lost
 # guests:  um
-# also:    um-debug um-7-smp
+# also:    um-debug um-7-smp smp-debug
 # devices: mem
 # limit:   60
 # steps:   statuses

@@ -90,7 +90,6 @@ io_was_correct() {
 # the end of it.
 reconnect() {
 	local before calls
-	before=$(connections_made)
 	wait_for 20 drop && wait_for 20 more_connections "$before" || return
 	calls=$(calls_sent)
 	wait_for 20 more_calls $((calls + 100))
@@ -98,6 +97,7 @@ reconnect() {
 
 # A write that is killed because it missed its wakeup may still drop the connection.
 drop() {
+	before=$(connections_made)
 	echo >>/tmp/drops
 	drop_connection "$transport"
 }

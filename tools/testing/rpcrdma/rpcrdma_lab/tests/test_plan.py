@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Kernels, root file systems and the cache, and the places in which scenarios run."""
 
+import collections
 import dataclasses
 import io
 import itertools
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .. import cache, host, kernels, packages, root, scenario
+from .. import cache, check, host, kernels, packages, results, root, scenario
 
 
 def test_newest_kernel_by_its_number() -> None:
@@ -125,3 +126,26 @@ def test_device_alone() -> None:
     alone = dataclasses.replace(BOTH, guests=(), devices=("mem",))
     assert names(alone, everywhere=True) == ["both [um mem ours]", "both [um-debug mem ours]"]
     assert not names(alone)
+
+
+@pytest.mark.parametrize(("waited", "wanted"), [(0, 30), (50, 60), (99, 200)])
+def test_cpu_time_that_guests_want(waited: float, wanted: float) -> None:
+    outcome = results.Outcome("many at once", 1, 0, 0, 100, 30, waited)
+    assert outcome.wanted_cpu == wanted
+
+
+TURNS = dataclasses.replace(BOTH, name="turns", also=("um-7-debug",), devices=("rxe", "siw"),
+                            turns="the same over each")
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_turns_in_a_check(everywhere: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    um runs one device in one guest. With ALL=1 um-gcov runs both, and other places have no turns.
+    """
+    monkeypatch.setattr(scenario, "load_all", lambda: [TURNS])
+    wanted = [(job.guest, job.ends) for job in check.wanted_jobs("*", "ours", everywhere, True)]
+    daily = {("um-gcov", 1): 1, ("um", 2): 1}
+    all_of_them = {("um-gcov", 1): 2, ("um", 1): 1, ("um", 2): 2, ("um-7-debug", 1): 2,
+                   ("um-7-debug", 2): 2}
+    assert collections.Counter(wanted) == (all_of_them if everywhere else daily)
