@@ -8,15 +8,38 @@ import subprocess
 import tempfile
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 from . import host, kernels, root
 from .kernels import Kernel
 
 # User-Mode Linux copies the page tables of all its memory for each new process. KASAN's
 # quarantine grows with memory, and is searched when a cache is destroyed. So these guests get no
-# more than they need.
+# more than they need. A scenario may say what it needs.
 MEMORY_MIB = {"um": 1024, "qemu": 3072}
 CPUS = {"um": 1, "qemu": 2}
+
+
+class Memory(NamedTuple):
+    """MiB of the host, and how many of them in the folder of User-Mode Linux's memory."""
+    all: int
+    folder: int
+
+
+def memory_of(name: str, wanted: int = 0) -> Memory:
+    """What a guest may take: what its scenario wants, or as much as most guests."""
+    kind = "um" if name.startswith("um") else "qemu"
+    mib = wanted or MEMORY_MIB[kind]
+    return Memory(mib, mib if kind == "um" else 0)
+
+
+def free_memory() -> Memory:
+    """What guests may take together."""
+    meminfo = Path("/proc/meminfo").read_text("ascii")
+    match = re.search(r"MemAvailable: +(\d+) kB", meminfo)
+    assert match
+    status = os.statvfs(memory_folder())
+    return Memory(int(match[1]) // 1024, status.f_bavail * status.f_frsize >> 20)
 
 
 # User-Mode Linux
@@ -52,9 +75,9 @@ def memory_folder() -> str:
 
 
 @host.once
-def require_memory_folder() -> None:
+def require_memory_folder(need: int = MEMORY_MIB["um"]) -> None:
     """
-    Raise LabError if the memory folder is too small or is mounted noexec. Where the
+    Raise LabError if the memory folder is too small for a guest or is mounted noexec. Where the
     folder is full, a guest dies of SIGBUS without any message.
     """
     folder = memory_folder()
@@ -64,13 +87,12 @@ def require_memory_folder() -> None:
         raise host.LabError(f"User-Mode Linux has no folder for its memory: {error}; "
                             "set TMPDIR to one that exists") from error
     free = status.f_bavail * status.f_frsize >> 20
-    need = MEMORY_MIB["um"]
     if free < need or status.f_flag & os.ST_NOEXEC:
         raise host.LabError(
             f"User-Mode Linux keeps its memory in {folder}, which "
             + ("is mounted noexec" if status.f_flag & os.ST_NOEXEC else f"has {free} MiB free")
-            + f": set TMPDIR to a folder that is not noexec, with {need} MiB for each "
-              "guest that runs at the same time, preferably a tmpfs")
+            + f": set TMPDIR to a folder that is not noexec, with {need} MiB for this guest "
+              "and more for those that run at the same time, preferably a tmpfs")
 
 
 # QEMU
@@ -86,13 +108,13 @@ def tcg(kernel: Kernel) -> list[str]:
     return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
 
 
-def qemu(kernel: Kernel, directory: Path, share: Path, plugin: str | None = None,
+def qemu(kernel: Kernel, directory: Path, share: Path, memory: int, plugin: str | None = None,
          image: Path | None = None) -> list[str]:
     """QEMU's command line but for the kernel's command line, serial lines and network."""
     image = image or root.image(kernels.user_space(kernel.name))
     machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
                else [*(kvm() or tcg(kernel)), "-smp", str(CPUS["qemu"])])
-    return ["qemu-system-x86_64", *machine, "-m", f"{MEMORY_MIB['qemu']}M",
+    return ["qemu-system-x86_64", *machine, "-m", f"{memory}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, directory)),
             # No locking: nothing writes to it, and User-Mode Linux locks what it reads.

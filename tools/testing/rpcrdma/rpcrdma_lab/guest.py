@@ -90,7 +90,7 @@ class Guest:
 
     def __init__(self, name: str, directory: Path, under_test: str = "inbox",
                  link: Link | None = None, end: int = 1, plugin: str | None = None,
-                 rdma: str = "", image: Path | None = None) -> None:
+                 rdma: str = "", image: Path | None = None, memory: int = 0) -> None:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -106,6 +106,7 @@ class Guest:
         self.plugin = plugin            # of QEMU's TCG: its file and arguments
         self.rdma = rdma                # device of a shell; the test device is there if "mem"
         self.image = image              # a root with modules of its own
+        self.memory = emulator.memory_of(name, memory).all     # MiB
         self.cpu: int | None = None     # that it is pinned to
         self.boot_seconds = 0.0
         self.start_seconds = 0.0        # what some programs took to start after the boot
@@ -199,8 +200,8 @@ class Guest:
 
     def _uml(self, fd: int, channel: str) -> list[str]:
         """The command that runs it in User-Mode Linux."""
-        emulator.require_memory_folder()
-        args = [str(self.kernel.image), f"mem={emulator.MEMORY_MIB['um']}M",
+        emulator.require_memory_folder(self.memory)
+        args = [str(self.kernel.image), f"mem={self.memory}M",
                 f"initrd={root.initrd(self.kernel, self.directory)}",
                 f"ubd0r={root.image(kernels.user_space(self.name))}", "con=null", "con0=fd:0,fd:1",
                 # For the file with its process id, which would be below ~/.uml otherwise.
@@ -212,7 +213,8 @@ class Guest:
 
     def _qemu(self, fd: int, channel: str) -> list[str]:
         """The command that runs it in QEMU."""
-        args = emulator.qemu(self.kernel, self.directory, self.share, self.plugin, self.image)
+        args = emulator.qemu(self.kernel, self.directory, self.share, self.memory, self.plugin,
+                             self.image)
         args += ["-append", "console=ttyS0 mitigations=off "
                  + self._command_line(channel, "/dev/vda")]
         args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
@@ -337,7 +339,7 @@ class Guest:
         if self.uml:
             argv = [arg for arg in self._uml(0, "shell") if not arg.startswith("ssl0=")]
         else:
-            argv = emulator.qemu(self.kernel, self.directory, self.share)
+            argv = emulator.qemu(self.kernel, self.directory, self.share, self.memory)
             argv += ["-append", "console=ttyS0 mitigations=off "
                      + self._command_line("shell", "/dev/vda"), "-serial", "mon:stdio"]
         subprocess.run(argv, check=False, preexec_fn=die_with_parent)

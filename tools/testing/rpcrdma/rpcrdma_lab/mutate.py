@@ -175,7 +175,8 @@ def make_map(jobs: Sequence[Job], run: session.Run) -> Lines:
     todo = [job for job in jobs if job.name not in kept]
     tasks.run([*session.guest_tasks([job.guest for job in todo], run),
                *(tasks.Task(job.guest, functools.partial(do, job), job.about(run.times),
-                            session.needs(job.guest), cpus=session.cpus_of([job], run))
+                            session.needs(job.guest), cpus=session.cpus_of([job], run),
+                            memory=session.memory_of(job.session))
                  for job in todo)])
     return {job: {name: dict(counted) for name, counted in lines.items()}
             for job, (_, lines) in kept.items()}

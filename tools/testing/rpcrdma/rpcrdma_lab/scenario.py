@@ -58,6 +58,7 @@ class Scenario:
                 SERVER+CLIENT where there are two guests
       limit:    seconds that one of its functions may take on um (60); slower guests
                 get more in proportion
+      memory:   MiB that its guest has, if not as many as others
       steps:    its functions, if they are not the usual four
       host:     a function that runs on the host after the guests' functions
       turns:    what it is about, if that is the same over rxe and siw. The daily check then runs
@@ -76,6 +77,7 @@ class Scenario:
     ends: tuple[int, ...]
     modules: tuple[str, ...]
     limit: int
+    memory: int
     steps: tuple[str, ...]
     host: str | None
     turns: str | None
@@ -100,8 +102,9 @@ class Scenario:
         return Scenario(
             path.stem, path, fields["shows"], tuple(guests), tuple(also), tuple(devices),
             tuple(int(n) for n in ends), tuple(modules),
-            int(fields.get("limit", "60")), tuple(fields.get("steps", "").split()),
-            fields.get("host"), fields.get("turns"), fields.get("faults"), skips)
+            int(fields.get("limit", "60")), int(fields.get("memory", "0")),
+            tuple(fields.get("steps", "").split()), fields.get("host"), fields.get("turns"),
+            fields.get("faults"), skips)
 
     def runs_on(self, places: Sequence[str], guest: str, device: str, ends: int,
                 module: str) -> bool:
@@ -194,6 +197,7 @@ class SessionKey(NamedTuple):
     module: str
     rdma: str       # mem: the test device is in the guest, which checks DMA if it can
     extra: bool     # runs with ALL=1 only, where lines are counted
+    memory: int     # MiB of a guest; 0: as many as others
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,7 +238,8 @@ class Job:
         apart from those that run with ALL=1 only.
         """
         return SessionKey(self.guest, self.ends, self.module, MEM if self.device == MEM else "",
-                          self.guest == kernels.COVERAGE and not self.daily)
+                          self.guest == kernels.COVERAGE and not self.daily,
+                          self.scenario.memory)
 
     def steps(self) -> Sequence[Step]:
         """The functions to run, in order."""

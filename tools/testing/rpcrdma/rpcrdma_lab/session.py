@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ParamSpec
 
-from . import host, kernels, root, scenario, tasks
+from . import emulator, host, kernels, root, scenario, tasks
 from .console import GuestFailure
 from .guest import Guest, Link
 from .host import LAB, LOGS, LabError
@@ -73,7 +73,7 @@ class Session:
     """The guests that some jobs share. They boot when they are first needed."""
 
     def __init__(self, key: SessionKey) -> None:
-        self.name, self.ends, self.module, self.rdma, _ = key
+        self.name, self.ends, self.module, self.rdma, _, self.memory = key
         self.guests: list[Guest] = []
 
     def boot(self, test: Test) -> None:
@@ -85,7 +85,8 @@ class Session:
             name = "-".join([self.name, self.module, *([self.rdma] if self.rdma else []),
                              *([f"end{end}"] if self.ends == 2 else [])])
             guest = Guest(scenario.guest_at(self.name, end), next_boot(name),
-                          scenario.module_of(self.module, end), link, end, rdma=self.rdma)
+                          scenario.module_of(self.module, end), link, end, rdma=self.rdma,
+                          memory=self.memory)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {guest.name} booted in {seconds:.1f} s, log: {guest.console}")
@@ -298,6 +299,12 @@ def cpus_of(jobs: Sequence[Job], run: Run) -> float:
     return used / seconds if seconds else 0
 
 
+def memory_of(key: SessionKey) -> emulator.Memory:
+    """What the guests of a boot may take."""
+    one = emulator.memory_of(key.guest, key.memory)
+    return emulator.Memory(key.ends * one.all, key.ends * one.folder)
+
+
 def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
     """Tasks that run jobs. Each task is one boot."""
     sessions: dict[SessionKey, list[Job]] = {}
@@ -312,6 +319,7 @@ def session_tasks(jobs: Iterable[Job], run: Run) -> list[Task]:
             found.append(Task(
                 name, functools.partial(guarded, run.report, name, run_session, key, boot, run),
                 sum(job.about(run.times) for job in todo), needs(name), cpus=cpus_of(todo, run),
+                memory=memory_of(key),
                 # These guests have a thread for each of their two CPUs. On a host with two
                 # CPUs, two such guests run faster one after the other than at the same
                 # time: a CPU that waits for a spinlock uses up its time while the holder

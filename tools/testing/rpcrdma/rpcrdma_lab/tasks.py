@@ -4,19 +4,18 @@ Tasks that run side by side, and what is printed about them meanwhile.
 
 Each task has a thread of its own, because a guest is killed when the thread that
 booted it ends. Most guests wait most of the time. So as many run as together use the
-machine's CPUs, by what they used the last time, or would have without waiting for one.
+machine's CPUs, by what they used the last time, or would have without waiting for one,
+and as have room in its memory.
 """
 
 import collections
 import dataclasses
-import os
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from . import emulator, guest, host
+from .emulator import MEMORY_MIB, Memory
 
 # How often the progress is printed
 TELL_SECONDS = 30
@@ -24,7 +23,7 @@ TELL_SECONDS = 30
 MORE_CPUS = 0.5
 # Those of a guest that has not run on this machine
 GUESSED_CPUS = 0.6
-# How many tasks that are less urgent may start before one that needs more CPUs than are free
+# How many tasks that are less urgent may start before one that needs more than is free
 MOST_PASSED = 5
 MOST_TASKS = 8
 
@@ -38,36 +37,23 @@ class Task:
     needs: tuple[str, ...] = ()     # groups that must be done first
     alone: str = ""             # only one task with the same word runs at a time
     cpus: float = 1             # that it uses on average
-    passed: int = 0             # tasks that started before it because they need fewer CPUs
+    # What its guests may take. Few take a third of it, but one that gets no memory dies.
+    memory: Memory = Memory(MEMORY_MIB["qemu"], MEMORY_MIB["um"])
+    passed: int = 0             # tasks that started before it because they need less
     start: float = 0.0
-
-
-def most_tasks() -> int:
-    """
-    How many tasks memory allows. Few guests use a third of what they may have, but a
-    guest that gets no memory dies.
-    """
-    meminfo = Path("/proc/meminfo").read_text("ascii")
-    match = re.search(r"MemAvailable: +(\d+) kB", meminfo)
-    assert match
-    available = int(match[1]) // 1024
-    status = os.statvfs(emulator.memory_folder())
-    room = status.f_bavail * status.f_frsize >> 20
-    memory = emulator.MEMORY_MIB
-    return max(1, min(MOST_TASKS, available // max(memory.values()), room // memory["um"]))
 
 
 class Scheduler:
     """Runs each task once. A process that a task starts must end with the task's thread."""
 
-    def __init__(self, tasks: Sequence[Task], most: int,
+    def __init__(self, tasks: Sequence[Task], memory: Memory,
                  tell: Callable[[str], object] = host.say) -> None:
         # Tasks that take no time are first: others wait for them.
         self.waiting = sorted(tasks, key=lambda task: (task.seconds > 0,
                                                        -self.urgency(task, tasks)))
         self.running: list[Task] = []
         self.count = len(tasks)
-        self.most = most
+        self.memory = memory
         self.tell = tell
         self.failure: BaseException | None = None
         self.changed = threading.Condition()    # protects all of the above
@@ -94,8 +80,8 @@ class Scheduler:
                     raise self.failure
 
     def start(self) -> None:
-        """Start as many tasks as there are CPUs for."""
-        while len(self.running) < self.most:
+        """Start as many tasks as there are CPUs and memory for."""
+        while len(self.running) < MOST_TASKS:
             task = self.next()
             if not task:
                 return
@@ -105,11 +91,10 @@ class Scheduler:
             threading.Thread(target=self.do, args=(task,), daemon=True).start()
 
     def next(self) -> Task | None:
-        """The most urgent task that may start now, and for which there are CPUs."""
-        free = host.jobs() + MORE_CPUS - sum(task.cpus for task in self.running)
+        """The most urgent task that may start now, and for which there are CPUs and memory."""
         passed: list[Task] = []
         for task in filter(self.ready, self.waiting):
-            if task.cpus <= free or not self.running:
+            if self.fits(task):
                 for other in passed:
                     other.passed += 1
                 return task
@@ -117,6 +102,14 @@ class Scheduler:
                 return None
             passed.append(task)
         return None
+
+    def fits(self, task: Task) -> bool:
+        """Whether there are CPUs and memory for a task. One runs in any case."""
+        both = [*self.running, task]
+        return not self.running or (
+            sum(one.cpus for one in both) <= host.jobs() + MORE_CPUS
+            and sum(one.memory.all for one in both) <= self.memory.all
+            and sum(one.memory.folder for one in both) <= self.memory.folder)
 
     def ready(self, task: Task) -> bool:
         """Whether a task may start: what it needs is done, and no other excludes it."""
@@ -163,7 +156,7 @@ def run(tasks: Sequence[Task], tell: Callable[[str], object] = host.say) -> dict
     of each group.
     """
     try:
-        scheduler = Scheduler(tasks, most_tasks(), tell)
+        scheduler = Scheduler(tasks, emulator.free_memory(), tell)
         scheduler.run()
     except BaseException:
         guest.kill_all()
