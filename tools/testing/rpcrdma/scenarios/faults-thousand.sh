@@ -4,6 +4,7 @@
 # devices: rxe siw mem
 # modules: ours
 # limit:   300
+# memory:  2048
 # skip:    um-7* rxe * *: ib_mad of 7.x sends nothing more for a port with 128 requests that have no answer
 # faults:  connections are closed
 
