@@ -98,7 +98,7 @@ static int mem_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *a
 
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = IB_MTU_4096;
-	attr->gid_tbl_len = iwarp ? 1 : 64;
+	attr->gid_tbl_len = iwarp ? 1 : 256;
 	attr->pkey_tbl_len = iwarp ? 0 : 1;
 	attr->max_msg_sz = 1U << 31;
 	attr->max_vl_num = 1;
