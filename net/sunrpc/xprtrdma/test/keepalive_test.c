@@ -9,8 +9,8 @@
 
 #define SQ_SIZE		4
 #define EARLY		7	/* periods on iWARP before the usual ones */
-#define EARLY_MS	50	/* the first of them; each is twice as long as the one before */
-#define PERIOD_MS	15000
+#define EARLY_DELAY	(HZ / 20)	/* the first; each is twice as long as the one before */
+#define PERIOD		(15 * HZ)
 
 /* A connection of a client */
 struct peer {
@@ -141,14 +141,14 @@ static void start(struct peer *peer)
 }
 
 /*
- * @begin begins a period of @ms. The early ones are short: the timer is stopped before it
- * can go off, however slow the machine is.
+ * @begin begins a period of @delay jiffies. The early ones are short: the timer is stopped before
+ * it can go off, however slow the machine is.
  */
 static void expect_period(struct kunit *test, struct peer *peer, void (*begin)(struct peer *peer),
-			  unsigned int ms)
+			  unsigned long delay)
 {
 	struct delayed_work *timer = &peer->conn->keepalive.timer;
-	unsigned long before, expires, delay = msecs_to_jiffies(ms);
+	unsigned long before, expires;
 	bool pending;
 
 	local_bh_disable();
@@ -168,10 +168,10 @@ static void test_quiet(struct kunit *test)
 	struct peer *peer = peer_make(test, false, false);
 	unsigned int i;
 
-	expect_period(test, peer, start, PERIOD_MS);
+	expect_period(test, peer, start, PERIOD);
 	KUNIT_EXPECT_EQ(test, peer->writes, 0);
 	for (i = 1; i <= 3; i++) {
-		expect_period(test, peer, go_off, PERIOD_MS);
+		expect_period(test, peer, go_off, PERIOD);
 		KUNIT_EXPECT_EQ(test, peer->writes, i);
 		KUNIT_EXPECT_EQ(test, peer->calls, i);
 		complete_write(peer, IB_WC_SUCCESS);
@@ -185,9 +185,9 @@ static void test_heard(struct kunit *test)
 {
 	struct peer *peer = peer_make(test, false, false);
 
-	expect_period(test, peer, start, PERIOD_MS);
+	expect_period(test, peer, start, PERIOD);
 	WRITE_ONCE(peer->conn->keepalive.heard, true);
-	expect_period(test, peer, go_off, PERIOD_MS);
+	expect_period(test, peer, go_off, PERIOD);
 	KUNIT_EXPECT_EQ(test, peer->writes, 0);
 	KUNIT_EXPECT_EQ(test, peer->calls, 1);
 	tick(peer);
@@ -292,9 +292,9 @@ static void test_early(struct kunit *test)
 	struct peer *peer = peer_make(test, false, true);
 	unsigned int i;
 
-	expect_period(test, peer, start, EARLY_MS);
+	expect_period(test, peer, start, EARLY_DELAY);
 	for (i = 1; i < EARLY + 2; i++) {
-		expect_period(test, peer, go_off, i < EARLY ? EARLY_MS << i : PERIOD_MS);
+		expect_period(test, peer, go_off, i < EARLY ? EARLY_DELAY << i : PERIOD);
 		KUNIT_EXPECT_EQ(test, peer->writes, i);
 		KUNIT_EXPECT_EQ(test, peer->calls, i < EARLY ? 0 : i - EARLY + 1);
 		complete_write(peer, IB_WC_SUCCESS);
@@ -307,11 +307,11 @@ static void test_early_heard(struct kunit *test)
 {
 	struct peer *peer = peer_make(test, false, true);
 
-	expect_period(test, peer, start, EARLY_MS);
-	expect_period(test, peer, go_off, 2 * EARLY_MS);
+	expect_period(test, peer, start, EARLY_DELAY);
+	expect_period(test, peer, go_off, 2 * EARLY_DELAY);
 	KUNIT_EXPECT_EQ(test, peer->writes, 1);
 	WRITE_ONCE(peer->conn->keepalive.heard, true);
-	expect_period(test, peer, go_off, PERIOD_MS);
+	expect_period(test, peer, go_off, PERIOD);
 	KUNIT_EXPECT_EQ(test, peer->writes, 1);
 	KUNIT_EXPECT_EQ(test, peer->calls, 1);
 	peer_end(test, peer);
