@@ -4,6 +4,7 @@
 # also:    um/mem um-7-debug/siw debian-6.1
 # devices: rxe siw mem
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
+# skip:    * mem * inbox: it posts Receives again without a sync, which the test device reports
 
 client() {
 	client_begin

@@ -4,6 +4,7 @@
 # also:    um/mem um-debug/siw um-7-debug um-7-smp debian-6.1 debian-6.12 debian-13-7
 # devices: rxe siw mem
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
+# skip:    * mem * inbox: it posts Receives again without a sync, which the test device reports
 # limit:   90
 
 client() {

@@ -5,6 +5,7 @@
 # devices: rxe siw mem
 # ends:    1 2
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
+# skip:    * mem * inbox: it posts Receives again without a sync, which the test device reports
 #
 # In one guest:                       In two guests:
 #

@@ -5,6 +5,7 @@
 # devices: rxe siw mem
 # turns:   NFS's operations
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
+# skip:    * mem * inbox: it posts Receives again without a sync, which the test device reports
 
 FOLDERS=$((SLOW ? 2 : 10))
 FILES=$((FOLDERS * 100))
