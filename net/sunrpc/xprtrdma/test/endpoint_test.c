@@ -207,6 +207,7 @@ static void expect_failed(struct kunit *test, struct fake_client *t, int status)
 	expect_woken(test, t, status);
 	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CONNECTED));
 	KUNIT_EXPECT_NULL(test, t->client->ep);
+	fake_conn_close(test, &t->fake);
 	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
 	KUNIT_EXPECT_EQ(test, t->client->xprt.stat.connect_count, 0);
 }
