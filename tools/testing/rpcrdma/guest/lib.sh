@@ -491,8 +491,8 @@ LATE=/sys/kernel/tracing/instances/late
 
 # watch_rpcs: from now on record each RPC that has taken longer than PATIENCE in the guest's own
 # time, those of callbacks as well. Most timers that would end a wait whose wake-up was lost are
-# longer than 4 s, see Time in testing.rst. Since 6.1 takes the size of an instance for that of
-# the first buffer as well, and leaves that at 7 KiB, both are set.
+# longer than 4 s, see Time in testing.rst. The size of the first buffer is set, too: once an
+# instance has one, Linux 6.1 leaves the first buffer at 7 KiB.
 watch_rpcs() {
 	local event=$LATE/events/sunrpc/rpc_stats_latency
 	echo 1408 >/sys/kernel/tracing/buffer_size_kb &&
