@@ -354,11 +354,17 @@ static void test_reply_after_gathered(struct kunit *test)
 /* The device does not stop: the pages are not freed, whoever puts them. */
 static void test_gathered_stuck(struct kunit *test)
 {
-	struct page *pages[] = { alloc_page(GFP_KERNEL), alloc_page(GFP_KERNEL) };
+	struct page *pages[] = {
+		alloc_page(GFP_KERNEL), alloc_page(GFP_KERNEL), alloc_page(GFP_KERNEL)
+	};
 	struct fake_client *t = begin_gathered(test);
+	struct xdr_buf *call = &t->rpc.request.rqst.rq_snd_buf;
 	unsigned int i;
 
-	t->rpc.request.rqst.rq_snd_buf.pages = pages;
+	/* The last one is that of the tail, as with encryption. */
+	call->pages = pages;
+	call->tail[0].iov_base = page_address(pages[2]);
+	call->tail[0].iov_len = 4;
 	t->fake.conn->stuck = true;
 	fake_complete(&t->fake);
 	KUNIT_EXPECT_TRUE(test, t->client->stuck);
