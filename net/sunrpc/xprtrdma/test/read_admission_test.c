@@ -31,20 +31,24 @@ static int reads_init(struct kunit *test)
 	spin_lock_init(&service->lock);
 	INIT_LIST_HEAD(&service->resume);
 	INIT_LIST_HEAD(&service->read_waiters);
+	service->ready = true;
+	/* A thread has it, so nothing else is done to wake one. */
+	set_bit(XPT_BUSY, &service->xprt.xpt_flags);
 	for (i = 0; i < REQUESTS; i++)
 		reads->request[i].service = service;
 	test->priv = reads;
 	return 0;
 }
 
-/* The request that a thread is to resume now, or NULL */
+/* The request that a thread is to resume and has been woken for, or NULL */
 static struct svcrdma_request *woken(struct reads *reads)
 {
 	struct svcrdma_request *request = list_first_entry_or_null(&reads->service.resume,
 								   struct svcrdma_request, list);
 
-	if (request)
-		list_del(&request->list);
+	if (!request || !test_and_clear_bit(XPT_DATA, &reads->service.xprt.xpt_flags))
+		return NULL;
+	list_del(&request->list);
 	return request;
 }
 
