@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from . import console, device, emulator, host, kernels, module, peer, root, tools, ynl
@@ -90,7 +90,8 @@ class Guest:
 
     def __init__(self, name: str, directory: Path, under_test: str = "inbox",
                  link: Link | None = None, end: int = 1, plugin: str | None = None,
-                 rdma: str = "", image: Path | None = None, memory: int = 0) -> None:
+                 rdma: str = "", image: Path | None = None, memory: int = 0,
+                 packages: Sequence[str] = ()) -> None:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -107,6 +108,7 @@ class Guest:
         self.rdma = rdma                # device of a shell; the test device is there if "mem"
         self.image = image              # a root with modules of its own
         self.memory = emulator.memory_of(name, memory).all     # MiB
+        self.packages = packages        # of User-Mode Linux's root, besides those of all
         self.cpu: int | None = None     # that it is pinned to
         self.boot_seconds = 0.0
         self.start_seconds = 0.0        # what some programs took to start after the boot
@@ -203,7 +205,8 @@ class Guest:
         emulator.require_memory_folder(self.memory)
         args = [str(self.kernel.image), f"mem={self.memory}M",
                 f"initrd={root.initrd(self.kernel, self.directory)}",
-                f"ubd0r={root.image(kernels.user_space(self.name))}", "con=null", "con0=fd:0,fd:1",
+                f"ubd0r={root.image(kernels.user_space(self.name), self.packages)}",
+                "con=null", "con0=fd:0,fd:1",
                 # For the file with its process id, which would be below ~/.uml otherwise.
                 f"uml_dir={self.directory}",
                 "ssl=null", f"ssl0=fd:{fd}", *self._command_line(channel, "/dev/ubda").split()]

@@ -20,6 +20,8 @@ ROOT_PACKAGES = """
     libjansson4 libmnl0 jq nftables iptables
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
+# What the benchmark's programs need besides, which makes a root file system of its own
+PROGRAM_PACKAGES = ("gcc", "git", "libc6-dev", "make", "postgresql", "sqlite3")
 
 # How mksquashfs reads a tar file. With -tar alone it packs the ends of files together as
 # fragments. When a file then has the blocks of an earlier one but another end, it takes back
@@ -72,10 +74,13 @@ def squash(tar: Path, squashfs: Path) -> None:
 
 
 @once
-def version(release: str) -> str:
-    """The key of a root file system in the cache, whether the entry exists or not."""
+def version(release: str, more: Sequence[str] = ()) -> str:
+    """
+    The key of a root file system in the cache, whether the entry exists or not; more are
+    packages that not all guests need.
+    """
     apt = packages.apt(release)
-    versions = [f"{name}={apt.version(name)}" for name in ROOT_PACKAGES]
+    versions = [f"{name}={apt.version(name)}" for name in (*ROOT_PACKAGES, *more)]
     return f"{release}-{kernels.short_hash(*versions, *SQUASHFS_OPTIONS)}"
 
 
@@ -90,13 +95,14 @@ def missing(release: str) -> bool:
 
 
 @once
-def image(release: str) -> Path:
+def image(release: str, more: Sequence[str] = ()) -> Path:
     """The squashfs that guests mount as their root, under a tmpfs."""
 
     def build(directory: Path) -> None:
-        squash(bootstrap(directory, release, ROOT_PACKAGES), directory / "root.sqfs")
+        squash(bootstrap(directory, release, (*ROOT_PACKAGES, *more)), directory / "root.sqfs")
 
-    return cache.cached(kind(release), version(release), build) / "root.sqfs"
+    return cache.cached("more-" * bool(more) + kind(release), version(release, more),
+                        build) / "root.sqfs"
 
 
 @once
