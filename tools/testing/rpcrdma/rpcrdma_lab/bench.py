@@ -13,9 +13,9 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from . import bare, chart, figures, host, parts, perf, ratio, report, scenario
+from . import bare, chart, figures, host, parts, perf, ratio, report, root, scenario
 from .console import GuestFailure, NoAnswer
-from .figures import (INBOX, JOBS, MEM, OURS, OURS_2, TUNED, VARIANTS, Job, Sample, Variant,
+from .figures import (APART, INBOX, JOBS, MEM, OURS, OURS_2, TUNED, VARIANTS, Job, Sample, Variant,
                       difference)
 from .guest import Guest
 from .host import BUILD, TOP, LabError, attempt, say
@@ -27,6 +27,7 @@ PACKAGES = (*chart.PACKAGES, *ratio.PACKAGES)
 # Seccomp spares most of what the host's ptrace takes of each RPC.
 GUEST = "um-7"
 LIMIT = 60                      # seconds for one step in the guest
+LONG = 240                      # for the first one, which makes files, and for a program
 # How often a session is tried with the kernel's own module over siw, which may lose the first
 # message of a connection (Documentation/testing.rst)
 TRIES = 5
@@ -34,8 +35,8 @@ TRIES = 5
 Measure = Callable[[Variant, Sequence[Job]], None]
 
 # The load of the machine changes the figures. So jobs are short and are repeated, and after so
-# many the next variant does the same ones: figures that are compared are measured at nearly the
-# same time.
+# many, or one program, the next variant does the same ones: figures that are compared are measured
+# at nearly the same time.
 ROUNDS = 7
 JOB_MS = 1000
 IN_TURN = 8
@@ -71,6 +72,7 @@ class Bench:
     def __init__(self, rounds: int, pattern: str) -> None:
         self.rounds = max(rounds, 0)
         self.jobs = chosen(pattern)
+        self.programs = self.jobs[0].program    # then all are
         self.cpus = os.sched_getaffinity(0)
         self.guest = self.make_guest()
         self.conditions = conditions(self.guest)
@@ -105,7 +107,8 @@ class Bench:
         """A guest with both modules, the test device, and the bare loop or the counter."""
         if not self.rounds:
             return CountingGuest(BUILD / "logs/bench-instructions")
-        guest = Guest(GUEST, BUILD / "logs/bench", "ours", rdma=MEM)
+        guest = Guest(GUEST, BUILD / "logs/bench", "ours", rdma=MEM,
+                      packages=root.PROGRAM_PACKAGES if self.programs else ())
         folder = guest.share / "lib/modules" / guest.kernel.release / "extra"
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(bare.build(guest.kernel), folder)
@@ -120,7 +123,7 @@ class Bench:
         self.guest.boot()
         os.sched_setaffinity(0, self.cpus - {self.guest.cpu} or self.cpus)
         self.start = {}
-        self.step("ready", device, OURS)
+        self.step("ready", device, OURS, LONG)
 
     # Steps
 
@@ -136,7 +139,8 @@ class Bench:
             self.mark(line)
 
         self.cpu_ns = 0
-        if self.guest.run(variables, "bench", function, limit, on_line):
+        library = "programs" if self.programs else "bench"
+        if self.guest.run(variables, library, function, limit, on_line):
             raise LabError("\n".join([f"{function} failed with {device}, {variant.name}:",
                                       *lines]))
         return figures.parse(lines)
@@ -151,10 +155,11 @@ class Bench:
 
     def job(self, function: str, job: Job, variant: Variant, ios: int = 0) -> Sample:
         """Run a job for a number of I/Os or, if that is 0, for a time."""
-        sample = self.step(function, job.device, variant, **job.variables(ios, JOB_MS))
-        sample["cpu_ns"] = self.cpu_ns
-        if job.direction != "bare":
+        sample = self.step(function, job.device, variant, LONG if job.program else LIMIT,
+                           **job.variables(ios, JOB_MS))
+        if job.fio:
             sample |= figures.parse_fio((self.guest.out / "fio.json").read_text())
+            sample["cpu_ns"] = self.cpu_ns
         return sample
 
     # Sessions
@@ -200,17 +205,16 @@ class Bench:
             # change of the machine's load does not favour one of them.
             order = VARIANTS[::-1] if self.round % 2 else VARIANTS
             self.sessions(f"{jobs[0].device}: round {self.round + 1} of {self.rounds}",
-                          self.time_jobs, jobs, order)
+                          self.time_jobs, jobs, order, 1 if jobs[0].program else IN_TURN)
 
     def time_jobs(self, variant: Variant, jobs: Sequence[Job]) -> None:
         """Run each job for a time."""
         code = code_of(self.step("code", jobs[0].device, variant)) if SAMPLE else {}
         for job in jobs:
-            start = self.start_of(job, variant, code)
+            start = self.start_of(job, variant, code) if job.fio else {}
             sample = self.timed_job(job, variant, 0, code)
             # In place of what a session has left that failed in this round
-            self.timed[job, variant][self.round:] = [
-                sample if job.direction == "bare" else without_start(sample, start)]
+            self.timed[job, variant][self.round:] = [without_start(sample, start)]
 
     def start_of(self, job: Job, variant: Variant, code: Mapping[str, range]) -> Sample:
         """What starting as many processes of fio takes: the median of three."""
@@ -281,7 +285,8 @@ class Bench:
                 self.sessions("memory", self.rest, jobs, VARIANTS)
             elif self.rounds:
                 self.time(jobs)
-                self.sessions(f"{device}: events", self.count, compared, TRACED)
+                if not self.programs:
+                    self.sessions(f"{device}: events", self.count, compared, TRACED)
             else:
                 self.sessions(f"{device}: instructions", self.emulate, compared, EMULATED,
                               len(JOBS))
@@ -297,11 +302,9 @@ def conditions(guest: Guest) -> dict[str, str]:
 
 
 def chosen(pattern: str) -> list[Job]:
-    """
-    The jobs that match. Resting takes minutes, so it is done only if it is called by its name.
-    """
+    """The jobs that match. Some are done only if they are called by their name."""
     jobs = [job for job in JOBS if fnmatch.fnmatch(job.name, scenario.pattern_for(pattern))
-            and ("memory" in pattern) == (job.direction == "memory")]
+            and all((word in pattern) == (word in job.name) for word in APART)]
     if not jobs:
         raise LabError(f"no job matches {pattern}: the jobs are "
                        + ", ".join(job.name for job in JOBS))
@@ -328,7 +331,7 @@ def code_of(facts: Sample) -> dict[str, range]:
         return range(facts[f"{prefix}text"] & -PAGE, facts[f"{prefix}last_symbol"] + PAGE)
 
     built_in = "device_end" in facts
-    return {"transport": pages(""),
+    return {**({"transport": pages("")} if "text" in facts else {}),
             "device": (range(facts["device_text"], facts["device_end"]) if built_in
                        else pages("device_")),
             **{name: pages(f"{name}_") for name in OTHERS if f"{name}_text" in facts}}
@@ -356,7 +359,7 @@ def instructions_text(run: Bench) -> str:
 
 def without_start(sample: Sample, start: Sample) -> Sample:
     """Subtract the times that starting and ending fio takes."""
-    return sample | {key: value - start[key] for key, value in sample.items()
+    return sample | {key: value - start.get(key, 0) for key, value in sample.items()
                      if key.endswith("_ns")}
 
 

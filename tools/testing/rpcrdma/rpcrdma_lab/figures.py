@@ -31,21 +31,29 @@ TUNED = Variant("inbox tuned", "inbox", 16384)
 OURS = Variant("ours", "ours", 16384)               # as it is
 OURS_4096 = Variant("ours at 4096", "ours", 4096)
 OURS_2 = Variant("ours version 2", "ours", 16384, version=2)
-VARIANTS = (INBOX, TUNED, OURS, OURS_4096, OURS_2)
+TCP = Variant("TCP", "tcp", 0)                      # over the loopback device
+VARIANTS = (INBOX, TUNED, OURS, OURS_4096, OURS_2, TCP)
 
 # Two variants, of which the first is divided by the second
 Pair = tuple[Variant, Variant]
-PAIRS: tuple[Pair, ...] = ((OURS, TUNED), (OURS, INBOX), (OURS_4096, INBOX), (OURS_2, OURS))
+PAIRS: tuple[Pair, ...] = ((OURS, TUNED), (OURS, INBOX), (OURS_4096, INBOX), (OURS_2, OURS),
+                           (OURS, TCP))
 
 
 # Jobs
+
+# Those of guest/programs.sh
+PROGRAMS = ("tar-x", "tar-c", "git-clone", "git-status", "make-j2", "pgbench", "sqlite")
+# Jobs that are done only if they are called by these words
+APART = ("memory", "program")
+
 
 @dataclasses.dataclass(frozen=True)
 class Job:
     """
     One row of the tables. What it does is its direction: fio's read or write, or 70 % reads among
-    writes at random places; create, stat or remove for a tree of files; bare for RDMA Writes
-    without NFS; memory for connections that rest.
+    writes at random places; create, stat or remove for a tree of files; one of PROGRAMS; bare for
+    RDMA Writes without NFS; memory for connections that rest.
     """
     device: str
     direction: str
@@ -58,7 +66,8 @@ class Job:
     def name(self) -> str:
         """Its name in tables and patterns."""
         size = "" if not self.kib else " 1m" if self.kib == 1024 else f" {self.kib}k"
-        what = {"bare": "bare write", "randrw": "mix"}.get(self.direction, self.direction)
+        what = {"bare": "bare write", "randrw": "mix",
+                **{name: f"program {name}" for name in PROGRAMS}}.get(self.direction, self.direction)
         return "".join([
             self.device, " buffered" * self.buffered, f" {what}{size}",
             f" x{self.processes}" if self.processes > 1 else "",
@@ -74,9 +83,21 @@ class Job:
             return (OURS,)
         if self.direction == "memory":
             return (INBOX, OURS)
+        if self.program:
+            return (INBOX, TUNED, OURS, TCP)
         if self.device != MEM:
             return (INBOX, TUNED, OURS, *[OURS_2] * (self.kib == 4))
         return (INBOX, TUNED, OURS, *[OURS_4096] * (self.kib in (4, 8) and self.processes == 1))
+
+    @property
+    def program(self) -> bool:
+        """Whether it is a program that users know."""
+        return self.direction in PROGRAMS
+
+    @property
+    def fio(self) -> bool:
+        """Whether fio does it."""
+        return self.direction not in ("bare", "memory", *PROGRAMS)
 
     @property
     def compares(self) -> bool:
@@ -87,7 +108,7 @@ class Job:
         return self.direction not in ("bare", "memory") and not self.bandwidth
 
     def variables(self, ios: int, milliseconds: int) -> dict[str, str | int]:
-        """What guest/bench.sh gets."""
+        """What guest/bench.sh or guest/programs.sh gets."""
         return {"RW": self.direction, "KB": self.kib, "NUMJOBS": self.processes,
                 "BUFFERED": int(self.buffered), "BANDWIDTH": self.bandwidth,
                 "IOS": ios, "MS": milliseconds}
@@ -113,7 +134,7 @@ JOBS = [
     *(Job(MEM, direction, 1024, bandwidth=WIRE) for direction in ("bare", "read")),
     *(job for device in DEVICES if device != MEM for job in (
         *(Job(device, direction, 4) for direction in ("read", "write")), *everywhere(device))),
-    Job(MEM, "memory")]
+    Job(MEM, "memory"), *(Job(MEM, name) for name in PROGRAMS)]
 
 Samples = Mapping[tuple[Job, Variant], Sequence[Sample]]    # of each job with each variant
 
@@ -149,6 +170,12 @@ def latency(title: str, key: str) -> Figure:
     return Figure(title, 1, lambda sample: sample.get(key, math.nan) / 1000)
 
 
+def of_program(title: str, key: str, digits: int, unit: float = 1) -> Figure:
+    """A figure of a whole program."""
+    return Figure(title, digits, lambda sample: sample[key] / unit if "elapsed_us" in sample
+                  else math.nan)
+
+
 IOPS = Figure("IOPS", 0, lambda sample: 1e6 * quotient(sample, "ops", "us"), True)
 P50, P99, P999 = (latency(name, key) for name, key in
                   (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")))
@@ -157,10 +184,13 @@ SWITCHES = per_rpc("switches", "switches")
 CAUSED = per_rpc("switches of the transport", "transport_switches")
 OUTSIDE = per_rpc("instructions outside the device", "outside", digits=0)
 TRANSPORT = per_rpc("instructions in the transport", "transport", digits=0)
+ELAPSED = of_program("seconds", "elapsed_us", 2, unit=1e6)
+RPCS = of_program("RPCs", "rpcs", 0)
 
 # What each group of samples is for: of jobs that run for a time, of jobs while every event
 # is recorded, and of jobs whose instructions are counted.
 TIMED = (IOPS, P50, P99, P999, CPU_TIME, SWITCHES)
+OF_PROGRAMS = (ELAPSED, RPCS)
 DEVICE = (per_rpc("Sends", "mem_sends", "mem_sends_inv"),
           per_rpc("RDMA Writes", "mem_writes", "mem_writes_imm"),
           per_rpc("RDMA Reads", "mem_reads", "mem_reads_inv"),

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from . import figures, ratio
-from .figures import (CAUSED, COUNTED, CPU_TIME, DEVICE, IN_CODE, IN_PARTS, INBOX, IOPS, MEM, OURS,
-                      OURS_2, OURS_4096, OUTSIDE, P50, P99, P999, PAIRS, SWITCHES, TIMED, TRANSPORT,
-                      TUNED, WIRE, Figure, Job, Pair, Sample, Samples, Variant, markdown, median)
+from .figures import (CAUSED, COUNTED, CPU_TIME, DEVICE, ELAPSED, IN_CODE, IN_PARTS, INBOX, IOPS,
+                      MEM, OF_PROGRAMS, OURS, OURS_2, OURS_4096, OUTSIDE, P50, P99, P999, PAIRS,
+                      SWITCHES, TCP, TIMED, TRANSPORT, TUNED, WIRE, Figure, Job, Pair, Sample,
+                      Samples, Variant, markdown, median)
 from .host import say
 from .ratio import NOTHING, Ratio
 
 # What is judged, with intervals
 JUDGED = (IOPS, CPU_TIME, P99)
-AGAINST_TUNED, AGAINST_INBOX, AT_4096, VERSION_2 = PAIRS
+AGAINST_TUNED, AGAINST_INBOX, AT_4096, VERSION_2, AGAINST_TCP = PAIRS
 # The other tables: their figures of each variant
 DETAILS = {
     "IOPS; latencies of fio in µs; per RPC CPU time of the guest's kernel in µs, and context "
@@ -26,6 +27,7 @@ DETAILS = {
         COUNTED,
     "CPU time per RPC in each part of the guest's kernel, and in its programs": IN_PARTS,
     "Instructions per RPC": IN_CODE,
+    "Seconds and RPCs of programs": OF_PROGRAMS,
 }
 
 
@@ -74,19 +76,19 @@ class Measured:
 # Tables
 
 def ratio_table(found: Measured, columns: Sequence[tuple[Figure, Pair]],
-                shown: Sequence[Variant] = ()) -> str:
-    """The IOPS of some variants, and ratios; after the rows of each device their means."""
+                shown: Sequence[Variant] = (), what: Figure = IOPS) -> str:
+    """A figure of some variants, and ratios; after the rows of each device their means."""
     rows = []
     for device in found.devices:
         jobs = [job for job in found.rows if job.device == device
                 and any(found.ratio(job, *column).measured for column in columns)]
-        rows += [[job.name, *(IOPS.text(median(found.values(job, variant, IOPS)))
+        rows += [[job.name, *(what.text(median(found.values(job, variant, what)))
                               for variant in shown),
                   *(found.ratio(job, *column).text() for column in columns)] for job in jobs]
         if len(jobs) > 1:
             rows.append([f"{device}, geometric mean", *[""] * len(shown),
                          *(found.mean(device, *column).text() for column in columns)])
-    return markdown(["device, job", *(f"IOPS: {variant.name}" for variant in shown),
+    return markdown(["device, job", *(f"{what.title}: {variant.name}" for variant in shown),
                      *(f"{figure.title}, {pair_text(pair)}" for figure, pair in columns)],
                     rows) if rows else ""
 
@@ -105,6 +107,9 @@ def tables(found: Measured) -> Iterator[tuple[str, str]]:
         found, [(figure, AT_4096) for figure in JUDGED], (INBOX, OURS_4096)))
     yield ("Version 2 against version 1", ratio_table(
         found, [(figure, VERSION_2) for figure in (*JUDGED, SWITCHES)], (OURS, OURS_2)))
+    yield ("Programs over NFSv4.2", ratio_table(
+        found, [(ELAPSED, pair) for pair in (AGAINST_TUNED, AGAINST_INBOX, AGAINST_TCP)],
+        (INBOX, TUNED, OURS, TCP), ELAPSED))
     yield "Switches of the transport", ratio_table(found, [(CAUSED, AGAINST_TUNED)])
     yield ("Instructions", ratio_table(
         found, [(figure, pair) for pair in (AGAINST_INBOX, VERSION_2)
@@ -197,6 +202,8 @@ def goals(found: Measured) -> Iterator[Goal]:
     yield each(CPU_TIME, "at most 0.95", lambda value: round(value.middle, 2) <= 0.95)
     yield mean(P99, "at most 0.80", lambda value: value <= 0.8)
     yield each(P99, "not above 1.00", lambda value: value.beyond() <= 0)
+    yield mean(ELAPSED, "at most 0.95", lambda value: value <= 0.95)
+    yield each(ELAPSED, "not above 1.00", lambda value: value.beyond() <= 0)
     yield bound(f"one job reads 1 MiB at {WIRE} MB/s: at least 0.95 of a bare loop of RDMA Writes",
                 [("it is", bare_ratio(found))], lambda value: value.middle >= 0.95)
     yield bound("a connection that rests: at most 192 KiB for one end, without the device",
@@ -242,7 +249,7 @@ def worse_rows(found: Measured) -> Iterator[str]:
     """In which rows ours is worse than each variant of the kernel's own module."""
     for pair in (AGAINST_TUNED, AGAINST_INBOX):
         cells = [f"{job.name}: {figure.title} {value.text()}" for job in found.rows
-                 for figure in (*JUDGED, OUTSIDE)
+                 for figure in (*JUDGED, OUTSIDE, ELAPSED)
                  if (value := found.ratio(job, figure, pair)).measured
                  and value.beyond() == (-1 if figure.more_is_better else 1)]
         if cells:
@@ -272,7 +279,8 @@ def json_of_job(found: Measured, job: Job) -> Json:
                             if (numbers := found.values(job, variant, figure))}
              for columns in DETAILS.values() for figure in columns}
     ratios = {pair_text(pair): {figure.title: json_of_ratio(value)
-                                for figure in (IOPS, CPU_TIME, P50, P99, P999, CAUSED, OUTSIDE)
+                                for figure in (IOPS, CPU_TIME, P50, P99, P999, CAUSED, OUTSIDE,
+                                               ELAPSED)
                                 if (value := found.ratio(job, figure, pair)).measured}
               for pair in PAIRS if set(pair) <= set(job.variants)}
     return {"figures": {title: numbers for title, numbers in known.items() if numbers},
@@ -285,7 +293,8 @@ def as_json(found: Measured) -> Json:
         "conditions": found.conditions, "rounds": found.rounds,
         "jobs": {job.name: json_of_job(found, job) for job in found.rows},
         "means": {device: {pair_text(pair): {
-            figure.title: json_of_ratio(found.mean(device, figure, pair)) for figure in JUDGED}
+            figure.title: json_of_ratio(found.mean(device, figure, pair))
+            for figure in (*JUDGED, ELAPSED)}
             for pair in PAIRS} for device in found.devices},
         "resting": {f"{device} {variant.name}": sample
                     for (device, variant), sample in found.rested.items()},

@@ -3,13 +3,15 @@
 
 import json
 import math
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from .. import bench, chart, figures, instructions, parts, perf, ratio, report
-from ..figures import INBOX, JOBS, MEM, OURS, OURS_2, OURS_4096, TUNED, Job, Sample, Variant
+from ..figures import (INBOX, JOBS, MEM, OURS, OURS_2, OURS_4096, PROGRAMS, TCP, TUNED, Job, Sample,
+                       Variant)
 from ..host import LAB
 
 MEM_READ = Job(MEM, "read", 4)
@@ -229,7 +231,30 @@ def test_names_and_variants_of_jobs() -> None:
 def test_jobs_that_are_chosen() -> None:
     assert [job.name for job in bench.chosen("memory")] == ["mem memory"]
     assert [job.name for job in bench.chosen("mem read 4k")] == ["mem read 4k", "mem read 4k x8"]
-    assert len(bench.chosen("*")) == len(JOBS) - 1
+    assert [job.direction for job in bench.chosen("program")] == [*PROGRAMS]
+    assert [job.name for job in bench.chosen("*program git-*")] == [
+        "mem program git-clone", "mem program git-status"]
+    assert len(bench.chosen("*")) == len(JOBS) - 1 - len(PROGRAMS)
+
+
+def test_programs_have_elapsed_time() -> None:
+    known = re.findall(r"^\t([\w-]+)\) ", (LAB / "guest/programs.sh").read_text(), re.M)
+    assert {*PROGRAMS} <= {*known}
+    samples: Sampled = {(Job(MEM, name), variant): [
+        {"elapsed_us": seconds * 10**6, "rpcs": 1000, "switches": 2000}]
+        for name in PROGRAMS for variant, seconds in (
+            (INBOX, 3), (TUNED, 2), (OURS, 3 if name == "sqlite" else 1), (TCP, 4))}
+    found = report.Measured({}, 1, bench.chosen("program"), samples, {}, {}, {}, {})
+    tables = {title: table for title, table in report.tables(found) if table}
+    cells = [cell.strip() for cell in tables["Programs over NFSv4.2"].splitlines()[2].split("|")]
+    assert cells[1:-1] == ["mem program tar-x", "3.00", "2.00", "1.00", "4.00", "0.50", "0.33",
+                           "0.25"]
+    assert "1,000" in tables["Seconds and RPCs of programs"]
+    assert [*report.goal_lines(found)] == [
+        "Goal met: geometric mean of seconds: at most 0.95: it is 0.58",
+        "Goal missed: each row of seconds: not above 1.00: mem program sqlite 1.50"]
+    assert [*report.worse_rows(found)] == [
+        "Ours is worse than inbox tuned: mem program sqlite: seconds 1.50"]
 
 
 def test_variants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,3 +266,7 @@ def test_variants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     run.time([Job(MEM, "read", 1024, number) for number in range(bench.IN_TURN + 2)])
     turns = [(variant, count) for count in (bench.IN_TURN, 2) for variant in (INBOX, TUNED, OURS)]
     assert done == turns + [turns[at] for at in (2, 1, 0, 5, 4, 3)]
+    done.clear()
+    run.rounds = 1
+    run.time([Job(MEM, name) for name in PROGRAMS])
+    assert done == [(variant, 1) for variant in (INBOX, TUNED, OURS, TCP)] * len(PROGRAMS)
