@@ -5,6 +5,7 @@ and compare them.
 """
 
 import collections
+import dataclasses
 import fnmatch
 import itertools
 import os
@@ -109,6 +110,9 @@ class Bench:
             return CountingGuest(BUILD / "logs/bench-instructions")
         guest = Guest(GUEST, BUILD / "logs/bench", "ours", rdma=MEM,
                       packages=root.PROGRAM_PACKAGES if self.programs else ())
+        # The default of Debian's kernels
+        guest.kernel = dataclasses.replace(
+            guest.kernel, append=f"{guest.kernel.append} init_on_alloc=1")
         folder = guest.share / "lib/modules" / guest.kernel.release / "extra"
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(bare.build(guest.kernel), folder)
