@@ -106,6 +106,7 @@ struct xprt_rdma_client_stats {
  * @connect_at: when the last attempt to connect was due, or the pending one is; jiffies
  * @program: RPC program of the task that connects, for the NULL of version.c; XPRT_LOCKED
  * @program_version: its version
+ * @softconn: that task fails if it is refused; XPRT_LOCKED
  * @source: address to connect from; AF_UNSPEC: any
  * @local: address that the last connection was made from; transport_lock
  * @strings: address strings of @xprt
@@ -138,6 +139,7 @@ struct xprt_rdma_client {
 	unsigned long connect_at;
 	u32 program;
 	u32 program_version;
+	bool softconn;
 	struct sockaddr_storage source;
 	struct sockaddr_storage local;
 	struct rpcrdma_address_strings strings;

@@ -25,11 +25,11 @@
  */
 struct workqueue_struct *xprt_rdma_connect_wq;
 
-#define XPRT_RDMA_INITIAL_RECONNECT_DELAY	HZ
+#define XPRT_RDMA_INITIAL_RECONNECT_DELAY	(HZ / 4)
 
 /*
  * The longest time between attempts while they are refused: such attempts cost little, and a
- * server that refuses may soon be back.
+ * server that refuses may soon be back. As long as sunrpc lets a task sleep after a refusal.
  */
 #define XPRT_RDMA_REFUSED_RECONNECT_DELAY	(3 * HZ)
 
@@ -337,6 +337,23 @@ static void ep_connected(struct xprt_rdma_client *client)
 	xprt_wake_pending_tasks(xprt, -EAGAIN);
 }
 
+/*
+ * The status of a refusal. sunrpc lets a task sleep for three seconds after one, but a server that
+ * was there before may only have restarted. So as long as the pauses between attempts are shorter,
+ * the task is told to try again, and ->connect makes the pauses. Not if it is to fail instead.
+ */
+static int ep_refused(struct xprt_rdma_client *client)
+{
+	struct rpc_xprt *xprt = &client->xprt;
+
+	if (xprt->reestablish_timeout < XPRT_RDMA_REFUSED_RECONNECT_DELAY &&
+	    xprt->stat.connect_count && !client->softconn)
+		return -EAGAIN;
+	xprt->reestablish_timeout = min_t(unsigned long, xprt->reestablish_timeout,
+					  XPRT_RDMA_REFUSED_RECONNECT_DELAY);
+	return -ECONNREFUSED;
+}
+
 static void ep_connect_now(struct xprt_rdma_client *client)
 {
 	struct rpc_xprt *xprt = &client->xprt;
@@ -355,11 +372,8 @@ static void ep_connect_now(struct xprt_rdma_client *client)
 	if (!status) {
 		ep_connected(client);
 	} else {
-		if (status == -ECONNREFUSED)
-			xprt->reestablish_timeout =
-				min_t(unsigned long, xprt->reestablish_timeout,
-				      XPRT_RDMA_REFUSED_RECONNECT_DELAY);
-		xprt_wake_pending_tasks(xprt, ep_connect_status(status));
+		status = status == -ECONNREFUSED ? ep_refused(client) : ep_connect_status(status);
+		xprt_wake_pending_tasks(xprt, status);
 		xprt_clear_connecting(xprt);
 		xprt_unlock_connect(xprt, client);
 	}
@@ -409,6 +423,7 @@ void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	client->connect_at = jiffies + clamp(left, 0L, pause);
 	client->program = task->tk_client->cl_prog;
 	client->program_version = task->tk_client->cl_vers;
+	client->softconn = RPC_IS_SOFTCONN(task);
 	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
 	xprt_reconnect_backoff(xprt, XPRT_RDMA_INITIAL_RECONNECT_DELAY);
 	ep_connect_later(client);

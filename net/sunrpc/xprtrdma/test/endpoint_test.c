@@ -296,7 +296,7 @@ struct pause_row {
 };
 
 static const struct pause_row pause_rows[] = {
-	{ "the first", 0, 0, 0, HZ },
+	{ "the first", 0, 0, 0, HZ / 4 },
 	{ "soon after another", HZ, 12 * HZ, 11 * HZ, 24 * HZ },
 	{ "later", 3 * HZ, 15 * HZ, 12 * HZ, 30 * HZ },
 	{ "long ago", 100 * HZ, 4 * HZ, 0, 8 * HZ },
@@ -372,6 +372,53 @@ static void test_pause_after(struct kunit *test)
 	xprt_rdma_ep_granted(t->ep, 2);
 	KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, HZ);
 	KUNIT_EXPECT_EQ(test, t->client->limit, 2);
+	fake_client_end(test, t);
+}
+
+/* A refusal, long after the attempt before */
+static void refuse(struct fake_client *t)
+{
+	t->client->connect_at = jiffies - 100 * HZ;
+	fake_client_connect(t);
+}
+
+/*
+ * A server that was there before may have restarted, so the task tries again soon, but not for
+ * ever. A task that is to fail if it is refused does so at once.
+ */
+static void test_refused_soon(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	unsigned int tries;
+
+	xprt->stat.connect_count = 1;
+	t->fake.connect_error = -ECONNREFUSED;
+	for (tries = 0; tries < 4; tries++) {
+		refuse(t);
+		expect_woken(test, t, -EAGAIN);
+		KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, (HZ / 4) << tries);
+	}
+	for (; tries < 6; tries++) {
+		refuse(t);
+		expect_woken(test, t, -ECONNREFUSED);
+		KUNIT_EXPECT_EQ(test, xprt->reestablish_timeout, 3 * HZ);
+	}
+	/* The server answers, and is gone again. */
+	xprt->reestablish_timeout = 0;
+	refuse(t);
+	expect_woken(test, t, -EAGAIN);
+	t->connector.tk_flags = RPC_TASK_SOFTCONN;
+	refuse(t);
+	expect_woken(test, t, -ECONNREFUSED);
+	/* With a short lease the pauses never get as long as sunrpc's. */
+	t->connector.tk_flags = 0;
+	xprt->max_reconnect_timeout = HZ;
+	for (tries = 0; tries < 6; tries++) {
+		refuse(t);
+		expect_woken(test, t, -EAGAIN);
+		KUNIT_EXPECT_LE(test, xprt->reestablish_timeout, HZ);
+	}
 	fake_client_end(test, t);
 }
 
@@ -803,6 +850,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE_PARAM(test_pause, pause_gen_params),
 	KUNIT_CASE(test_no_pause_when_abandoned),
 	KUNIT_CASE(test_pause_after),
+	KUNIT_CASE(test_refused_soon),
 	KUNIT_CASE(test_close),
 	KUNIT_CASE(test_close_of_nothing),
 	KUNIT_CASE(test_break),

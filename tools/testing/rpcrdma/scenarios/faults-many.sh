@@ -18,7 +18,7 @@ NCONNECT=16
 CONNECTIONS=$((MOUNTS * NCONNECT))
 
 # Seconds from when the server listens until all connections have had a Reply. A client
-# that was refused tries again after three seconds.
+# that was refused tries again after 0.25, 0.5, 1 and 2 seconds, and then every three.
 SOON=5
 
 # Reads per second of all mounts together: fewer than the guest can do. Otherwise the
