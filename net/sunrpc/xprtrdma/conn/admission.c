@@ -90,15 +90,17 @@ bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_adm
 	return !full;
 }
 
-/* A role takes a waiting request. Return: false if the connection is closed already. */
+/*
+ * A request leaves its listener, and the role may take it. Until then it counts as waiting, even if
+ * its peer has given up. Return: false if the connection is closed already.
+ */
 bool rpcrdma_admission_begin(struct rpcrdma_conn *conn)
 {
 	bool pending;
 
 	spin_lock_bh(&conn->post_lock);
 	pending = conn->state == RPCRDMA_STATE_PENDING;
-	if (pending)
-		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_BEGINNING);
+	rpcrdma_admission_set(conn, pending ? RPCRDMA_ADMISSION_BEGINNING : RPCRDMA_ADMISSION_NONE);
 	spin_unlock_bh(&conn->post_lock);
 	return pending;
 }

@@ -48,7 +48,8 @@ static bool conn_set_state_locked(struct rpcrdma_conn *conn, enum rpcrdma_state 
 		return false;
 	if (conn->server && state == RPCRDMA_STATE_ESTABLISHED)
 		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
-	else if (conn->server && state == RPCRDMA_STATE_CLOSING)
+	else if (conn->server && state == RPCRDMA_STATE_CLOSING &&
+		 conn->admission != RPCRDMA_ADMISSION_WAITING)
 		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_ENDING);
 	conn->status = status;
 	conn->state_since = ktime_get();
@@ -231,7 +232,7 @@ static void conn_teardown_work(struct work_struct *work)
 	rpcrdma_device_detach(conn);
 	if (conn->net)
 		put_net(conn->net);
-	if (conn->server)
+	if (READ_ONCE(conn->admission) == RPCRDMA_ADMISSION_ENDING)
 		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
 	rpcrdma_conn_put(conn);
 	rpcrdma_memalloc_restore(flags);

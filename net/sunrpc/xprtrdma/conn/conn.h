@@ -433,7 +433,7 @@ struct rpcrdma_keepalive {
 /* What a server's connection counts as for the limits in admission.c */
 enum rpcrdma_admission {
 	RPCRDMA_ADMISSION_NONE,		/* established or gone, or a client's */
-	RPCRDMA_ADMISSION_WAITING,	/* a request that no role has taken */
+	RPCRDMA_ADMISSION_WAITING,	/* a request at its listener, even if it is closed */
 	RPCRDMA_ADMISSION_BEGINNING,	/* taken, and not yet established */
 	RPCRDMA_ADMISSION_ENDING,	/* closing */
 	RPCRDMA_ADMISSION_COUNT
@@ -503,7 +503,7 @@ struct rpcrdma_conn {
 	struct work_struct teardown_work;
 	struct list_head device_list;	/* entry in device->conns; device->lock */
 	struct list_head pending_list;	/* entry in listener->pending; listener->lock */
-	enum rpcrdma_admission admission;	/* admission_lock */
+	enum rpcrdma_admission admission;	/* admission_lock; WAITING: post_lock, too */
 
 	struct delayed_work rest_work;		/* pool.c */
 

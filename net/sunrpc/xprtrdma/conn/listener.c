@@ -10,12 +10,6 @@
 #include "conn_private.h"
 #include "../status/status.h"
 
-/*
- * Requests in the list of one listener, at most. Unlike admission.c, which counts for all
- * listeners together, this counts those that their peers have given up, too.
- */
-#define PENDING_MAX	2048
-
 /* Requests that the iWARP CM keeps until it has reported them */
 #define BACKLOG		512
 
@@ -29,24 +23,6 @@ DEFINE_MUTEX(rpcrdma_listeners_lock);	/* protects these */
 LIST_HEAD(rpcrdma_listeners);
 static u32 listener_last_id;
 
-/* Remove the requests whose peers have given up. */
-static void listener_purge(struct rpcrdma_listener *listener)
-{
-	struct rpcrdma_conn *conn, *next;
-	LIST_HEAD(closed);
-
-	spin_lock_bh(&listener->lock);
-	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
-		if (READ_ONCE(conn->state) == RPCRDMA_STATE_PENDING)
-			continue;
-		list_move(&conn->pending_list, &closed);
-		listener->num_pending--;
-	}
-	spin_unlock_bh(&listener->lock);
-	list_for_each_entry_safe(conn, next, &closed, pending_list)
-		rpcrdma_conn_put(conn);
-}
-
 static int listener_on_request(struct rpcrdma_listener *listener, struct rdma_cm_id *id,
 			       const struct rdma_cm_event *event)
 {
@@ -54,10 +30,7 @@ static int listener_on_request(struct rpcrdma_listener *listener, struct rdma_cm
 	const struct sockaddr_storage *peer = &id->route.addr.dst_addr;
 	struct rpcrdma_conn *conn;
 
-	if (READ_ONCE(listener->num_pending) >= PENDING_MAX)
-		listener_purge(listener);
-	if (READ_ONCE(listener->num_pending) >= PENDING_MAX ||
-	    !rpcrdma_admission_may(peer, RPCRDMA_ADMISSION_WAITING)) {
+	if (!rpcrdma_admission_may(peer, RPCRDMA_ADMISSION_WAITING)) {
 		pr_warn_ratelimited("%pISc: refused: too many connection requests wait\n", peer);
 		rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED, local,
 					 peer);
@@ -293,7 +266,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	/* No lock: nothing adds or takes requests any more. */
 	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
 		list_del_init(&conn->pending_list);
-		if (READ_ONCE(conn->state) == RPCRDMA_STATE_PENDING)
+		if (rpcrdma_admission_begin(conn))
 			rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_SERVICE, -ESHUTDOWN,
 						 &conn->local_addr, &conn->peer_addr);
 		rpcrdma_conn_close(conn, -ESHUTDOWN);

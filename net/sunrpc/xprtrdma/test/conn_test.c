@@ -151,6 +151,22 @@ static void test_closes_once(struct kunit *test)
 	rpcrdma_conn_put(conn);
 }
 
+/* A request that was given up keeps its place until the listener drops it. */
+static void test_given_up_waits(struct kunit *test)
+{
+	struct role role = {};
+	struct rpcrdma_conn *conn = conn_make(test, true, &role);
+
+	rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_WAITING);
+	rpcrdma_conn_close(conn, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_WAITING);
+	flush_workqueue(rpcrdma_teardown_wq);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_WAITING);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_admission_begin(conn));
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
+	rpcrdma_conn_put(conn);
+}
+
 /* A device that does not stop, or not at once */
 
 struct stuck {
@@ -765,6 +781,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_states),
 	KUNIT_CASE(test_closes_in_each_state),
 	KUNIT_CASE(test_closes_once),
+	KUNIT_CASE(test_given_up_waits),
 	KUNIT_CASE(test_device_stops_late),
 	KUNIT_CASE(test_device_has_stopped),
 	KUNIT_CASE(test_device_does_not_stop),

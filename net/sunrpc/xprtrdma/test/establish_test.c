@@ -292,6 +292,7 @@ static void expect_gone(struct kunit *test)
 	flush_workqueue(rpcrdma_teardown_wq);
 	KUNIT_EXPECT_EQ(test, cm.conn->state, RPCRDMA_STATE_CLOSED);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&cm.conn->timer));
+	KUNIT_EXPECT_EQ(test, cm.conn->admission, RPCRDMA_ADMISSION_NONE);
 	KUNIT_EXPECT_NULL(test, cm.conn->cm_id);
 	KUNIT_EXPECT_EQ(test, kref_read(&cm.device.ref), 1);
 	KUNIT_EXPECT_TRUE(test, list_empty(&cm.device.conns));
@@ -751,12 +752,17 @@ static void request(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cm.conn->cm_id, id);
 }
 
+static int accept_with(const struct rpcrdma_conn_config *config)
+{
+	rpcrdma_admission_begin(cm.conn);
+	return rpcrdma_conn_accept(cm.conn, config);
+}
+
 static int accept(void)
 {
 	const struct rpcrdma_conn_config config = config_of();
 
-	rpcrdma_admission_begin(cm.conn);
-	return rpcrdma_conn_accept(cm.conn, &config);
+	return accept_with(&config);
 }
 
 static void test_accepts(struct kunit *test)
@@ -919,7 +925,7 @@ static void test_read_depth(struct kunit *test)
 	cm.peer_reads = row->peer;
 	config.read_depth = row->role;
 	request(test);
-	KUNIT_EXPECT_EQ(test, rpcrdma_conn_accept(cm.conn, &config), 0);
+	KUNIT_EXPECT_EQ(test, accept_with(&config), 0);
 	KUNIT_EXPECT_EQ(test, cm.conn->read_depth, row->depth);
 	KUNIT_EXPECT_EQ(test, cm.param.initiator_depth, row->depth);
 	end(test);
@@ -933,14 +939,14 @@ static void test_accept_sizes(struct kunit *test)
 
 	rpcrdma_wire_encode_private(&client, cm.private);
 	request(test);
-	KUNIT_EXPECT_EQ(test, rpcrdma_conn_accept(cm.conn, &config), 0);
+	KUNIT_EXPECT_EQ(test, accept_with(&config), 0);
 	KUNIT_EXPECT_EQ(test, cm.recv_size, 2048);
 	KUNIT_EXPECT_EQ(test, cm.send_size, 1024);
 	end(test);
 
 	config.version_max = RPCRDMA_VERSION_TWO;
 	request(test);
-	KUNIT_EXPECT_EQ(test, rpcrdma_conn_accept(cm.conn, &config), 0);
+	KUNIT_EXPECT_EQ(test, accept_with(&config), 0);
 	KUNIT_EXPECT_EQ(test, cm.recv_size, 4096);
 	KUNIT_EXPECT_EQ(test, cm.send_size, 4096);
 	end(test);

@@ -26,7 +26,6 @@
 #include "../status/status.h"
 
 #define REQUESTS	4
-#define MAX_PENDING	2048
 #define CHOSEN_PORT	4711
 #define ROLE		((void *)0x1001)
 
@@ -197,7 +196,7 @@ static int listener_init(struct kunit *test)
 	return 0;
 }
 
-/* The listener is gone. Each connection has the test's reference alone. */
+/* The listener is gone. Each connection has the test's reference alone, and no place. */
 static void listener_exit(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, cm.wrong, 0);
@@ -207,6 +206,7 @@ static void listener_exit(struct kunit *test)
 		struct rpcrdma_conn *conn = cm.conn[--cm.requests];
 
 		KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CLOSED);
+		KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
 		KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 1);
 		rpcrdma_conn_put(conn);
 	}
@@ -410,24 +410,6 @@ static void test_too_many_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cm.requests, 3);
 	KUNIT_EXPECT_EQ(test, cm.incoming, 3);
 	KUNIT_EXPECT_EQ(test, listener->num_pending, 3);
-	rpcrdma_listener_destroy(listener);
-}
-
-/* The list of one listener is bounded, even if all in it were given up. */
-static void test_list_is_bounded(struct kunit *test)
-{
-	struct rpcrdma_listener *listener = create(test);
-
-	request();
-	listener->num_pending += MAX_PENDING - 2;
-	KUNIT_EXPECT_EQ(test, request(), 0);
-	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
-	expect_refused(test, listener, RPCRDMA_REFUSAL_BACKLOG, -ECONNREFUSED);
-	rpcrdma_conn_close(cm.conn[0], -ECONNRESET);
-	KUNIT_EXPECT_EQ(test, request(), 0);
-	KUNIT_EXPECT_EQ(test, request(), -ECONNREFUSED);
-	listener->num_pending -= MAX_PENDING - 2;
-	KUNIT_EXPECT_EQ(test, listener->num_pending, 2);
 	rpcrdma_listener_destroy(listener);
 }
 
@@ -654,7 +636,6 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(test_requests),
 	KUNIT_CASE(test_given_up),
 	KUNIT_CASE(test_too_many_wait),
-	KUNIT_CASE(test_list_is_bounded),
 	KUNIT_CASE(test_request_without_memory),
 	KUNIT_CASE(test_looks_again),
 	KUNIT_CASE(test_not_held_up),

@@ -80,7 +80,8 @@ server_ends() {
 	check "the mount fails" not is 0 $?
 }
 
-# As many requests wait as may. The server refuses one more, until they are given up.
+# As many requests wait as may. The server refuses one more, until its threads have seen that
+# they are given up.
 too_many() {
 	local peer
 	need "listen again" listen
