@@ -28,21 +28,19 @@ static const struct {
 	[RPCRDMA_ADMISSION_ENDING] = { .all = 4096 },
 };
 
+siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
+
+static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
+static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
+static unsigned int admission_host[RPCRDMA_HOSTS][RPCRDMA_ADMISSION_COUNT];
+
 /*
  * A host is the hash of an IPv4 address, or of the 64-bit prefix of an IPv6 address,
  * because anybody in such a prefix may have any number of addresses. Hosts with the
  * same hash share one limit. The hash has a key, so that nobody can choose addresses that
  * share the limit of another host.
  */
-#define HOSTS	512
-
-siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
-
-static DEFINE_SPINLOCK(admission_lock);	/* protects these, and conn->admission */
-static unsigned int admission_all[RPCRDMA_ADMISSION_COUNT];
-static unsigned int admission_host[HOSTS][RPCRDMA_ADMISSION_COUNT];
-
-static unsigned int *admission_of_host(const struct sockaddr_storage *peer)
+unsigned int rpcrdma_admission_host(const struct sockaddr_storage *peer)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
@@ -50,13 +48,13 @@ static unsigned int *admission_of_host(const struct sockaddr_storage *peer)
 		   siphash(&v6->sin6_addr, sizeof(u64), &rpcrdma_host_key) :
 		   siphash_1u32((__force u32)v4->sin_addr.s_addr, &rpcrdma_host_key);
 
-	return admission_host[host % HOSTS];
+	return host % RPCRDMA_HOSTS;
 }
 
 /* The counts of RPCRDMA_ADMISSION_NONE may wrap; nothing reads them. */
 void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission admission)
 {
-	unsigned int *host = admission_of_host(&conn->peer_addr);
+	unsigned int *host = admission_host[rpcrdma_admission_host(&conn->peer_addr)];
 
 	spin_lock_bh(&admission_lock);
 	admission_all[conn->admission]--;
@@ -79,7 +77,7 @@ static bool admission_is_full_locked(const unsigned int *host, enum rpcrdma_admi
 /* May one more request of this host wait (WAITING), or may a role take one (BEGINNING)? */
 bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission)
 {
-	const unsigned int *host = admission_of_host(peer);
+	const unsigned int *host = admission_host[rpcrdma_admission_host(peer)];
 	bool full;
 
 	spin_lock_bh(&admission_lock);

@@ -62,6 +62,7 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc);
 
 /* admission.c */
 extern siphash_key_t rpcrdma_host_key;
+unsigned int rpcrdma_admission_host(const struct sockaddr_storage *peer);
 void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission admission);
 bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission);
 bool rpcrdma_admission_begin(struct rpcrdma_conn *conn);

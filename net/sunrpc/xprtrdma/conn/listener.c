@@ -42,7 +42,7 @@ static int listener_on_request(struct rpcrdma_listener *listener, struct rdma_cm
 		return -ENOMEM;
 	}
 	spin_lock_bh(&listener->lock);
-	list_add_tail(&conn->pending_list, &listener->pending);
+	list_add_tail(&conn->pending_list, &listener->pending[rpcrdma_admission_host(peer)]);
 	listener->num_pending++;
 	spin_unlock_bh(&listener->lock);
 	listener->incoming(listener);
@@ -122,20 +122,26 @@ static void listener_relisten_work(struct work_struct *work)
 }
 
 /*
- * The first request that a role may take, or that is closed. If requests wait and
- * none may be taken, @look looks again later.
+ * The next request that a role may take, or that is closed: the first of each host in turn. All of
+ * a host share its limits, so the others need no look. If requests wait and none may be taken,
+ * @look looks again later.
  */
-static struct rpcrdma_conn *listener_first_locked(struct rpcrdma_listener *listener)
+static struct rpcrdma_conn *listener_next_locked(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn;
+	unsigned int i;
 
 	lockdep_assert_held(&listener->lock);
-	list_for_each_entry(conn, &listener->pending, pending_list)
-		if (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING ||
-		    rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING))
+	if (!listener->num_pending)
+		return NULL;
+	for (i = 0; i < RPCRDMA_HOSTS; i++, listener->turn++) {
+		conn = list_first_entry_or_null(&listener->pending[listener->turn % RPCRDMA_HOSTS],
+						struct rpcrdma_conn, pending_list);
+		if (conn && (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING ||
+			     rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING)))
 			return conn;
-	if (!list_empty(&listener->pending))
-		queue_delayed_work(rpcrdma_wq, &listener->look, LOOK_DELAY);
+	}
+	queue_delayed_work(rpcrdma_wq, &listener->look, LOOK_DELAY);
 	return NULL;
 }
 
@@ -146,7 +152,7 @@ static void listener_look_work(struct work_struct *work)
 	bool any;
 
 	spin_lock_bh(&listener->lock);
-	any = listener_first_locked(listener);
+	any = listener_next_locked(listener);
 	spin_unlock_bh(&listener->lock);
 	if (any)
 		listener->incoming(listener);
@@ -169,6 +175,7 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 			void (*incoming)(struct rpcrdma_listener *listener), void *role)
 {
 	struct rpcrdma_listener *listener;
+	unsigned int host;
 	int err;
 
 	if (addr->sa_family != AF_INET && !(IS_ENABLED(CONFIG_IPV6) && addr->sa_family == AF_INET6))
@@ -184,7 +191,8 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 	INIT_DELAYED_WORK(&listener->relisten, listener_relisten_work);
 	spin_lock_init(&listener->lock);
 	INIT_LIST_HEAD(&listener->all);
-	INIT_LIST_HEAD(&listener->pending);
+	for (host = 0; host < RPCRDMA_HOSTS; host++)
+		INIT_LIST_HEAD(&listener->pending[host]);
 	INIT_DELAYED_WORK(&listener->look, listener_look_work);
 
 	mutex_lock(&listener->setup);
@@ -229,10 +237,11 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 
 	for (;;) {
 		spin_lock_bh(&listener->lock);
-		conn = listener_first_locked(listener);
+		conn = listener_next_locked(listener);
 		if (conn) {
 			list_del_init(&conn->pending_list);
 			listener->num_pending--;
+			listener->turn++;
 		}
 		spin_unlock_bh(&listener->lock);
 		if (!conn || rpcrdma_admission_begin(conn))
@@ -252,6 +261,8 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn, *next;
+	unsigned int host;
+	LIST_HEAD(pending);
 
 	mutex_lock(&rpcrdma_listeners_lock);
 	list_del(&listener->all);
@@ -264,7 +275,9 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	cancel_delayed_work_sync(&listener->look);
 
 	/* No lock: nothing adds or takes requests any more. */
-	list_for_each_entry_safe(conn, next, &listener->pending, pending_list) {
+	for (host = 0; host < RPCRDMA_HOSTS; host++)
+		list_splice(&listener->pending[host], &pending);
+	list_for_each_entry_safe(conn, next, &pending, pending_list) {
 		list_del_init(&conn->pending_list);
 		if (rpcrdma_admission_begin(conn))
 			rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_SERVICE, -ESHUTDOWN,

@@ -33,6 +33,9 @@ struct rpcrdma_role_status {
 	u64 memory;
 };
 
+/* Hosts that are told apart, see admission.c */
+#define RPCRDMA_HOSTS	512
+
 /*
  * The role owns it from rpcrdma_listener_create() to rpcrdma_listener_destroy().
  *
@@ -52,11 +55,13 @@ struct rpcrdma_listener {
 	ktime_t state_since;		/* when @cm_id became NULL, or was set */
 	bool dead;			/* it is being destroyed */
 	struct delayed_work relisten;
-	spinlock_t lock;		/* protects @pending, @num_pending and the counters */
+	spinlock_t lock;		/* protects @pending to @turn and the counters */
 	unsigned long accepted;
 	unsigned long refused;
-	struct list_head pending;	/* connections, by pending_list; a reference each */
+	/* Connections of each host, by pending_list; a reference each */
+	struct list_head pending[RPCRDMA_HOSTS];
 	unsigned int num_pending;
+	unsigned int turn;		/* the host whose request is looked at first; may wrap */
 	struct delayed_work look;	/* queued while requests wait and none may be taken */
 };
 

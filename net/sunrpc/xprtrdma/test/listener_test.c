@@ -50,7 +50,9 @@ struct cm {
 	bool removal_while_destroyed;
 	bool no_memory;
 	bool none_may_wait;
-	u16 none_may_begin;		/* from this port */
+	unsigned int none_may_begin;	/* of this host */
+	unsigned int host;		/* of the next request */
+	unsigned int looks;		/* whether a request may begin */
 	struct rpcrdma_conn *conn[REQUESTS];	/* with a reference */
 	unsigned int requests;
 	unsigned int incoming;
@@ -161,10 +163,18 @@ static struct rpcrdma_conn *cm_request(struct net *net, struct rdma_cm_id *id,
 	return conn;
 }
 
+/* Ports tell the hosts of this test, too: no two of them share their limits by chance. */
+static unsigned int cm_host(const struct sockaddr_storage *peer)
+{
+	return port_of(peer) / 1000;
+}
+
 static bool cm_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission)
 {
-	return admission == RPCRDMA_ADMISSION_WAITING ? !cm.none_may_wait :
-							port_of(peer) != cm.none_may_begin;
+	if (admission == RPCRDMA_ADMISSION_WAITING)
+		return !cm.none_may_wait;
+	cm.looks++;
+	return cm_host(peer) != cm.none_may_begin;
 }
 
 static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
@@ -179,6 +189,7 @@ static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
 }
 
 #define rpcrdma_conn_request	cm_request
+#define rpcrdma_admission_host	cm_host
 #define rpcrdma_admission_may	cm_may
 #define rpcrdma_status_refused	cm_refused
 #undef rdma_create_id
@@ -192,7 +203,7 @@ static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
 
 static int listener_init(struct kunit *test)
 {
-	cm = (struct cm){ .fail = STEPS };
+	cm = (struct cm){ .fail = STEPS, .host = 1 };
 	return 0;
 }
 
@@ -212,7 +223,7 @@ static void listener_exit(struct kunit *test)
 	}
 }
 
-/* An event of the listener, or a request of a client with the next port */
+/* An event of the listener, or a request from the next port of a host */
 static int deliver(enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event event = { .event = type };
@@ -220,13 +231,19 @@ static int deliver(enum rdma_cm_event_type type)
 
 	if (type != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return cm.id.event_handler(&cm.id, &event);
-	id.route.addr.dst_addr = address_of(1001 + cm.requests);
+	id.route.addr.dst_addr = address_of(cm.host * 1000 + 1 + cm.requests);
 	return cm.id.event_handler(&id, &event);
 }
 
 static int request(void)
 {
 	return deliver(RDMA_CM_EVENT_CONNECT_REQUEST);
+}
+
+static void request_of(unsigned int host)
+{
+	cm.host = host;
+	request();
 }
 
 static void incoming(struct rpcrdma_listener *listener)
@@ -437,7 +454,7 @@ static void test_looks_again(struct kunit *test)
 
 	request();
 	cm.incoming = 0;
-	cm.none_may_begin = 1001;
+	cm.none_may_begin = 1;
 	before = jiffies;
 	expect_next(test, listener, NULL);
 	expect_timer(test, &listener->look, before, HZ / 50);
@@ -454,22 +471,67 @@ static void test_looks_again(struct kunit *test)
 	rpcrdma_listener_destroy(listener);
 }
 
-/* A host with too many does not hold up the others. A request given up needs no place. */
+/* The hosts take turns, however many requests one of them has. */
+static void test_hosts_take_turns(struct kunit *test)
+{
+	static const unsigned int order[REQUESTS] = { 0, 3, 1, 2 };
+	struct rpcrdma_listener *listener = create(test);
+	unsigned int i;
+
+	request_of(3);
+	request_of(3);
+	request_of(3);
+	request_of(7);
+	for (i = 0; i < REQUESTS; i++) {
+		/* To look is not to take. */
+		run(&listener->look);
+		expect_next(test, listener, cm.conn[order[i]]);
+		refuse(cm.conn[order[i]]);
+	}
+	expect_next(test, listener, NULL);
+	rpcrdma_listener_destroy(listener);
+}
+
+/* Turns go on with the first host after the last one. */
+static void test_turns_wrap(struct kunit *test)
+{
+	struct rpcrdma_listener *listener = create(test);
+
+	listener->turn = -1U;
+	request_of(5);
+	expect_next(test, listener, cm.conn[0]);
+	refuse(cm.conn[0]);
+	request_of(4);
+	request_of(6);
+	expect_next(test, listener, cm.conn[2]);
+	expect_next(test, listener, cm.conn[1]);
+	refuse(cm.conn[1]);
+	refuse(cm.conn[2]);
+	rpcrdma_listener_destroy(listener);
+}
+
+/*
+ * A host with too many does not hold up the others, and needs one look, not one for each request.
+ * A request given up needs no place.
+ */
 static void test_not_held_up(struct kunit *test)
 {
 	struct rpcrdma_listener *listener = create(test);
 
-	request();
-	request();
-	request();
-	cm.none_may_begin = 1001;
-	rpcrdma_conn_close(cm.conn[1], -ECONNRESET);
+	request_of(1);
+	request_of(1);
+	request_of(2);
+	request_of(3);
+	cm.none_may_begin = 1;
+	rpcrdma_conn_close(cm.conn[2], -ECONNRESET);
 	flush_workqueue(rpcrdma_teardown_wq);
-	expect_next(test, listener, cm.conn[2]);
-	KUNIT_EXPECT_EQ(test, kref_read(&cm.conn[1]->ref), 1);
-	refuse(cm.conn[2]);
-	KUNIT_EXPECT_EQ(test, listener->num_pending, 1);
+	expect_next(test, listener, cm.conn[3]);
+	KUNIT_EXPECT_EQ(test, cm.looks, 2);
+	KUNIT_EXPECT_EQ(test, kref_read(&cm.conn[2]->ref), 1);
+	refuse(cm.conn[3]);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 2);
 	rpcrdma_conn_close(cm.conn[0], -ECONNRESET);
+	rpcrdma_conn_close(cm.conn[1], -ECONNRESET);
 	expect_next(test, listener, NULL);
 	KUNIT_EXPECT_EQ(test, listener->num_pending, 0);
 	rpcrdma_listener_destroy(listener);
@@ -587,7 +649,7 @@ static void test_destroyed_while_it_looks(struct kunit *test)
 	struct rpcrdma_listener *listener = create(test);
 
 	request();
-	cm.none_may_begin = 1001;
+	cm.none_may_begin = 1;
 	expect_next(test, listener, NULL);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&listener->look));
 	cm.none_may_begin = 0;
@@ -638,6 +700,8 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(test_too_many_wait),
 	KUNIT_CASE(test_request_without_memory),
 	KUNIT_CASE(test_looks_again),
+	KUNIT_CASE(test_hosts_take_turns),
+	KUNIT_CASE(test_turns_wrap),
 	KUNIT_CASE(test_not_held_up),
 	KUNIT_CASE(test_device_goes),
 	KUNIT_CASE(test_state_since),
