@@ -3,8 +3,10 @@
  * Limits for connections of servers, over all listeners: how many may wait, begin and
  * end at a time, in all and for one host. The role limits those that are established.
  */
+#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
+#include <linux/sizes.h>
 
 #include "conn_private.h"
 
@@ -20,10 +22,10 @@
  * more host.
  */
 static const struct {
-	unsigned int all;
+	unsigned int all;	/* zero: rpcrdma_admission_waiting() */
 	unsigned int left;
 } admission_max[] = {
-	[RPCRDMA_ADMISSION_WAITING] = { .all = 2048, .left = 1 },
+	[RPCRDMA_ADMISSION_WAITING] = { .left = 1 },
 	[RPCRDMA_ADMISSION_BEGINNING] = { .all = 256, .left = 3 },
 	[RPCRDMA_ADMISSION_ENDING] = { .all = 4096 },
 };
@@ -65,9 +67,16 @@ void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission adm
 	spin_unlock_bh(&admission_lock);
 }
 
+/* How many requests may wait, with so many pages of memory: with 8 KiB each they take 1/256. */
+unsigned int rpcrdma_admission_waiting(unsigned long pages)
+{
+	return clamp(pages / (SZ_2M / PAGE_SIZE), 2048UL, 16384UL);
+}
+
 static bool admission_is_full_locked(const unsigned int *host, enum rpcrdma_admission admission)
 {
-	unsigned int all = admission_max[admission].all;
+	unsigned int all = admission_max[admission].all ?:
+			   rpcrdma_admission_waiting(totalram_pages());
 
 	lockdep_assert_held(&admission_lock);
 	return admission_all[admission] >= all ||

@@ -66,6 +66,7 @@ unsigned int rpcrdma_admission_host(const struct sockaddr_storage *peer);
 void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission admission);
 bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission);
 bool rpcrdma_admission_begin(struct rpcrdma_conn *conn);
+unsigned int rpcrdma_admission_waiting(unsigned long pages);
 
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);

@@ -8,6 +8,7 @@
 #include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
@@ -500,7 +501,6 @@ static void test_pages_of_a_send(struct kunit *test)
 
 #define HOSTS		4
 #define HOST_SHARE	64
-#define WAIT_SHARE	1024
 #define MANY		1000
 #define UNKEYED_BITS	9
 
@@ -592,17 +592,26 @@ static void test_each_host_has_a_share(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, host_may_begin(0));
 }
 
+/* How many may wait depends on the memory, within bounds. */
+static void test_waiting_by_memory(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, rpcrdma_admission_waiting(0), 2048);
+	KUNIT_EXPECT_EQ(test, rpcrdma_admission_waiting(SZ_1G / PAGE_SIZE * 6), 3072);
+	KUNIT_EXPECT_EQ(test, rpcrdma_admission_waiting(SZ_1G / PAGE_SIZE * 64), 16384);
+}
+
 /* Two hosts with as many requests as they can have leave a place for a third. */
 static void test_two_hosts_leave_a_place(struct kunit *test)
 {
-	struct rpcrdma_conn **conns = kunit_kcalloc(test, 2 * WAIT_SHARE,
-						    sizeof(*conns), GFP_KERNEL);
-	unsigned int host, i, n = 0;
+	unsigned int share = rpcrdma_admission_waiting(totalram_pages()) / 2, host, i, n = 0;
+	struct rpcrdma_conn **conns = kunit_kcalloc(test, 2 * share, sizeof(*conns), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, conns);
 	for (host = 0; host < 2; host++) {
-		for (i = 0; i < WAIT_SHARE && host_may_wait(host); i++)
+		for (i = 0; i < share && host_may_wait(host); i++)
 			conns[n++] = wait_conn(test, host, 1000 + i);
+		if (!host)
+			KUNIT_EXPECT_EQ(test, n, share);
 	}
 	KUNIT_EXPECT_FALSE(test, host_may_wait(0));
 	KUNIT_EXPECT_FALSE(test, host_may_wait(1));
@@ -789,6 +798,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_PARAM(test_queue_pair_size, qp_gen_params),
 	KUNIT_CASE(test_pages_of_a_send),
 	KUNIT_CASE(test_each_host_has_a_share),
+	KUNIT_CASE(test_waiting_by_memory),
 	KUNIT_CASE(test_two_hosts_leave_a_place),
 	KUNIT_CASE(test_hash_is_not_known),
 	KUNIT_CASE(test_many_may_wait),
