@@ -208,7 +208,7 @@ struct xprt_rdma_version {
  *	request on the wire and of each backward Call
  * @client: valid until @closed is complete
  * @conn: the connection, once it is established; put with the last of @ref
- * @ready: complete when the version is settled or the connection has failed
+ * @ready: complete when Calls may be sent or the connection has failed
  * @closed: complete when the connection has ended, see conn.h
  * @status: why the connection ended, a negative errno; valid when @closed is complete
  * @closing: the client itself closes the connection

@@ -171,7 +171,9 @@ static void receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *re
 		rpcrdma_add_traffic(received, RPCRDMA_A_TRAFFIC_INLINE, msg->payload_len);
 	if (recv->invalidated)
 		rpcrdma_conn_close(recv->conn, -EPROTO);
+	/* The Reply to the first Call needs it: there may be no other Receive. */
 	rpcrdma_recv_put(recv);
+	complete_all(&ep->ready);
 }
 
 /* The rpcrdma_conn_ops's received */

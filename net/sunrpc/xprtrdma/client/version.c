@@ -60,7 +60,6 @@ static void version_settle(struct xprt_rdma_endpoint *ep, u32 settled)
 	WRITE_ONCE(client->version, settled);
 	WRITE_ONCE(version->settled, settled);
 	rpcrdma_conn_log_version(ep->conn, settled);
-	complete_all(&ep->ready);
 }
 
 static int version_ask(struct xprt_rdma_endpoint *ep)
@@ -105,6 +104,7 @@ void xprt_rdma_version_begin(struct xprt_rdma_endpoint *ep)
 
 	if (ep->version.offered == RPCRDMA_VERSION_ONE) {
 		version_settle(ep, RPCRDMA_VERSION_ONE);
+		complete_all(&ep->ready);
 		return;
 	}
 	/*

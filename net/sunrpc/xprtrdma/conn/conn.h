@@ -59,8 +59,8 @@
 /* RDMA Reads that one end serves or issues at a time: the device reserves memory for each. */
 #define RPCRDMA_READS_MAX	32U
 
-/* Forward messages for which a new connection has Receives */
-#define RPCRDMA_FIRST_CREDITS	4U
+/* Forward messages for which a new connection has Receives (RFC 8166 section 3.3.3) */
+#define RPCRDMA_FIRST_CREDITS	1U
 
 struct rpcrdma_conn;
 struct rpcrdma_listener;

@@ -2,8 +2,8 @@
 /*
  * Receives: a buffer for each message that the peer may send.
  *
- * A connection has one Receive for each of these messages, and a batch more. Receives
- * that come back are reposted a batch at a time, with one doorbell. So fewer than a
+ * A connection has one Receive for each of these messages, and one fewer than a batch more.
+ * Receives that come back are reposted a batch at a time, with one doorbell. So fewer than a
  * batch are idle, and one is posted for each message that the peer may still send.
  *
  * Receives are most of the memory of a connection, so it starts with few. A server makes more
@@ -16,12 +16,12 @@
 #include "../trace.h"
 
 /*
- * How many Receives are reposted at a time; a connection has as many beyond @messages. The send
- * queue posts as many chains in a row without a signal.
+ * How many Receives are reposted at a time. The send queue posts as many chains in a row without
+ * a signal.
  */
 unsigned int rpcrdma_recv_batch(unsigned int messages)
 {
-	return clamp(messages / 4, 4U, 16U);
+	return clamp(messages / 4, 1U, 16U);
 }
 
 static void recv_release(struct rpcrdma_resource *resource)
@@ -177,7 +177,7 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp
 	int err = 0;
 
 	lockdep_assert_held(&conn->setup);
-	while (conn->num_recvs < messages + batch) {
+	while (conn->num_recvs < messages + batch - 1) {
 		recv = recv_alloc(conn, gfp);
 		if (!recv)
 			return -ENOMEM;
@@ -203,7 +203,7 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 	/* The setting need not be a multiple of four, but the last word is completed. */
 	conn->recv_size = round_up(size, sizeof(__be32));
 	conn->recv_open = true;
-	conn->recv_credits = min(conn->credits, RPCRDMA_FIRST_CREDITS);
+	conn->recv_credits = RPCRDMA_FIRST_CREDITS;
 	/*
 	 * A server may send backward Calls at any time. Before the first it makes its own
 	 * Receives, for their Replies, by rpcrdma_recv_expect().

@@ -621,11 +621,10 @@ static void test_receives(struct kunit *test)
 	struct rpcrdma_conn *conn = fake->conn;
 
 	KUNIT_ASSERT_NOT_NULL(test, octets);
-	/* For few messages at first, and a batch */
-	KUNIT_EXPECT_EQ(test, fake->num_recvs, RPCRDMA_FIRST_CREDITS + 4);
+	KUNIT_EXPECT_EQ(test, fake->num_recvs, FAKE_MESSAGES);
 	fake_deliver(fake, octets, 2 * PAGE_SIZE, 0);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
-	KUNIT_EXPECT_EQ(test, fake->num_recvs, RPCRDMA_FIRST_CREDITS + 4);
+	KUNIT_EXPECT_EQ(test, fake->num_recvs, FAKE_MESSAGES);
 	wc.wr_cqe = fake->recv[0].cqe;
 	wc.wr_cqe->done(NULL, &wc);
 	KUNIT_EXPECT_EQ(test, conn->status, -EPROTO);

@@ -546,24 +546,21 @@ static struct fake_client *begin_with_credits(struct kunit *test, u32 granted, i
 /* More Receives are made when these are what is missing, and not before. */
 static void test_grow(struct kunit *test)
 {
-	struct fake_client *t = begin_with_credits(test, 12, 3);
-	unsigned int receives = t->fake.num_recvs;
+	static const u32 steps[] = { 2, 4, 8, 12 };
+	struct fake_client *t = begin_with_credits(test, 12, 0);
+	unsigned int i, receives = t->fake.num_recvs;
 
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 4);
-	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
-
-	atomic_set(&t->ep->credits.in_flight, 4);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 8);
-	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives + 4);
-	KUNIT_EXPECT_EQ(test, t->client->limit, 9);
-
-	atomic_set(&t->ep->credits.in_flight, 8);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 12);
-	KUNIT_EXPECT_EQ(test, t->client->limit, 12);
-	receives = t->fake.num_recvs;
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 1);
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
+		atomic_set(&t->ep->credits.in_flight, t->ep->credits.receives);
+		KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+		KUNIT_EXPECT_EQ(test, t->ep->credits.receives, steps[i]);
+		KUNIT_EXPECT_GE(test, t->fake.num_recvs, steps[i]);
+		KUNIT_EXPECT_EQ(test, t->client->limit, min(steps[i] + 1, 12U));
+		receives = t->fake.num_recvs;
+	}
 
 	/* Now it is the grant. */
 	atomic_set(&t->ep->credits.in_flight, 12);
@@ -666,31 +663,39 @@ static void test_grow_for_slots(struct kunit *test)
 	/* No slot is free. */
 	t->client->in_use = FAKE_CREDITS;
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 8);
-	KUNIT_EXPECT_EQ(test, t->client->limit, 9);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 2);
+	KUNIT_EXPECT_EQ(test, t->client->limit, 3);
 	t->client->in_use = 0;
 	fake_client_end(test, t);
+}
+
+/* A Call lacks a Receive, and there is no memory for one. */
+static struct fake_client *begin_without_memory(struct kunit *test)
+{
+	struct fake_client *t = begin_with_credits(test, 12, FAKE_MESSAGES);
+
+	t->ep->credits.receives = FAKE_MESSAGES;
+	t->fake.conn->recv_size = 1U << 30;
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
+	return t;
 }
 
 /* Without memory the Calls in flight stay as many. A task that waits tries again soon. */
 static void test_grow_without_memory(struct kunit *test)
 {
-	struct fake_client *t = begin_with_credits(test, 12, 4);
-	u32 size = t->fake.conn->recv_size;
+	struct fake_client *t = begin_without_memory(test);
 
-	t->fake.conn->recv_size = 1U << 30;
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 4);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, FAKE_MESSAGES);
 	KUNIT_EXPECT_TRUE(test, time_before_eq(t->ep->grow_again.timer.expires, jiffies + HZ / 5));
 	/* Until then nobody asks for memory. Here that takes longer: nothing depends on it. */
 	KUNIT_EXPECT_TRUE(test, mod_delayed_work(xprtiod_workqueue, &t->ep->grow_again, 60 * HZ));
-	t->fake.conn->recv_size = size;
+	t->fake.conn->recv_size = t->fake.conn->send_size;
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
 	set_bit(XPRT_WRITE_SPACE, &t->client->xprt.state);
 	flush_delayed_work(&t->ep->grow_again);
 	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_WRITE_SPACE));
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 8);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 12);
 	fake_client_end(test, t);
 }
 
@@ -826,12 +831,8 @@ static void test_timer_is_late(struct kunit *test)
 /* The timer of a connection does not run when it is closed: the endpoint may be gone. */
 static void test_timer_ends(struct kunit *test)
 {
-	struct fake_client *t = endpoint_begin(test);
+	struct fake_client *t = begin_without_memory(test);
 
-	t->ep->credits.granted = 12;
-	atomic_set(&t->ep->credits.in_flight, 4);
-	t->fake.conn->recv_size = 1U << 30;
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
 	KUNIT_EXPECT_TRUE(test, mod_delayed_work(xprtiod_workqueue, &t->ep->grow_again, 60 * HZ));
 	fake_conn_close(test, &t->fake);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->ep->grow_again));

@@ -274,7 +274,10 @@ static void fake_attach(struct fake_conn *fake)
 	kref_get(&fake->device.ref);
 }
 
-/* As small as conn_make_resources() would make it, but each Receive is reposted at once. */
+/*
+ * As small as conn_make_resources() would make it, but for more messages. So few are reposted at
+ * once.
+ */
 static void fake_queues_make(struct kunit *test, struct fake_conn *fake, u32 threshold,
 			     u32 version)
 {
@@ -292,7 +295,8 @@ static void fake_queues_make(struct kunit *test, struct fake_conn *fake, u32 thr
 	ret = rpcrdma_recv_create(conn, size);
 	mutex_unlock(&conn->setup);
 	KUNIT_ASSERT_EQ(test, ret, 0);
-	conn->recv_batch = 1;
+	KUNIT_ASSERT_EQ(test, fake->num_recvs, RPCRDMA_FIRST_CREDITS);
+	KUNIT_ASSERT_EQ(test, rpcrdma_recv_expect(conn, FAKE_MESSAGES, 0), 0);
 	KUNIT_ASSERT_EQ(test, rpcrdma_send_create(conn, size), 0);
 }
 

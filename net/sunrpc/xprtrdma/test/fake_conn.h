@@ -12,6 +12,7 @@
 #include "../conn/conn.h"
 
 #define FAKE_CREDITS		32
+#define FAKE_MESSAGES		7	/* that the peer may send */
 #define FAKE_MR_PAGES		4	/* pages that one registration covers */
 #define FAKE_MRS		64
 #define FAKE_SEND_SGES		4	/* beside the header's */

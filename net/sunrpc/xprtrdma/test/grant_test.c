@@ -26,6 +26,17 @@ static struct svcrdma_grant granted(unsigned int credits)
 	return grant;
 }
 
+/* The first Call has the only credit. With two, the requester can show that it needs more. */
+static void test_grant_of_first_call(struct kunit *test)
+{
+	struct svcrdma_grant grant = granted(1);
+
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 1, 1), 2);
+	svcrdma_grant_raise(&grant, 2);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, 1), 2);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 4);
+}
+
 static void test_grant_rises_when_used(struct kunit *test)
 {
 	struct svcrdma_grant grant = granted(FIRST);
@@ -101,6 +112,7 @@ static void test_grant_never_falls(struct kunit *test)
 }
 
 static struct kunit_case grant_cases[] = {
+	KUNIT_CASE(test_grant_of_first_call),
 	KUNIT_CASE(test_grant_rises_when_used),
 	KUNIT_CASE(test_grant_rises_when_used_up),
 	KUNIT_CASE(test_grant_stays_one_by_one),

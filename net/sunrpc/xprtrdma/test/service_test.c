@@ -274,6 +274,9 @@ static void test_grant(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS),
 			RPCRDMA_FIRST_CREDITS);
+	svcrdma_received(t->fake.conn, fake_take_recv(&t->fake, "call", 4));
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS), 2);
+	KUNIT_EXPECT_TRUE(test, message_taken(t));
 	grant->wanted = 8;
 	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, 6), 6);
 	grant->wanted = 12;

@@ -61,14 +61,23 @@ static void expect_asked(struct fake_client *t)
 	KUNIT_EXPECT_FALSE(current_test, completion_done(&t->ep->ready));
 }
 
+/* The Receive of the answer is posted again. Only then the first Call may be sent. */
+static void answer_reposted(struct fake_conn *fake)
+{
+	KUNIT_EXPECT_FALSE(current_test, completion_done(&client_of(fake)->ep->ready));
+}
+
 static void answers(struct fake_conn *fake)
 {
 	struct fake_client *t = client_of(fake);
 	unsigned int receives = fake->num_recvs;
 
 	expect_asked(t);
+	fake->reposting = answer_reposted;
 	send_answer(t);
+	fake->reposting = NULL;
 	KUNIT_EXPECT_EQ(current_test, fake->num_recvs, receives);
+	KUNIT_EXPECT_TRUE(current_test, completion_done(&t->ep->ready));
 }
 
 /* The NULL offers no handle. */

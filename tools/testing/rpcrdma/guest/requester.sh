@@ -29,9 +29,11 @@ still_answers() {
 	hostile "$@" "send $(null_message $OTHER)" "expect $(null_reply $OTHER)"
 }
 
-# dropped WHAT MESSAGE: there is no answer.
+# dropped WHAT MESSAGE: there is no answer. The first Reply grants a credit for each of the two
+# messages after it.
 dropped() {
-	still_answers "$1: dropped" "send $2"
+	still_answers "$1: dropped" "send $(null_message $OTHER)" "expect $(null_reply $OTHER)" \
+		"send $2"
 }
 
 # closes WHAT LINE...: the server closes the connection.

@@ -213,7 +213,7 @@ slots() {
 	need "a client has more" tune rdma_slot_table_entries "$(default rdma_slot_table_entries)"
 	need "mount" nfs_mount 3 rdma /mnt rsize=4096
 	# A server's first grant
-	read_at_once 4
+	read_at_once 2
 	check "umount" unmount /mnt
 }
 

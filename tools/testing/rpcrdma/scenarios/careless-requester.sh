@@ -12,15 +12,14 @@
 XID=0x17171717 OTHER=0x18181818
 
 client() {
+	local long=("send $(null_message $OTHER) $(repeat 40 0x41414141)"
+		"expect $(null_reply $OTHER)")
 	client_begin
 	need "prepare the peer" peer_up
 	echo some >$LOCAL/other
 	head -c 1001 /dev/urandom >/tmp/data
 	# Receives that hold other octets, and then a Call whose last word is incomplete
-	accepted_from "a name without its padding" \
-		"flood 4 $(null_message $OTHER) $(repeat 40 0x41414141)" \
-		"expect $(null_reply $OTHER)" "expect $(null_reply $OTHER)" \
-		"expect $(null_reply $OTHER)" "expect $(null_reply $OTHER)" \
+	accepted_from "a name without its padding" "${long[@]}" "${long[@]}" "${long[@]}" \
 		"send $(plain_call $XID) $(nfs_call $XID 3 $LOOKUP) $ROOT 5 $(octets <(printf other))" \
 		"expect $(found $XID)"
 	write_unpadded

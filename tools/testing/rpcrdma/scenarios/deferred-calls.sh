@@ -10,8 +10,8 @@
 . /lab/guest/peer.sh
 . /lab/guest/tools.sh
 
-# Each requester sends as many Calls as it has credits at first.
-REQUESTERS=12 CALLS=4
+# Each requester sends as many Calls as the first Reply grants.
+REQUESTERS=24 CALLS=2
 # A thread waits for mountd before it defers a Call, so all Calls are deferred at the same time.
 NFSD_THREADS=$((REQUESTERS * CALLS))
 MIB=1048576
@@ -73,7 +73,8 @@ requester() {
 			. 1 0 0 0 0 $NFS3ERR_STALE 0")
 	done
 	{
-		printf '%s\n' "timeout $(seconds 50)" "private $PRIVATE" "connect $SERVER4 $PORT"
+		printf '%s\n' "timeout $(seconds 50)" "private $PRIVATE" "connect $SERVER4 $PORT" \
+			"send $(null_message 0x16000)" "expect $(null_reply 0x16000)"
 		wait_for 20 test -e /tmp/go
 		printf '%s\n' "${script[@]}"
 	} | /tmp/peer && echo "$1" >"/tmp/answered.$1"

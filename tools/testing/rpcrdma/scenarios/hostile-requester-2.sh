@@ -43,9 +43,9 @@ bad_xdr() {
 }
 
 valid_messages() {
-	hostile "NULL is answered, with the initial grant of four credits" \
+	hostile "NULL is answered, with the initial grant of two credits" \
 		"send $(null_message $XID)" \
-		"expect $(rdma2_msg $XID 4 $MSG_REPLY 0 "$NO_CHUNKS" "$(accepted $XID)")"
+		"expect $(rdma2_msg $XID 2 $MSG_REPLY 0 "$NO_CHUNKS" "$(accepted $XID)")"
 	still_answers "chunks that are offered and not used are returned empty" \
 		"send $(call 0 "$(write_chunk @a+0,4096 @a+4096,4096)" 0 "$(reply_chunk @a)" \
 			"$(null_call $XID)")" \

@@ -44,9 +44,9 @@ with_chunks() {
 }
 
 valid_messages() {
-	hostile "NULL is answered, with the initial grant of four credits" \
+	hostile "NULL is answered, with the initial grant of two credits" \
 		"send $(null_message $XID)" \
-		"expect $XID 1 4 $RDMA_MSG $NO_CHUNKS $(accepted $XID)"
+		"expect $XID 1 2 $RDMA_MSG $NO_CHUNKS $(accepted $XID)"
 	check "NULL is answered without private data" peer "connect $SERVER4 $PORT" \
 		"send $(null_message $XID)" "expect $(null_reply $XID)"
 	check "NULL is answered with unknown private data" peer "private $(repeat 20 ff)" \

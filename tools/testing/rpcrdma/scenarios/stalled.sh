@@ -66,7 +66,7 @@ client() {
 slow_reads() {
 	stalled "slow RDMA Reads" "$(null_reply $XID)" \
 		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)" \
-		"flood 4 $(start $XID $RDMA_MSG) $(repeat 256 "$(read_segment 40 @a+0,16)") 0 0 0 \
+		"$(start $XID $RDMA_MSG) $(repeat 256 "$(read_segment 40 @a+0,16)") 0 0 0 \
 			$(null_call $XID)"
 }
 
@@ -74,24 +74,25 @@ slow_reads() {
 slow_writes() {
 	stalled "slow RDMA Writes" "$XID 1 . $RDMA_MSG 0 1 256 ..." \
 		"send $(lookup $XID other)" "expect $(found $XID)" \
-		"flood 4 $(start $XID $RDMA_MSG) 0 $(write_chunk $(repeat 256 @a+0,256)) 0 0 \
+		"$(start $XID $RDMA_MSG) 0 $(write_chunk $(repeat 256 @a+0,256)) 0 0 \
 			$(nfs_call $XID 3 $READ) $FOUND 0 0 65536"
 }
 
-# stalled WHAT ANSWER LINE...: three peers execute the lines, which end with four Calls each.
-# They reach the server after three delays, one of a ConnectRequest and two of messages, and are
-# held for at least five seconds more.
+# stalled WHAT ANSWER LINE LINE CALL: three peers execute the lines, and then send two Calls at once,
+# so that they are granted four. When there is a delay, they do the same with four: after two delays
+# these reach the server, and they are held for at least five seconds more.
 stalled() {
-	local what=$1 answer=$2 n pids=() waiting=0 answered=0
+	local what=$1 n pids=() waiting=0 answered=0
 	need "$what: the server's link address is known" neighbour_known
-	need "$what: delay the client's packets" impair "$(cable)" delay $DELAY
+	rm -f /tmp/delayed
 	for n in 1 2 3; do
-		printf '%s\n' "timeout 60" "private $PRIVATE" "connect $SERVER4 $PORT" \
-			"buffer a 65536" "${@:3}" "expect $answer" "expect $answer" \
-			"expect $answer" "expect $answer" | /tmp/peer >/tmp/slow.$n 2>&1 &
+		slow_peer "${@:2}" | /tmp/peer >/tmp/slow.$n 2>&1 &
 		pids+=($!)
 	done
-	sleep 8
+	sleep 2
+	need "$what: delay the client's packets" impair "$(cable)" delay $DELAY
+	: >/tmp/delayed
+	sleep 7
 	for n in "${pids[@]}"; do
 		kill -0 "$n" && waiting=$((waiting + 1))
 	done
@@ -101,7 +102,18 @@ stalled() {
 		wait "$n" && answered=$((answered + 1))
 	done
 	sed 's/^/# /' /tmp/slow.[123]
-	check "$what: all twelve Calls are answered" [ $answered = 3 ]
+	check "$what: all Calls are answered" [ $answered = 3 ]
+}
+
+slow_peer() {
+	local answer=$1 call=$4
+	printf '%s\n' "timeout 60" "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 65536" \
+		"$2" "$3" "flood 2 $call" "expect $answer" "expect $answer"
+	while [ ! -e /tmp/delayed ]; do
+		sleep 0.1
+	done
+	printf '%s\n' "$2" "$3" "flood 4 $call" "expect $answer" "expect $answer" \
+		"expect $answer" "expect $answer"
 }
 
 server_done() {

@@ -45,7 +45,7 @@ last_versions() {
 }
 
 # Whether on both connections on which the server has refused version 2, no two Calls were
-# outstanding until one had a Reply. The refusal granted four credits, which do not count.
+# outstanding until one had a Reply. What the refusal granted does not count.
 one_at_a_time() {
 	awk '{ match($0, /conn=[0-9]+ /); conn = substr($0, RSTART, RLENGTH) }
 		/rpcrdma_reply_form: .* received RDMA_ERROR .* error=VERS/ { refused[conn] = 1; n++ }
