@@ -49,8 +49,8 @@
 #include "credits.h"
 #include "form.h"
 
-/* Backward Calls that the server may have outstanding (RFC 8167) */
-#define XPRT_RDMA_BACKWARD_CREDITS	8
+/* Backward Calls that the server may have outstanding (RFC 8167): NFS has one thread by default */
+#define XPRT_RDMA_BACKWARD_CREDITS	2
 
 /*
  * Session slots that NFS may offer the server for backward Calls: NFS's default. More than the

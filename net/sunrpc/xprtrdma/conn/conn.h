@@ -553,7 +553,7 @@ struct rpcrdma_conn {
 	bool recv_open;			/* posting is allowed */
 	struct list_head recvs;		/* all, by resource.all */
 	unsigned int recv_credits;	/* forward messages they are for; setup */
-	unsigned int recv_backward;	/* backward messages they are for; setup */
+	unsigned int recv_backward;	/* backward ones; setup, roles may read it */
 
 	/* mr.c */
 	struct rpcrdma_pool mrs ____cacheline_aligned;

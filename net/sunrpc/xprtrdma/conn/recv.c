@@ -244,7 +244,7 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigne
 	}
 	if (!err) {
 		conn->recv_credits = credits;
-		conn->recv_backward = backward;
+		WRITE_ONCE(conn->recv_backward, backward);
 	}
 	mutex_unlock(&conn->setup);
 	return err;

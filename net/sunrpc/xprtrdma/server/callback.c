@@ -48,6 +48,23 @@ static void callback_put_credit(struct rpc_xprt *xprt)
 }
 
 /*
+ * Note what a Reply grants. There are Receives for two Replies, so that one Call without one does
+ * not stop all, and for more only if Calls wait; without memory for them the limit stays.
+ */
+static void callback_granted(struct rpc_xprt *xprt, struct rpcrdma_conn *conn, u32 granted)
+{
+	u32 needed;
+
+	granted = clamp(granted, 1U, conn->backward_credits);
+	needed = test_bit(XPRT_WRITE_SPACE, &xprt->state) ? granted : min(granted, 2U);
+	if (needed > READ_ONCE(conn->recv_backward))
+		rpcrdma_recv_expect(conn, 0, needed);
+	spin_lock(&xprt->transport_lock);
+	xprt->cwnd = RPC_CWNDSCALE * min(granted, READ_ONCE(conn->recv_backward));
+	spin_unlock(&xprt->transport_lock);
+}
+
+/*
  * Copy a Reply. A message that cannot be used becomes a Reply that sunrpc takes as final:
  * without one it would repeat the Call, and an error as the task's status is lost if the task
  * does not sleep yet. There is room for any Reply that denies the Call.
@@ -98,12 +115,8 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 		request->tally.error = RPCRDMA_A_ERRORS_UNMATCHED;
 	}
 	svcrdma_request_put_recv(request);
-	if (rpcrdma_wire_grants(msg)) {
-		spin_lock(&xprt->transport_lock);
-		xprt->cwnd = RPC_CWNDSCALE *
-			     clamp_t(u32, msg->credits, 1, service->conn->backward_credits);
-		spin_unlock(&xprt->transport_lock);
-	}
+	if (rpcrdma_wire_grants(msg))
+		callback_granted(xprt, service->conn, msg->credits);
 	callback_put_credit(xprt);
 }
 
@@ -355,9 +368,9 @@ struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 	if (!callback)
 		return ERR_PTR(-ENOMEM);
 	ret = rpcrdma_address_describe(&callback->xprt, &callback->strings);
-	/* The Receives for Replies have to exist before the first Call. */
+	/* The Receive for the first Reply has to exist before the first Call, which goes alone. */
 	if (!ret)
-		ret = rpcrdma_recv_expect(service->conn, 0, service->conn->backward_credits);
+		ret = rpcrdma_recv_expect(service->conn, 0, 1);
 	if (ret)
 		goto out;
 

@@ -266,8 +266,8 @@ struct svcrdma_request {
 /**
  * struct svcrdma_callback - the backward direction of a connection
  * @xprt: the rpc_xprt; the first member, because the core frees it. Its cwnd is what the client
- *	grants: one Call until its first Reply that grants credits. Its cong counts backward
- *	Calls without a Reply.
+ *	grants and there are Receives for: one Call until its first Reply that grants credits. Its
+ *	cong counts backward Calls without a Reply.
  * @last_call: when the last backward Call was sent, in jiffies
  * @strings: address strings of @xprt
  *

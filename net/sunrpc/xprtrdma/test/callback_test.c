@@ -50,6 +50,14 @@ static void backward_end(struct kunit *test, struct backward *backward)
 	kfree(backward);
 }
 
+/* A Reply arrives, and a task waits for a credit. */
+static void backward_received(struct backward *backward)
+{
+	backward->request.recv = fake_take_recv(&backward->fake, backward->octets,
+						sizeof(backward->octets));
+	set_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
+}
+
 /* The test ends here if a message cannot be posted. The connection still uses the memory then. */
 static struct backward *backward_begin(struct kunit *test)
 {
@@ -58,6 +66,7 @@ static struct backward *backward_begin(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, backward);
 	fake_conn_make(test, &backward->fake, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE);
 	backward->fake.conn->backward_credits = CREDITS;
+	backward->fake.conn->recv_backward = CREDITS;
 	backward->fake.reposting = backward_reposting;
 	backward->xprt = xprt_alloc(&init_net, sizeof(struct svcrdma_callback),
 				    1, 1);
@@ -68,9 +77,7 @@ static struct backward *backward_begin(struct kunit *test)
 	atomic_set(&backward->service.calls_held, 1);
 	memset(backward->octets, 0x17, sizeof(backward->octets));
 	backward->request.service = &backward->service;
-	backward->request.recv = fake_take_recv(&backward->fake, backward->octets,
-						sizeof(backward->octets));
-	set_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
+	backward_received(backward);
 	return backward;
 }
 
@@ -127,6 +134,39 @@ static void test_granted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, backward->xprt->cwnd, row->granted * RPC_CWNDSCALE);
 	KUNIT_EXPECT_EQ(test, backward->xprt->cong, RPC_CWNDSCALE);
 	KUNIT_EXPECT_TRUE(test, credit_is_back(backward));
+	backward_end(test, backward);
+}
+
+/* There are Receives for two Replies after the first one, and for more when Calls wait for credits. */
+static void test_receives_grow(struct kunit *test)
+{
+	struct backward *backward = backward_begin(test);
+	struct rpcrdma_message *msg = &backward->request.msg;
+	struct rpcrdma_conn *conn = backward->fake.conn;
+	u32 size = conn->recv_size;
+	unsigned int i;
+
+	conn->recv_backward = 1;
+	msg->xid = XID;
+	msg->version = RPCRDMA_VERSION_ONE;
+	msg->credits = CREDITS;
+	for (i = 0; i < 2; i++) {
+		clear_bit(XPRT_WRITE_SPACE, &backward->xprt->state);
+		svcrdma_callback_reply(&backward->request);
+		KUNIT_EXPECT_EQ(test, backward->xprt->cwnd, 2 * RPC_CWNDSCALE);
+		KUNIT_EXPECT_EQ(test, conn->recv_backward, 2);
+		backward_received(backward);
+	}
+
+	/* There is no memory for them, and then there is. */
+	conn->recv_size = 1U << 30;
+	svcrdma_callback_reply(&backward->request);
+	KUNIT_EXPECT_EQ(test, backward->xprt->cwnd, 2 * RPC_CWNDSCALE);
+	backward_received(backward);
+	conn->recv_size = size;
+	svcrdma_callback_reply(&backward->request);
+	KUNIT_EXPECT_EQ(test, backward->xprt->cwnd, CREDITS * RPC_CWNDSCALE);
+	KUNIT_EXPECT_GE(test, backward->fake.num_recvs, FAKE_MESSAGES + CREDITS);
 	backward_end(test, backward);
 }
 
@@ -462,6 +502,7 @@ static void test_call_too_long(struct kunit *test)
 
 static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(test_receive_before_credit),
+	KUNIT_CASE(test_receives_grow),
 	KUNIT_CASE(test_service_is_kept),
 	KUNIT_CASE(test_call_too_long),
 	KUNIT_CASE_PARAM(test_granted, grant_gen_params),

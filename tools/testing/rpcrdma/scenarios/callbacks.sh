@@ -13,8 +13,8 @@ FILES=16
 EVENTS=/sys/kernel/tracing/events/nfsd
 # The kernel's own module has no such events.
 FORMS=$(echo /sys/kernel/tracing/events/rpcrdma/rpcrdma_{call,reply}_form/enable)
-# Backward Calls in flight at most, in the last part: fewer than the client grants
-LIMIT=3
+# Backward Calls in flight at most, in the last part: as many as the client grants
+LIMIT=2
 
 # nfsd revokes a delegation if the client does not return it within a lease period. On
 # slow guests the client takes longer.

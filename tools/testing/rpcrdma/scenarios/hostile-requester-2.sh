@@ -247,13 +247,14 @@ backward_replies() {
 	reply="$(accepted "<0") 0 0 2 $OP_CB_SEQUENCE 0 $(received 15-21) $(received 21)"
 	reply+=" $OP_CB_RECALL 0"
 	before=$(counter dropped)
+	# For so many messages there are Receives.
 	called_back "backward Replies to unknown Calls, and broken ones" dropped2 \
 		"send $(rdma2_msg $unknown 8 $MSG_REPLY 0 "$NO_CHUNKS" "$(accepted $unknown)")" \
 		"send $(rdma2_error_bad_xdr $unknown 8)" \
-		"send $(rdma2_optional "<0" 8 $MSG_REPLY 17 0)" \
+		"send $(rdma2_optional "<0" 8 $MSG_REPLY 17 0)" "sleep 0.1" \
 		"send $(rdma2_optional "<0" 8 $MSG_REPLY 17 0 "$reply")" \
 		"send $(rdma2_msg "<0" 8 $MSG_REPLY 0 "$NO_CHUNKS" "$(cb_null "<0")")" \
-		"send $(rdma2_error "<0" 8 17 0 0)" \
+		"send $(rdma2_error "<0" 8 17 0 0)" "sleep 0.1" \
 		"send $(rdma2_msg "<0" 8 $MSG_REPLY 0 "$NO_CHUNKS" "$reply")" \
 		"$(delegreturn)" \
 		"$(expect_compound $XID 3 "$(sequence_done 3)" $OP_PUTFH 0 $OP_DELEGRETURN 0)"

@@ -203,13 +203,14 @@ backward_replies() {
 	reply="$(accepted "<0") 0 0 2 $OP_CB_SEQUENCE 0 $(received 15-21) $(received 21) \
 		$OP_CB_RECALL 0"
 	dropped=$(counter dropped)
+	# For so many messages there are Receives.
 	called_back "backward Replies to unknown Calls, and broken ones" dropped \
 		"send <0 1 8 $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
 		"send <0 1 8 $RDMA_MSG $(read_segment 8 "$UNREGISTERED") $NO_CHUNKS $reply" \
-		"send <0 1 8 $RDMA_ERROR 17 0 0" \
+		"send <0 1 8 $RDMA_ERROR 17 0 0" "sleep 0.1" \
 		"send $unknown 1 0 $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
 		"send $unknown 1 0xffffffff $RDMA_MSG $NO_CHUNKS $(accepted $unknown)" \
-		"send $unknown 1 8 $RDMA_ERROR $ERR_CHUNK" \
+		"send $unknown 1 8 $RDMA_ERROR $ERR_CHUNK" "sleep 0.1" \
 		"send <0 1 8 $RDMA_MSG $NO_CHUNKS $reply" "send <0 1 8 $RDMA_MSG $NO_CHUNKS $reply" \
 		"$(delegreturn)" \
 		"$(expect_compound $XID 3 "$(sequence_done 3)" $OP_PUTFH 0 $OP_DELEGRETURN 0)" \

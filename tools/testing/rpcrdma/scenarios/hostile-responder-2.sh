@@ -217,7 +217,8 @@ backward_calls() {
 	echo >$TRACE/trace
 	peer_start "private $PRIVATE" "listen $SERVER4 $PEER_PORT" "${rules[@]}" \
 		"answer $(call_v41_to 2 $OP_SEQUENCE $SESSIONID 1 0 . . $OP_RECLAIM_COMPLETE .) = \
-			$(printf '%s ; ' "${calls[@]}") $(backward "<0" "$NO_CHUNKS" "$(cb_null "<0")")" \
+			$(printf '+0.1 %s ; ' "${calls[@]}") \
+			+0.1 $(backward "<0" "$NO_CHUNKS" "$(cb_null "<0")")" \
 		"answer $(plain_header . . $MSG_REPLY) . 1 0 0 0 0 = \
 			$(answer_v41_with 0 2 "$(sequenced 1 0)" $OP_RECLAIM_COMPLETE 0)"
 	check "$what: a NULL is answered, and the mount continues until it is denied" mount_is_denied

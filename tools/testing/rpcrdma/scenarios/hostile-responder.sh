@@ -360,7 +360,7 @@ backward_call() {
 
 # The client's first Call in the session is not answered until it has answered backward
 # Calls: those that it must refuse, one that is no RPC message, and at last a correct NULL.
-# The NULL has the same XID as the client's Call.
+# The NULL has the same XID as the client's Call. The pauses keep to the client's credits.
 backward_calls() {
 	local rules calls what="backward Calls"
 	calls=(
@@ -378,7 +378,7 @@ backward_calls() {
 	echo >$TRACE/trace
 	peer_start "private $PRIVATE" "listen $SERVER4 $PEER_PORT" "${rules[@]}" \
 		"answer $(call_v41_to 2 $OP_SEQUENCE $SESSIONID 1 0 . . $OP_RECLAIM_COMPLETE .) = \
-			$(printf '%s ; ' "${calls[@]}") $(backward_call "<0" "$NO_CHUNKS")" \
+			$(printf '+0.1 %s ; ' "${calls[@]}") +0.1 $(backward_call "<0" "$NO_CHUNKS")" \
 		"answer . 1 . $RDMA_MSG $NO_CHUNKS . 1 0 0 0 0 = \
 			$(answer_v41_with 0 2 "$(sequenced 1 0)" $OP_RECLAIM_COMPLETE 0)"
 	check "$what: a NULL is answered, and the mount continues until it is denied" mount_is_denied
