@@ -3,7 +3,7 @@
  * Registrations: memory that the peer may reach until it is invalidated. They are made
  * by fast registration work requests.
  *
- * A connection starts with none, and a work item makes a few when they run short. A role
+ * A connection that rests has none, and a work item makes a few when they run short. A role
  * gives a registration back invalidated, so any idle one can be used. When a connection
  * ends, the peer can reach none, and the teardown deregisters all.
  *
@@ -16,7 +16,7 @@
 #include "../objects.h"
 #include "../trace.h"
 
-/* If fewer are idle, more are made. A connection that rests keeps as many. */
+/* If fewer are idle, more are made. */
 #define MRS_LOW		2
 /* How many are made at a time */
 #define MRS_STEP	8
@@ -407,7 +407,7 @@ void rpcrdma_mr_destroy(struct rpcrdma_conn *conn)
 
 void rpcrdma_mr_init(struct rpcrdma_conn *conn)
 {
-	rpcrdma_pool_init(&conn->mrs, MRS_LOW, mr_free);
+	rpcrdma_pool_init(&conn->mrs, 0, mr_free);
 	INIT_LIST_HEAD(&conn->all_mrs);
 	INIT_DELAYED_WORK(&conn->mr_work, mr_pool_work);
 }

@@ -35,7 +35,7 @@ client() {
 	# keepalive, which is after 15 to 30 seconds.
 	sleep 95
 	rpcrdma show -j >/tmp/rested
-	check "two of them are left" is 2 "$(sum client registrations-idle /tmp/rested)"
+	check "none of them is left" is 0 "$(sum client registrations-idle /tmp/rested)"
 	check "the client's end holds 192 KiB at most" at_most client
 	check "the server's end holds 192 KiB at most" at_most server
 	left=$((used + IDLE - 15 - SECONDS))
