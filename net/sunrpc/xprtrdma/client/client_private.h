@@ -297,6 +297,7 @@ struct xprt_rdma_buffer {
  * @rqst: the rpc_rqst; has to be first
  * @list: in client->idle, or in ep->awaiting_reply
  * @all: in client->slots
+ * @rested: idle since xprt_rdma_slots_rest() was called last; reserve_lock
  * @call_buffer: memory of rq_buffer
  * @reply_buffer: memory of rq_rbuffer
  * @ep: while it is on the wire, its endpoint, with a reference; else NULL. Set before the Call
@@ -327,12 +328,14 @@ struct xprt_rdma_buffer {
  *	was in @ep->awaiting_reply; @ep->awaiting_lock. It may be left from an earlier Call:
  *	it counts only if it has this XID and arrived after this Call was sent.
  *
- * Owned by its client, and freed with it. sunrpc uses it while it is not in client->idle.
+ * Owned by its client, and freed when it has rested, or with the client. sunrpc uses it while it
+ * is not in client->idle.
  */
 struct xprt_rdma_request {
 	struct rpc_rqst rqst;
 	struct list_head list;
 	struct list_head all;
+	bool rested;
 	struct xprt_rdma_buffer call_buffer;
 	struct xprt_rdma_buffer reply_buffer;
 
@@ -403,6 +406,7 @@ void xprt_rdma_version_closed(struct xprt_rdma_endpoint *ep, int status);
 /* slot.c */
 int xprt_rdma_slots_create(struct xprt_rdma_client *client);
 void xprt_rdma_slots_destroy(struct xprt_rdma_client *client);
+bool xprt_rdma_slots_rest(struct rpcrdma_conn *conn);
 void xprt_rdma_slots_limit(struct xprt_rdma_client *client,
 			   const struct xprt_rdma_credits *credits);
 void xprt_rdma_slots_note_unmatched_locked(struct xprt_rdma_client *client,

@@ -221,6 +221,7 @@ static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
 	.keepalive	= ep_keepalive,
 	.closed		= ep_closed,
 	.describe	= ep_describe,
+	.rest		= xprt_rdma_slots_rest,
 };
 
 static struct rpcrdma_conn *ep_start(struct xprt_rdma_client *client, struct xprt_rdma_endpoint *ep)

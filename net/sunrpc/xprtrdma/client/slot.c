@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Slots: which tasks may have one, and the buffers that stay with them.
+ * Slots: which tasks may have one, the buffers that stay with them, and which slots stay.
  */
 #include <linux/highmem.h>
 #include <linux/slab.h>
@@ -22,12 +22,23 @@ static struct xprt_rdma_request *slot_new(gfp_t gfp)
 	return request;
 }
 
+static void slot_delete(struct xprt_rdma_client *client, struct xprt_rdma_request *request)
+{
+	atomic_long_sub(request->call_buffer.size + request->reply_buffer.size,
+			&client->buffers_size);
+	kfree(request->call_buffer.data);
+	kfree(request->reply_buffer.data);
+	kfree(request);
+	rpcrdma_object_freed(RPCRDMA_OBJECT_SLOT);
+}
+
 static void slot_add_locked(struct xprt_rdma_client *client, struct xprt_rdma_request *request)
 {
 	lockdep_assert_held(&client->xprt.reserve_lock);
 	list_add(&request->all, &client->slots);
 	client->xprt.num_reqs++;
-	client->xprt.stat.max_slots = client->xprt.num_reqs;
+	client->xprt.stat.max_slots = max_t(unsigned long, client->xprt.stat.max_slots,
+					    client->xprt.num_reqs);
 }
 
 static struct xprt_rdma_request *slot_take_idle_locked(struct xprt_rdma_client *client)
@@ -36,8 +47,10 @@ static struct xprt_rdma_request *slot_take_idle_locked(struct xprt_rdma_client *
 		list_first_entry_or_null(&client->idle, struct xprt_rdma_request, list);
 
 	lockdep_assert_held(&client->xprt.reserve_lock);
-	if (request)
+	if (request) {
 		list_del(&request->list);
+		request->rested = false;
+	}
 	return request;
 }
 
@@ -71,12 +84,39 @@ void xprt_rdma_slots_destroy(struct xprt_rdma_client *client)
 	WARN_ON_ONCE(client->in_use);
 	if (client->stuck)
 		return;
-	list_for_each_entry_safe(request, next, &client->slots, all) {
-		kfree(request->call_buffer.data);
-		kfree(request->reply_buffer.data);
-		kfree(request);
-		rpcrdma_object_freed(RPCRDMA_OBJECT_SLOT);
+	list_for_each_entry_safe(request, next, &client->slots, all)
+		slot_delete(client, request);
+}
+
+/*
+ * The rpcrdma_conn_ops's rest: free the slots that were idle since this was called last, but for
+ * one if there is no other. The slot that was used last is the first. If a device may still reach
+ * slots (client->stuck), all stay.
+ */
+bool xprt_rdma_slots_rest(struct rpcrdma_conn *conn)
+{
+	struct xprt_rdma_endpoint *ep = conn->role;
+	struct xprt_rdma_client *client = ep->client;
+	struct xprt_rdma_request *request, *next;
+	struct rpc_xprt *xprt = &client->xprt;
+	LIST_HEAD(rested);
+
+	if (READ_ONCE(client->stuck))
+		return false;
+	spin_lock(&xprt->reserve_lock);
+	list_for_each_entry_safe_reverse(request, next, &client->idle, list) {
+		if (request->rested && xprt->num_reqs > 1) {
+			list_move(&request->list, &rested);
+			list_del(&request->all);
+			xprt->num_reqs--;
+		} else {
+			request->rested = true;
+		}
 	}
+	spin_unlock(&xprt->reserve_lock);
+	list_for_each_entry_safe(request, next, &rested, list)
+		slot_delete(client, request);
+	return READ_ONCE(xprt->num_reqs) > 1;
 }
 
 /* Make a slot, which client->in_use counts already. Return: NULL if there is no memory. */

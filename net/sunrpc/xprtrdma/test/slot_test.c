@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of client/: Replies that arrive when their tasks have been killed, which pages
- * are cleared or made before a Call is sent, and the buffers of a slot.
+ * are cleared or made before a Call is sent, the buffers of a slot, and which slots stay.
  */
 #include <kunit/test.h>
 #include <linux/mm.h>
+#include <net/net_namespace.h>
 
 #include "../client/client_private.h"
 
@@ -293,6 +294,87 @@ static void test_buffers(struct kunit *test)
 	kfree(rqst->rq_rbuffer);
 }
 
+#define SLOT_BUFFERS	1024	/* octets of the buffers of a slot here */
+
+static void take_slot(struct kunit *test, struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	xprt_rdma_slot_alloc(xprt, task);
+	KUNIT_ASSERT_NOT_NULL(test, task->tk_rqstp);
+	task->tk_rqstp->rq_xprt = xprt;
+	task->tk_rqstp->rq_callsize = SLOT_BUFFERS / 2;
+	task->tk_rqstp->rq_rcvsize = SLOT_BUFFERS / 2;
+	KUNIT_ASSERT_EQ(test, xprt_rdma_buffers_alloc(task), 0);
+}
+
+/* So many RPCs are in progress at the same time. */
+static void use_slots(struct kunit *test, struct rpc_xprt *xprt, struct rpc_task *tasks,
+		      unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		take_slot(test, xprt, &tasks[i]);
+	while (i--)
+		xprt_rdma_slot_free(xprt, tasks[i].tk_rqstp);
+}
+
+static void expect_slots(struct kunit *test, struct xprt_rdma_client *client, unsigned int count)
+{
+	KUNIT_EXPECT_EQ(test, client->xprt.num_reqs, count);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&client->slots), count);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&client->idle) + client->in_use, count);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&client->buffers_size), count * SLOT_BUFFERS);
+}
+
+/* Slots that no RPC had since the last time go with their buffers, but for one. */
+static void test_rest(struct kunit *test)
+{
+	struct rpc_xprt *xprt = xprt_alloc(&init_net, sizeof(struct xprt_rdma_client), 0, 0);
+	struct rpc_task *tasks = kunit_kcalloc(test, REQUESTS, sizeof(*tasks), GFP_KERNEL);
+	struct rpcrdma_conn *conn = kunit_kzalloc(test, sizeof(*conn), GFP_KERNEL);
+	struct xprt_rdma_endpoint *ep = new_ep(test);
+	struct xprt_rdma_client *client;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, xprt);
+	KUNIT_ASSERT_NOT_NULL(test, tasks);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	client = xprt_rdma_client_of(xprt);
+	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(client), 0);
+	ep->client = client;
+	conn->role = ep;
+
+	use_slots(test, xprt, tasks, REQUESTS);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_slots_rest(conn));
+	expect_slots(test, client, REQUESTS);
+	use_slots(test, xprt, tasks, 2);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_slots_rest(conn));
+	expect_slots(test, client, 2);
+	KUNIT_EXPECT_EQ(test, xprt->stat.max_slots, REQUESTS);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_FALSE(test, xprt_rdma_slots_rest(conn));
+		expect_slots(test, client, 1);
+	}
+
+	/* The one that stays may be one in use. */
+	use_slots(test, xprt, tasks, 2);
+	take_slot(test, xprt, tasks);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_slots_rest(conn));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_slots_rest(conn));
+	expect_slots(test, client, 1);
+	xprt_rdma_slot_free(xprt, tasks->tk_rqstp);
+
+	/* A device may go on using the memory of any. */
+	use_slots(test, xprt, tasks, REQUESTS);
+	client->stuck = true;
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_FALSE(test, xprt_rdma_slots_rest(conn));
+	expect_slots(test, client, REQUESTS);
+	client->stuck = false;
+	xprt_rdma_slots_destroy(client);
+	xprt_free(xprt);
+}
+
 static struct kunit_case slot_cases[] = {
 	KUNIT_CASE(test_unmatched_are_all_kept),
 	KUNIT_CASE(test_unmatched_of_other_connection),
@@ -302,6 +384,7 @@ static struct kunit_case slot_cases[] = {
 	KUNIT_CASE(test_only_fresh_pages_are_cleared),
 	KUNIT_CASE(test_sparse_pages),
 	KUNIT_CASE(test_buffers),
+	KUNIT_CASE(test_rest),
 	{}
 };
 
