@@ -16,7 +16,7 @@
 . /lab/guest/tools.sh
 
 # What an end of a connection that rests may hold, in octets
-MOST=$((192 * 1024))
+MOST=$((64 * 1024))
 
 # A client closes a connection that was not used for so many seconds.
 IDLE=300
@@ -36,8 +36,8 @@ client() {
 	sleep 95
 	rpcrdma show -j >/tmp/rested
 	check "none of them is left" is 0 "$(sum client registrations-idle /tmp/rested)"
-	check "the client's end holds 192 KiB at most" at_most client
-	check "the server's end holds 192 KiB at most" at_most server
+	check "the client's end holds 64 KiB at most" at_most client
+	check "the server's end holds 64 KiB at most" at_most server
 	left=$((used + IDLE - 15 - SECONDS))
 	need "there are more than 15 s left" [ $left -gt 0 ]
 	sleep $left
