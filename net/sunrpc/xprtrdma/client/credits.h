@@ -22,7 +22,7 @@
  * @granted: the last grant, never zero; one before the first Reply
  * @granted_any: the server has granted something
  *
- * Part of an endpoint. XPRT_LOCKED is held when @in_flight or @receives grows.
+ * Part of an endpoint. XPRT_LOCKED is held when @in_flight grows or @receives changes.
  * @granted and @granted_any change in ->received. @in_flight falls and @orphaned changes
  * without a lock.
  */
@@ -87,10 +87,11 @@ static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
  */
 static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits, u32 requested)
 {
-	int limit = min(READ_ONCE(credits->granted), requested);
+	int in_flight = atomic_read(&credits->in_flight);
 
-	return atomic_read(&credits->in_flight) >= limit &&
-	       atomic_read(&credits->orphaned) >= limit;
+	/* More than the grant may be in flight, if that has fallen. */
+	return in_flight >= min(READ_ONCE(credits->granted), requested) &&
+	       atomic_read(&credits->orphaned) >= in_flight;
 }
 
 /*

@@ -98,6 +98,20 @@ static void ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 }
 
 /*
+ * The server grants fewer Calls than there are Receives for: it may have seen that this client
+ * rests. Those for the Calls in flight do, and one. More are made when they are needed.
+ */
+static void ep_shrink(struct xprt_rdma_endpoint *ep)
+{
+	struct xprt_rdma_credits *credits = &ep->credits;
+	u32 receives = clamp_t(u32, atomic_read(&credits->in_flight), 1, credits->receives);
+
+	rpcrdma_recv_less(ep->conn, credits->receives - receives);
+	WRITE_ONCE(credits->receives, receives);
+	xprt_rdma_slots_limit(ep->client, credits);
+}
+
+/*
  * Whether one more Call may be sent. Makes more Receives if the Call lacks one, or if tasks wait
  * for a slot. Entered, XPRT_LOCKED is held; may sleep.
  */
@@ -105,6 +119,10 @@ bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
 	u32 requested = ep->conn->credits;
 
+	/* For swap, Receives are not made again when memory is short. */
+	if (unlikely(READ_ONCE(ep->credits.granted) < ep->credits.receives) &&
+	    !atomic_read(&ep->client->xprt.swapper))
+		ep_shrink(ep);
 	if (!test_bit(XPRT_CONGESTED, &ep->client->xprt.state) &&
 	    xprt_rdma_credits_left(&ep->credits, requested))
 		return true;

@@ -196,6 +196,7 @@ struct rpcrdma_recv {
 
 void rpcrdma_recv_put(struct rpcrdma_recv *recv);
 int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigned int backward);
+void rpcrdma_recv_less(struct rpcrdma_conn *conn, unsigned int less);
 
 /**
  * struct rpcrdma_chain - work requests that are posted together
@@ -547,13 +548,14 @@ struct rpcrdma_conn {
 	spinlock_t recv_lock ____cacheline_aligned;
 	struct ib_recv_wr *recvs_free;	/* the first idle one; a chain that can be posted */
 	unsigned int num_recvs;
+	unsigned int recv_most;		/* what is beyond that is freed when it comes back */
 	unsigned int num_recvs_free;
 	unsigned int recvs_returned;	/* by roles, ever; may wrap */
 	unsigned int recv_batch;	/* reposted at a time */
 	bool recv_open;			/* posting is allowed */
 	struct list_head recvs;		/* all, by resource.all */
-	unsigned int recv_credits;	/* forward messages they are for; setup */
-	unsigned int recv_backward;	/* backward ones; setup, roles may read it */
+	unsigned int recv_credits;	/* forward messages they are for; roles may read it */
+	unsigned int recv_backward;	/* backward messages; roles may read it */
 
 	/* mr.c */
 	struct rpcrdma_pool mrs ____cacheline_aligned;

@@ -7,7 +7,8 @@
  * batch are idle, and one is posted for each message that the peer may still send.
  *
  * Receives are most of the memory of a connection, so it starts with few. A server makes more
- * before it grants more, a client before it has more Calls in flight.
+ * before it grants more, a client before it has more Calls in flight. When the peer may send fewer
+ * messages, a Receive that comes back is freed: those that are posted cannot be taken back.
  */
 #include <linux/slab.h>
 
@@ -113,12 +114,14 @@ static void recv_add_free_locked(struct rpcrdma_conn *conn, struct rpcrdma_recv 
  * rpcrdma_recv_put - give back a received message
  * @recv: the message, owned by the caller
  *
- * The Receive is reposted with its batch. If the connection has ended, the memory is
- * freed. A role calls this before it gives the peer the credit for another message.
+ * The Receive is reposted with its batch, or freed if there are more than are needed. If the
+ * connection has ended, the memory is freed. A role calls this before it gives the peer the credit
+ * for another message.
  */
 void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 {
 	struct rpcrdma_conn *conn = recv->conn;
+	bool surplus;
 	int err = 0;
 
 	if (!rpcrdma_conn_enter(conn)) {
@@ -128,10 +131,22 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	spin_lock_bh(&conn->recv_lock);
 	recv->resource.held = false;
 	conn->recvs_returned++;
-	recv_add_free_locked(conn, recv);
+	surplus = conn->num_recvs > conn->recv_most;
+	if (unlikely(surplus)) {
+		list_del(&recv->resource.all);
+		conn->num_recvs--;
+	} else {
+		recv_add_free_locked(conn, recv);
+	}
+	/* A batch may have become smaller. */
 	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
 		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
+	if (unlikely(surplus)) {
+		ib_dma_unmap_single(conn->device->ib, recv->sge.addr, recv->sge.length,
+				    DMA_FROM_DEVICE);
+		recv_release(&recv->resource);
+	}
 	if (unlikely(err))
 		rpcrdma_conn_close(conn, err);
 	rpcrdma_conn_leave(conn);
@@ -165,19 +180,34 @@ void rpcrdma_recv_init(struct rpcrdma_conn *conn)
 	INIT_LIST_HEAD(&conn->recvs);
 }
 
+/* There are Receives for so many messages of the peer, and more of them are surplus. */
+static void recv_set_locked(struct rpcrdma_conn *conn, unsigned int credits, unsigned int backward)
+{
+	lockdep_assert_held(&conn->recv_lock);
+	WRITE_ONCE(conn->recv_credits, credits);
+	WRITE_ONCE(conn->recv_backward, backward);
+	conn->recv_batch = rpcrdma_recv_batch(credits + backward);
+	conn->recv_most = credits + backward + conn->recv_batch - 1;
+}
+
 /*
  * Make the Receives that are missing, and post them. If memory runs out, those that
  * were made stay. The teardown waits for @setup, or for the caller to leave, before it
  * frees them.
  */
-static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp)
+static int recv_make(struct rpcrdma_conn *conn, unsigned int credits, unsigned int backward,
+		     gfp_t gfp)
 {
-	unsigned int batch = rpcrdma_recv_batch(messages);
+	unsigned int messages = credits + backward;
+	unsigned int needed = messages + rpcrdma_recv_batch(messages) - 1;
 	struct rpcrdma_recv *recv;
 	int err = 0;
 
 	lockdep_assert_held(&conn->setup);
-	while (conn->num_recvs < messages + batch - 1) {
+	spin_lock_bh(&conn->recv_lock);
+	while (conn->num_recvs < needed) {
+		conn->recv_most = needed;	/* those that come back meanwhile stay */
+		spin_unlock_bh(&conn->recv_lock);
 		recv = recv_alloc(conn, gfp);
 		if (!recv)
 			return -ENOMEM;
@@ -185,10 +215,8 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int messages, gfp_t gfp
 		list_add(&recv->resource.all, &conn->recvs);
 		recv_add_free_locked(conn, recv);
 		conn->num_recvs++;
-		spin_unlock_bh(&conn->recv_lock);
 	}
-	spin_lock_bh(&conn->recv_lock);
-	conn->recv_batch = batch;
+	recv_set_locked(conn, credits, backward);
 	if (conn->recv_open && conn->num_recvs_free)
 		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
@@ -203,14 +231,12 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 	/* The setting need not be a multiple of four, but the last word is completed. */
 	conn->recv_size = round_up(size, sizeof(__be32));
 	conn->recv_open = true;
-	conn->recv_credits = RPCRDMA_FIRST_CREDITS;
 	/*
 	 * A server may send backward Calls at any time. Before the first it makes its own
 	 * Receives, for their Replies, by rpcrdma_recv_expect().
 	 */
-	if (!conn->server)
-		conn->recv_backward = conn->backward_credits;
-	return recv_make(conn, conn->recv_credits + conn->recv_backward, GFP_KERNEL);
+	return recv_make(conn, RPCRDMA_FIRST_CREDITS, conn->server ? 0 : conn->backward_credits,
+			 GFP_KERNEL);
 }
 
 /**
@@ -220,7 +246,6 @@ int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
  * @backward: backward messages, at most @conn->backward_credits
  *
  * A role calls this before it lets the peer send that many (RFC 8166 section 3.3.1, RFC 8167).
- * The number of Receives never falls.
  *
  * Context: may sleep; not in a callback.
  * Return: 0; -ENOTCONN; or another negative errno. On an error the role must not let the
@@ -236,18 +261,26 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigne
 	int err = -ENOTCONN;
 
 	mutex_lock(&conn->setup);
-	credits = max(credits, conn->recv_credits);
-	backward = max(backward, conn->recv_backward);
+	credits = max(credits, READ_ONCE(conn->recv_credits));
+	backward = max(backward, READ_ONCE(conn->recv_backward));
 	if (rpcrdma_conn_enter(conn)) {
-		err = recv_make(conn, credits + backward, gfp | __GFP_NOWARN);
+		err = recv_make(conn, credits, backward, gfp | __GFP_NOWARN);
 		rpcrdma_conn_leave(conn);
-	}
-	if (!err) {
-		conn->recv_credits = credits;
-		WRITE_ONCE(conn->recv_backward, backward);
 	}
 	mutex_unlock(&conn->setup);
 	return err;
+}
+
+/**
+ * rpcrdma_recv_less - need Receives for fewer messages, because the peer cannot send as many
+ * @conn: the connection
+ * @less: so many forward messages less; fewer than @conn->recv_credits
+ */
+void rpcrdma_recv_less(struct rpcrdma_conn *conn, unsigned int less)
+{
+	spin_lock_bh(&conn->recv_lock);
+	recv_set_locked(conn, conn->recv_credits - less, conn->recv_backward);
+	spin_unlock_bh(&conn->recv_lock);
 }
 
 /* In the teardown: unmap all, and free those that no role owns. */

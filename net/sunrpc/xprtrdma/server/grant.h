@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * How many credits a connection is granted: few at first, because each needs a
- * receive buffer, and twice as many when the requester needs more. The grant
- * never falls. A posted Receive comes back only with a message, and the requester
- * may send a message for each credit that it was ever granted.
+ * How many credits a connection is granted: few at first, because each needs a receive buffer,
+ * twice as many when the requester needs more, and few again when it rests.
+ *
+ * A requester that has not got a lower grant yet may still use all credits of the one before. But
+ * each Reply leaves it one Call less in flight, and if it grants less, no other takes its place. So
+ * with each such Reply one Receive less is needed.
  */
 #ifndef SVCRDMA_GRANT_H
 #define SVCRDMA_GRANT_H
@@ -14,9 +16,12 @@
 /* A requester that uses all of its credits in this time needs more, in jiffies */
 #define SVCRDMA_GRANT_WINDOW	(HZ / 10)
 
+/* One that does not use them up in this time rests, in jiffies */
+#define SVCRDMA_GRANT_REST	(60 * HZ)
+
 /*
  * The credits of one connection, part of struct svcrdma_service. service->lock protects it;
- * @granted and @wanted are also read without the lock.
+ * @granted, @wanted and @since are also read without the lock.
  */
 struct svcrdma_grant {
 	unsigned int granted;	/* what Replies grant; there is a Receive for each credit */
@@ -26,13 +31,14 @@ struct svcrdma_grant {
 	unsigned long since;	/* when counting began, in jiffies */
 };
 
+/* At first, or when the requester rests and no other Reply is being made that may grant more */
 static inline void svcrdma_grant_init(struct svcrdma_grant *grant, unsigned int first)
 {
-	*grant = (struct svcrdma_grant){
-		.granted = first,
-		.wanted = first,
-		.since = jiffies,
-	};
+	WRITE_ONCE(grant->granted, first);
+	WRITE_ONCE(grant->wanted, first);
+	grant->calls = 0;
+	grant->peak = 0;
+	WRITE_ONCE(grant->since, jiffies);
 }
 
 /*
@@ -52,7 +58,7 @@ static inline void svcrdma_grant_call(struct svcrdma_grant *grant, unsigned int 
 		WRITE_ONCE(grant->wanted, 2 * grant->granted);
 	grant->calls = 0;
 	grant->peak = 0;
-	grant->since = now;
+	WRITE_ONCE(grant->since, now);
 }
 
 /* There are Receives for @credits now. Zero: there was no memory for more. */

@@ -345,7 +345,7 @@ static int reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 	reply.res = &rqstp->rq_res;
 	reply.uses_head = false;
 	reply.gathered = 0;
-	rpcrdma_wire_make_reply(msg, svcrdma_service_grant(service, msg->credits));
+	rpcrdma_wire_make_reply(msg, msg->credits);
 	if (svcrdma_reply_choose(&reply.form, msg, &request->results, reply.res, threshold)) {
 		/* That a chunk is too short shows only now that the Call is executed. */
 		rpcrdma_wire_cant_reply(msg, reply.form.short_chunk, reply.form.needed);
@@ -353,6 +353,8 @@ static int reply_send(struct svcrdma_request *request, struct svc_rqst *rqstp)
 		svcrdma_reply_error(request);
 		return len;
 	}
+	/* Not earlier: the error may grant nothing. */
+	msg->credits = svcrdma_service_grant(service, msg->credits);
 	if (reply.form.written)
 		svcrdma_count(SVCRDMA_STAT_WRITE);
 	ret = reply_post(&reply, rqstp);

@@ -18,8 +18,9 @@
  * The receive buffer of a Call holds the inline part of its arguments. It is given back before
  * the Reply is posted, so there is a Receive for each credit that the Reply grants.
  *
- * Lock order: service->read_start, service->lock, then what svc_xprt_enqueue() takes: locks of
- * the svc pool, and of the connection in ->xpo_has_wspace. ->received and ->done run in softirqs,
+ * Lock order: service->read_start, service->lock, then conn->recv_lock, and what
+ * svc_xprt_enqueue() takes: locks of the svc pool, and of the connection in ->xpo_has_wspace.
+ * ->received and ->done run in softirqs,
  * so service->lock is taken with softirqs disabled.
  *
  * Chains of work requests are built, posted and undone only between rpcrdma_conn_enter() and
@@ -84,7 +85,8 @@
  *	Threads in @send_wait and requests in @read_waiters wait for it to change.
  * @read_start: held from the decision to start RDMA Reads until they are counted
  * @read_wrs: work requests of Reads that are posted or are about to be
- * @num_requests: requests that are allocated, those in @idle too
+ * @num_requests: requests that are allocated, those in @idle too. If all are in @idle, and
+ *	@calls_held is zero, no Reply is being made.
  * @num_spares: spare pages of these requests
  * @num_held: pages that they hold for Calls that nfsd has
  *

@@ -97,32 +97,56 @@ void svcrdma_service_returned(struct svcrdma_service *service)
 	svcrdma_read_wake(service);
 }
 
+/*
+ * The requester rests: grant few credits. With one it could not show that it needs more. Not while
+ * others have Calls of it, as their Replies may still grant more; nor at the first of many Calls.
+ */
+static void service_grant_few(struct svcrdma_service *service)
+{
+	spin_lock_bh(&service->lock);
+	if (!atomic_read(&service->calls_held) &&
+	    atomic_read(&service->num_requests) == service->num_idle + 1)
+		svcrdma_grant_init(&service->grant, min(service->grant.granted, 2U));
+	spin_unlock_bh(&service->lock);
+}
+
 /**
  * svcrdma_service_grant - the credits that a Reply grants
  * @service: the service
- * @requested: credits that the Call asked for; zero if this is not known
+ * @requested: credits that the Call asked for; zero for an error, which may grant nothing
  *
  * Makes more Receives first if the requester needs more credits. Of threads that do so at the
- * same time, the first makes all of the Receives.
+ * same time, the first makes all of the Receives. If the grant has fallen, one less is needed.
+ * The caller has the Call's request, and has given its Receive back.
  *
  * Return: credits. There is a Receive for each of them.
  */
 u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 {
 	struct svcrdma_grant *grant = &service->grant;
-	unsigned int max = service->conn->credits;
-	u32 wanted = min3(READ_ONCE(grant->wanted), requested, max);
+	struct rpcrdma_conn *conn = service->conn;
+	u32 wanted;
 
-	if (requested)
+	if (requested) {
 		WRITE_ONCE(service->requested, requested);
+		if (time_after(jiffies, READ_ONCE(grant->since) + SVCRDMA_GRANT_REST))
+			service_grant_few(service);
+	}
+	wanted = min3(READ_ONCE(grant->wanted), requested, conn->credits);
 	if (wanted > READ_ONCE(grant->granted)) {
-		int ret = rpcrdma_recv_expect(service->conn, wanted, 0);
+		int ret = rpcrdma_recv_expect(conn, wanted, 0);
 
 		spin_lock_bh(&service->lock);
-		svcrdma_grant_raise(grant, ret ? 0 : wanted);
+		/* Another thread may have found fewer to be enough. */
+		svcrdma_grant_raise(grant, ret ? 0 : min(wanted, READ_ONCE(conn->recv_credits)));
+		spin_unlock_bh(&service->lock);
+	} else if (requested && READ_ONCE(conn->recv_credits) > READ_ONCE(grant->wanted)) {
+		spin_lock_bh(&service->lock);
+		if (READ_ONCE(conn->recv_credits) > grant->wanted)
+			rpcrdma_recv_less(conn, 1);
 		spin_unlock_bh(&service->lock);
 	}
-	return min(READ_ONCE(grant->granted), max);
+	return READ_ONCE(grant->granted);
 }
 
 /**

@@ -473,37 +473,66 @@ static void test_closed(struct kunit *test)
 	percpu_ref_exit(users);
 }
 
+/* A Reply of some octets, which is copied, and a connection that can send it */
+static void sendto_begin(struct kunit *test)
+{
+	static __be32 octets[6];
+
+	copy_begin(test);
+	KUNIT_ASSERT_EQ(test, percpu_ref_init(&c->conn.users, users_release,
+					      PERCPU_REF_INIT_ATOMIC, GFP_KERNEL), 0);
+	spin_lock_init(&c->service.lock);
+	spin_lock_init(&c->conn.recv_lock);
+	c->service.detached = true;
+	svcrdma_grant_init(&c->service.grant, 1);
+	c->conn.credits = 1;
+	c->conn.agreement.reply_threshold = c->send->size;
+	c->rqst.rq_res.head[0] = (struct kvec){ octets, sizeof(octets) };
+	c->rqst.rq_res.len = sizeof(octets);
+	c->rqst.rq_xprt = &c->service.xprt;
+	c->rqst.rq_xprt_ctxt = &c->request[0];
+}
+
+static void expect_sendto(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, svcrdma_sendto(&c->rqst), c->rqst.rq_res.len);
+	KUNIT_EXPECT_TRUE(test, c->sent);
+	KUNIT_EXPECT_EQ(test, c->put[0], 1);
+	percpu_ref_exit(&c->conn.users);
+}
+
 /*
  * A thread that goes on with a deferred Call does not get the pages that the request holds: they
  * are another thread's.
  */
 static void test_deferred(struct kunit *test)
 {
-	struct percpu_ref *users = &c->conn.users;
 	struct svc_deferred_req deferred = {};
-	__be32 octets[6] = {};
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		copy_begin(test);
-		KUNIT_ASSERT_EQ(test, percpu_ref_init(users, users_release,
-						      PERCPU_REF_INIT_ATOMIC, GFP_KERNEL), 0);
-		spin_lock_init(&c->service.lock);
-		c->service.detached = true;
-		svcrdma_grant_init(&c->service.grant, 1);
-		c->conn.credits = 1;
-		c->conn.agreement.reply_threshold = c->send->size;
-		c->rqst.rq_res.head[0] = (struct kvec){ octets, sizeof(octets) };
-		c->rqst.rq_res.len = sizeof(octets);
-		c->rqst.rq_xprt = &c->service.xprt;
-		c->rqst.rq_xprt_ctxt = &c->request[0];
+		sendto_begin(test);
 		c->rqst.rq_deferred = i ? &deferred : NULL;
-		KUNIT_EXPECT_EQ(test, svcrdma_sendto(&c->rqst), sizeof(octets));
-		KUNIT_EXPECT_TRUE(test, c->sent);
+		expect_sendto(test);
 		KUNIT_EXPECT_EQ(test, c->pages_put, i);
-		KUNIT_EXPECT_EQ(test, c->put[0], 1);
 		KUNIT_EXPECT_EQ(test, c->wrong, 0);
-		percpu_ref_exit(users);
+	}
+}
+
+/* With a Reply that grants less a Receive less is needed, but not with an error instead. */
+static void test_grant_fell(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		sendto_begin(test);
+		c->conn.recv_credits = 3;
+		if (i)
+			c->conn.agreement.reply_threshold = 0;
+		expect_sendto(test);
+		KUNIT_EXPECT_EQ(test, c->request[0].tally.sent,
+				i ? RPCRDMA_A_TRAFFIC_ERROR : RPCRDMA_A_TRAFFIC_INLINE);
+		KUNIT_EXPECT_EQ(test, c->conn.recv_credits, i ? 3 : 2);
 	}
 }
 
@@ -520,6 +549,7 @@ static struct kunit_case carrier_cases[] = {
 	KUNIT_CASE(test_no_send),
 	KUNIT_CASE(test_closed),
 	KUNIT_CASE(test_deferred),
+	KUNIT_CASE(test_grant_fell),
 	{}
 };
 

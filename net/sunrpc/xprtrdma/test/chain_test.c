@@ -631,6 +631,72 @@ static void test_receives(struct kunit *test)
 	fake_conn_delete(test, fake);
 }
 
+/* From so many messages that the peer may have in flight to so few */
+#define MANY	64
+#define FEW	2
+
+/*
+ * With each message the peer may have one less in flight. At each moment a Receive is posted for
+ * each message that it may send, and in the end no other one is left.
+ */
+static void test_receives_fall(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn_new(test, RPCRDMA_INLINE_MIN);
+	struct rpcrdma_conn *conn = fake->conn;
+	unsigned int i, made, credits = MANY;
+	u32 octets[8] = {};
+
+	KUNIT_ASSERT_EQ(test, rpcrdma_recv_expect(conn, MANY, 0), 0);
+	made = conn->num_recvs;
+	/* All but one of a batch are idle. The batch becomes smaller. */
+	for (i = 1; i < rpcrdma_recv_batch(MANY); i++)
+		fake_deliver(fake, octets, sizeof(octets), 0);
+	KUNIT_EXPECT_EQ(test, fake->num_recvs, MANY);
+	for (i = 0; i < made; i++) {
+		if (credits > FEW) {
+			rpcrdma_recv_less(conn, 1);
+			credits--;
+		}
+		fake_deliver(fake, octets, sizeof(octets), 0);
+		KUNIT_EXPECT_EQ(test, conn->recv_credits, credits);
+		KUNIT_EXPECT_GE(test, fake->num_recvs, credits);
+		KUNIT_EXPECT_GE(test, conn->num_recvs, made - 1 - i);
+	}
+	KUNIT_EXPECT_EQ(test, fake->num_recvs, FEW);
+	KUNIT_EXPECT_EQ(test, conn->num_recvs, FEW);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&conn->recvs), FEW);
+
+	/* What is made later stays. */
+	KUNIT_ASSERT_EQ(test, rpcrdma_recv_expect(conn, 4, 1), 0);
+	fake_deliver(fake, octets, sizeof(octets), 0);
+	KUNIT_EXPECT_EQ(test, fake->num_recvs, 5);
+	fake_conn_delete(test, fake);
+}
+
+/* Many are in flight when the credits fall: a Receive that is held counts for its message. */
+static void test_receives_fall_in_flight(struct kunit *test)
+{
+	struct fake_conn *fake = fake_conn_new(test, RPCRDMA_INLINE_MIN);
+	struct rpcrdma_conn *conn = fake->conn;
+	struct rpcrdma_recv *recv[MANY];
+	unsigned int i, credits = MANY;
+
+	KUNIT_ASSERT_EQ(test, rpcrdma_recv_expect(conn, MANY, 0), 0);
+	for (i = 0; i < MANY; i++)
+		recv[i] = fake_take_recv(fake, "call", 4);
+	while (i--) {
+		rpcrdma_recv_put(recv[i]);
+		/* The Reply has left, and grants FEW. */
+		if (credits > FEW) {
+			rpcrdma_recv_less(conn, 1);
+			credits--;
+		}
+		KUNIT_EXPECT_GE(test, fake->num_recvs + i, credits);
+	}
+	KUNIT_EXPECT_GE(test, fake->num_recvs, FEW);
+	fake_conn_delete(test, fake);
+}
+
 static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(test_sq_never_overflows),
 	KUNIT_CASE(test_sq_signals_when_wanted),
@@ -649,6 +715,8 @@ static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(test_sends_run_out),
 	KUNIT_CASE(test_send_of_a_page),
 	KUNIT_CASE(test_receives),
+	KUNIT_CASE(test_receives_fall),
+	KUNIT_CASE(test_receives_fall_in_flight),
 	{}
 };
 

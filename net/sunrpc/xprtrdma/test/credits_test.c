@@ -111,6 +111,9 @@ static void test_credits_wedged(struct kunit *test)
 	receive_reply(&credits, 3);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
+	/* A grant falls to what orphaned Calls hold, and another Call is in flight. */
+	credits.granted = 2;
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
 }
 
 /* More Receives are posted as soon as a task wants to send. */
@@ -326,7 +329,7 @@ static void test_receives_follow_credits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, steps, 3);
 	KUNIT_EXPECT_EQ(test, min(credits.granted, credits.receives), REQUESTED);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), REQUESTED);
-	/* No Receive is taken back: a Reply may still use it. */
+	/* A lower grant makes none. */
 	receive_reply(&credits, 1);
 	KUNIT_EXPECT_FALSE(test, grow(&credits));
 	receive_reply(&credits, REQUESTED);

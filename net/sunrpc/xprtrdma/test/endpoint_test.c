@@ -566,10 +566,31 @@ static void test_grow(struct kunit *test)
 	atomic_set(&t->ep->credits.in_flight, 12);
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
 	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
-	/* No Receive is taken back. */
+	fake_client_end(test, t);
+}
+
+/* With a lower grant Receives for the Calls in flight do, and for one. Then more are made again. */
+static void test_shrink(struct kunit *test)
+{
+	struct fake_client *t = begin_with_credits(test, 12, 9);
+	struct rpcrdma_conn *conn = t->fake.conn;
+
+	KUNIT_ASSERT_EQ(test, rpcrdma_recv_expect(conn, 12, 0), 0);
+	t->ep->credits.receives = 12;
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
 	t->ep->credits.granted = 2;
 	KUNIT_EXPECT_FALSE(test, xprt_rdma_ep_has_credit(t->ep));
-	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 12);
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 9);
+	KUNIT_EXPECT_EQ(test, conn->recv_credits, 9);
+	atomic_set(&t->ep->credits.in_flight, 0);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 1);
+	KUNIT_EXPECT_EQ(test, conn->recv_credits, 1);
+	KUNIT_EXPECT_EQ(test, t->client->limit, 2);
+	atomic_set(&t->ep->credits.in_flight, 1);
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
+	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 2);
+	KUNIT_EXPECT_EQ(test, conn->recv_credits, 2);
 	fake_client_end(test, t);
 }
 
@@ -859,6 +880,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_orphaned_mrs),
 	KUNIT_CASE(test_write_space),
 	KUNIT_CASE(test_grow),
+	KUNIT_CASE(test_shrink),
 	KUNIT_CASE(test_slot_wait),
 	KUNIT_CASE(test_slots_limit),
 	KUNIT_CASE(test_grow_for_slots),

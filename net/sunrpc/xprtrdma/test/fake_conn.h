@@ -17,7 +17,7 @@
 #define FAKE_MRS		64
 #define FAKE_SEND_SGES		4	/* beside the header's */
 #define FAKE_SQ_SIZE		128
-#define FAKE_RECVS		64
+#define FAKE_RECVS		96
 #define FAKE_BUFFER_LEN		20480
 
 /* A registration as the device sees it */

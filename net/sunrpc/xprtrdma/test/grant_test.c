@@ -102,13 +102,29 @@ static void test_grant_without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, 1), 2 * FIRST);
 }
 
-static void test_grant_never_falls(struct kunit *test)
+/* A thread that has made Receives is overtaken by one that has made more. */
+static void test_grant_raised_late(struct kunit *test)
 {
 	struct svcrdma_grant grant = granted(FIRST);
 
 	svcrdma_grant_raise(&grant, 64);
 	svcrdma_grant_raise(&grant, 8);
 	KUNIT_EXPECT_EQ(test, grant.granted, 64);
+}
+
+/* It rises as at first. */
+static void test_grant_falls(struct kunit *test)
+{
+	struct svcrdma_grant grant = granted(64);
+
+	calls(&grant, 60, 17, 1);
+	svcrdma_grant_init(&grant, 2);
+	KUNIT_EXPECT_EQ(test, grant.granted, 2);
+	/* Earlier Calls do not count. */
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1000, 1, grant.since), 2);
+	KUNIT_EXPECT_EQ(test, calls(&grant, 1, 2, grant.since), 4);
+	svcrdma_grant_raise(&grant, 4);
+	KUNIT_EXPECT_EQ(test, grant.granted, 4);
 }
 
 static struct kunit_case grant_cases[] = {
@@ -118,7 +134,8 @@ static struct kunit_case grant_cases[] = {
 	KUNIT_CASE(test_grant_stays_one_by_one),
 	KUNIT_CASE(test_grant_stays_if_slow),
 	KUNIT_CASE(test_grant_without_memory),
-	KUNIT_CASE(test_grant_never_falls),
+	KUNIT_CASE(test_grant_raised_late),
+	KUNIT_CASE(test_grant_falls),
 	{}
 };
 

@@ -287,6 +287,58 @@ static void test_grant(struct kunit *test)
 	end(test, t);
 }
 
+/* A Call arrives so many jiffies after an earlier one. Return: what its Reply grants. */
+static unsigned int late_call(struct kunit *test, struct service_test *t, unsigned long later)
+{
+	struct svcrdma_request *request = svcrdma_request_get(t->service);
+	u32 granted;
+
+	KUNIT_ASSERT_NOT_NULL(test, request);
+	t->service->grant.since = jiffies - later;
+	svcrdma_received(t->fake.conn, fake_take_recv(&t->fake, "call", 4));
+	KUNIT_EXPECT_TRUE(test, message_taken(t));
+	atomic_dec(&t->service->calls_held);
+	granted = svcrdma_service_grant(t->service, FAKE_CREDITS);
+	svcrdma_request_put(request);
+	return granted;
+}
+
+/*
+ * A client that rests is granted less, unless a thread may be making a Reply that grants more: it
+ * has a request, or a Call and no request yet. With each Reply the client can send one message
+ * less, as long as it does not need more again. An error does not count.
+ */
+static void test_grant_falls(struct kunit *test)
+{
+	struct service_test *t = begin(test);
+	struct rpcrdma_conn *conn = t->fake.conn;
+	struct svcrdma_request *request = svcrdma_request_get(t->service);
+	unsigned int receives;
+
+	KUNIT_ASSERT_NOT_NULL(test, request);
+	t->service->grant.wanted = 8;
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS), 8);
+	KUNIT_EXPECT_EQ(test, late_call(test, t, SVCRDMA_GRANT_REST + 1), 8);
+	svcrdma_request_put(request);
+	atomic_inc(&t->service->calls_held);
+	KUNIT_EXPECT_EQ(test, late_call(test, t, SVCRDMA_GRANT_REST + 1), 8);
+	atomic_dec(&t->service->calls_held);
+	KUNIT_EXPECT_EQ(test, late_call(test, t, SVCRDMA_GRANT_REST / 2), 8);
+	KUNIT_EXPECT_EQ(test, conn->recv_credits, 8);
+	KUNIT_EXPECT_EQ(test, late_call(test, t, SVCRDMA_GRANT_REST + 1), 2);
+	for (receives = 7; receives > 4; receives--) {
+		KUNIT_EXPECT_EQ(test, conn->recv_credits, receives);
+		KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, 0), 2);
+		KUNIT_EXPECT_EQ(test, conn->recv_credits, receives);
+		KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS), 2);
+	}
+	t->service->grant.wanted = 4;
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, 3), 3);
+	KUNIT_EXPECT_EQ(test, svcrdma_service_grant(t->service, FAKE_CREDITS), 3);
+	KUNIT_EXPECT_EQ(test, conn->recv_credits, 3);
+	end(test, t);
+}
+
 /* The connection is closed, so no Receives can be posted: the grant stays as it is. */
 static void test_grant_fails(struct kunit *test)
 {
@@ -387,6 +439,7 @@ static struct kunit_case service_cases[] = {
 	KUNIT_CASE(test_no_replies),
 	KUNIT_CASE(test_lost),
 	KUNIT_CASE(test_grant),
+	KUNIT_CASE(test_grant_falls),
 	KUNIT_CASE(test_grant_fails),
 	KUNIT_CASE(test_detached),
 	KUNIT_CASE(test_discard),
