@@ -11,6 +11,7 @@
 #include "objects.h"
 #include "rules.h"
 #include "show.h"
+#include "xprt_switch.h"
 
 #define SYNOPSIS	"show [client|server|devices|listeners] [-d|--details] [-j|--json]\n" \
 	"                    " TABLE_SYNOPSIS
@@ -108,6 +109,7 @@ static void ask(struct show *show)
 		if (show->wants[i])
 			show->objects[i] = objects_get(nl, questions[i].cmd, questions[i].rules);
 	nl_close(nl);
+	xprt_switches_get();
 }
 
 /* Go through the objects of a kind. @object is NULL at first and after the last one. */
@@ -123,6 +125,17 @@ static const struct attrs *next(const struct show *show, const struct kind *kind
 	return NULL;
 }
 
+/* The attributes of an object, and what the kernel tells of it elsewhere */
+static json_t *object_json(const struct attrs *object)
+{
+	json_t *json = attrs_json(object);
+	int number = object->rules == &connection_rules ? xprt_switch_of(object) : -1;
+
+	if (number >= 0)
+		json_add(json, "xprt-switch", json_integer(number));
+	return json;
+}
+
 static void print_json(const struct show *show)
 {
 	json_t *all = json_object(), *array;
@@ -134,7 +147,7 @@ static void print_json(const struct show *show)
 			continue;
 		array = json_array();
 		for (object = next(show, kind, NULL); object; object = next(show, kind, object))
-			json_array_append_new(array, attrs_json(object));
+			json_array_append_new(array, object_json(object));
 		json_add(all, kind->word, array);
 	}
 	out_json(all);
@@ -192,5 +205,6 @@ int cmd_show(int argc, char **argv)
 		print(&show);
 	for (i = 0; i < SOURCES; i++)
 		objects_free(&show.objects[i]);
+	xprt_switches_free();
 	return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "fmt.h"
 #include "histogram.h"
 #include "show.h"
+#include "xprt_switch.h"
 
 #define BAR	40	/* characters of the longest bar */
 
@@ -174,6 +175,16 @@ static void latency(const struct attrs *c)
 			       "########################################");
 }
 
+static void sunrpc(const struct attrs *c)
+{
+	int number = xprt_switch_of(c);
+
+	if (attr_has(c, RPCRDMA_A_CONNECTION_XPRT_ID))
+		line("sunrpc", "transport %u, in /sys/kernel/sunrpc/xprt-switches%s",
+		     (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_XPRT_ID),
+		     number < 0 ? "" : fmt_print("/switch-%d", number).s);
+}
+
 void details_of_connection(const struct attrs *c)
 {
 	struct attrs waits = attrs_nested(c, RPCRDMA_A_CONNECTION_WAITS);
@@ -189,9 +200,7 @@ void details_of_connection(const struct attrs *c)
 	if (attr_has(c, RPCRDMA_A_CONNECTION_LOCAL))
 		line("local", "%s by %s", attr_string(c, RPCRDMA_A_CONNECTION_LOCAL),
 		     connection_device(c).s);
-	if (attr_has(c, RPCRDMA_A_CONNECTION_XPRT_ID))
-		line("sunrpc", "transport %u, in /sys/kernel/sunrpc/xprt-switches", (unsigned int)
-		     attr_number(c, RPCRDMA_A_CONNECTION_XPRT_ID));
+	sunrpc(c);
 	agreed(c);
 	resources(c);
 	traffic(c, RPCRDMA_A_CONNECTION_SENT, "sent");

@@ -7,6 +7,7 @@
 #include "fmt.h"
 #include "histogram.h"
 #include "show.h"
+#include "xprt_switch.h"
 
 /* Cells */
 
@@ -58,6 +59,7 @@ const struct column connection_columns[] = {
 	{ "P99", SCOLS_FL_RIGHT, 120 },
 	{ "INLINE", SCOLS_FL_RIGHT, 120 },
 	{ "V", SCOLS_FL_RIGHT, 120 },
+	{ "SWITCH", SCOLS_FL_RIGHT, 120 },
 	{ }
 };
 
@@ -88,6 +90,11 @@ static void thresholds(struct table *table, const struct attrs *c)
 			   fmt_size(attr_number(c, RPCRDMA_A_CONNECTION_REPLY_THRESHOLD)).s);
 }
 
+static void xprt_switch(struct table *table, int number)
+{
+	table_cell(table, COLOUR_NONE, "%s", number < 0 ? "-" : fmt_print("%d", number).s);
+}
+
 void connection_row(struct table *table, const struct attrs *c)
 {
 	table_cell(table, COLOUR_NONE, "%u", (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID));
@@ -103,6 +110,7 @@ void connection_row(struct table *table, const struct attrs *c)
 	thresholds(table, c);
 	table_cell(table, COLOUR_NONE, "%u",
 		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_VERSION));
+	xprt_switch(table, xprt_switch_of(c));
 }
 
 /* Listeners */

@@ -84,3 +84,8 @@ int64_t sock_wall(void)
 {
 	return time(NULL);
 }
+
+const char *sock_xprt_switches(void)
+{
+	return "/sys/kernel/sunrpc/xprt-switches";
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The netlink socket and the clock: all that the program hears from the kernel.
- * The tests have their own instead, which reads what the kernel says from a
- * file.
+ * The netlink socket, the clock, and a folder of sysfs: all that the program hears
+ * from the kernel. The tests have their own instead, which reads what the kernel
+ * says from a file.
  */
 #ifndef RPCRDMA_SOCK_H
 #define RPCRDMA_SOCK_H
@@ -57,5 +57,10 @@ void sock_sleep(uint64_t until);
  * sock_wall - the time of day, in seconds since 1970
  */
 int64_t sock_wall(void);
+
+/**
+ * sock_xprt_switches - the folder with sunrpc's transport switches
+ */
+const char *sock_xprt_switches(void);
 
 #endif

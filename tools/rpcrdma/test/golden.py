@@ -55,9 +55,9 @@ CLIENT: Mapping[str, Value] = {
     "memory": Uint(196_608), "latency": HISTOGRAM,
 }
 
-# One that has trouble, with the longest address there is
+# One that has trouble, with the longest address there is; a transport of the same switch
 TROUBLED: Mapping[str, Value] = {
-    **CLIENT, "id": 123456, "family": 10,
+    **CLIENT, "id": 123456, "family": 10, "xprt-id": 4,
     "peer": "[2001:db8:1111:2222:3333:4444:5555:6666]:20049",
     "local": "[2001:db8:1111:2222:3333:4444:5555:7777]:50123", "device": "mlx5_bond_0",
     "state": 5, "state-age": Uint(90_061_000), "cause": 104, "version": 2,
@@ -112,6 +112,9 @@ def later(connection: Mapping[str, Value], factor: int, seconds: int) -> dict[st
             "received": traffic(factor, write_chunk=21 * factor),
             "latency": [Uint(count * factor) for count in HISTOGRAM]}
 
+
+# In sysfs: sunrpc's transport switches
+SWITCHES = ("switch-2/xprt-4-rdma", "switch-2/xprt-3-rdma", "switch-10/xprt-5-tcp")
 
 ALL = (kernel.dump("CONNECTION", CLIENT, TROUBLED, SERVER, NEW) +
        kernel.dump("LISTENER", *LISTENERS) + kernel.dump("DEVICE", *DEVICES))
@@ -174,6 +177,8 @@ CASES = [
     Case("show-devices", "show devices", kernel.dump("DEVICE", *DEVICES)),
     Case("show-details", "show -d", ALL),
     Case("show-details-100", "show -d", ALL, width=100),
+    Case("show-no-switches", "show client -d", kernel.dump("CONNECTION", CLIENT),
+         environment=(("SWITCHES", "/nonexistent"),)),
     Case("show-json", "show -j", ALL),
     Case("show-json-100", "show --json client", ALL, width=100),
     Case("show-nothing", "show", NOTHING),
@@ -222,13 +227,15 @@ CASES = [
 
 def run(program: str, case: Case) -> tuple[int, str]:
     """Run the program. Returns its exit status and what it prints."""
-    with tempfile.NamedTemporaryFile() as said:
+    with tempfile.NamedTemporaryFile() as said, tempfile.TemporaryDirectory() as switches:
+        for name in SWITCHES:
+            Path(switches, name).mkdir(parents=True)
         said.write((kernel.family() if case.known else b"") + case.says)
         said.flush()
         # The leak checker cannot work where the program is traced, and what die() leaves
         # is freed by the end of the program.
-        environment = {**os.environ, "CANNED": said.name, "TZ": "UTC", "TERM": "xterm",
-                       "ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C",
+        environment = {**os.environ, "CANNED": said.name, "SWITCHES": switches, "TZ": "UTC",
+                       "TERM": "xterm", "ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C",
                        **dict(case.environment)}
         if not any(name == "NO_COLOR" for name, _ in case.environment):
             environment.pop("NO_COLOR", None)

@@ -85,7 +85,7 @@ connections() {
 	check "so is the server's" true_of server \
 		"length == 1 and .[0].state == \"established\" and .[0].\"local-port\" == $PORT"
 	check "both know the same thresholds" thresholds_agree
-	check "the client's has a transport of sunrpc" transport_is_there
+	check "the client's has a transport of sunrpc, in the switch that show tells" transport_is_there
 }
 
 thresholds_agree() {
@@ -94,9 +94,8 @@ thresholds_agree() {
 }
 
 transport_is_there() {
-	local id
-	id=$(rpcrdma show -j client | jq '.client[0]."xprt-id"')
-	ls -d /sys/kernel/sunrpc/xprt-switches/*/xprt-"$id"-rdma
+	rpcrdma show -j client | jq -r '.client[0] | "switch-\(."xprt-switch")/xprt-\(."xprt-id")-rdma"' |
+		(cd /sys/kernel/sunrpc/xprt-switches && xargs ls -d)
 }
 
 # 4 MiB are written, which no READ or WRITE of the mount does inline.
@@ -153,8 +152,8 @@ tables() {
 		"$(grep -cE '^(Connections (to|of)|Listeners|Devices)' /tmp/printed)"
 	digits=$(awk -v n=2 '/established/ && length($1) > n { n = length($1) } END { print n }' \
 		/tmp/printed)
-	check "no line of it is longer than 98 characters and the digits of the ID" \
-		not grep -qE ".{$((99 + digits))}" /tmp/printed
+	check "no line of it is longer than 106 characters and the digits of the ID" \
+		not grep -qE ".{$((107 + digits))}" /tmp/printed
 	check "a pipe gets no colours" not grep -q $'\033' /tmp/printed
 	rpcrdma show client -d >/tmp/printed
 	sed 's/^/# /' /tmp/printed
