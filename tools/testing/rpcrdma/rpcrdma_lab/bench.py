@@ -14,7 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from . import bare, chart, figures, host, parts, perf, ratio, report, root, scenario
+from . import chart, extra, figures, host, parts, perf, ratio, report, root, scenario
 from .console import GuestFailure, NoAnswer
 from .figures import (APART, INBOX, JOBS, MEM, OURS, OURS_2, TUNED, VARIANTS, Job, Sample, Variant,
                       difference)
@@ -115,7 +115,7 @@ class Bench:
             guest.kernel, append=f"{guest.kernel.append} init_on_alloc=1")
         folder = guest.share / "lib/modules" / guest.kernel.release / "extra"
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(bare.build(guest.kernel), folder)
+        shutil.copy(extra.build("bare", guest.name), folder)
         return guest
 
     def begin(self, device: str) -> None:

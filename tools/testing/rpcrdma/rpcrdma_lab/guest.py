@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from . import console, device, emulator, host, kernels, module, peer, root, tools, ynl
+from . import console, device, emulator, extra, host, kernels, module, peer, root, tools, ynl
 from .console import GuestFailure, NoAnswer
 from .host import LAB, TOP, die_with_parent
 
@@ -141,6 +141,8 @@ class Guest:
         if self.module != "inbox":
             built = module.build(self.kernel, self.module)
             shutil.copytree(built, self.share, dirs_exist_ok=True)
+            (tree / "extra").mkdir(exist_ok=True)
+            shutil.copy(extra.build("crowd", kernels.kernel_of(self.name)), tree / "extra")
         if self.rdma == device.MEM:
             built = device.build(self.kernel, tests=self.module == "kunit")
             shutil.copytree(built, self.share, dirs_exist_ok=True)

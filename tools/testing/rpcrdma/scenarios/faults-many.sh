@@ -10,6 +10,7 @@
 # faults:  connections are closed
 
 . "${BASH_SOURCE%/*}/../guest/faults.sh"
+. "${BASH_SOURCE%/*}/../guest/many.sh"
 
 # Each mount uses another address of the server, with as many connections as sunrpc
 # allows. faults-thousand has more.
@@ -48,12 +49,12 @@ bounce() {
 	sleep 1
 	note_read
 	need "$what: start the server" server_start
-	since=$(now)
+	since=$EPOCHREALTIME
 	mount_at "$net.$((MOUNTS + 1))" new >/tmp/new.log 2>&1 &
 	newcomer=$!
 	check "$what: all work again within $(seconds $SOON) s" wait_for $SOON all_read
 	check "$what: all work again" wait_for $RECOVERY all_read
-	say "$what: after $(awk -v since=$since -v now=$(now) 'BEGIN { printf "%.1f", now - since }') s"
+	say "$what: after $(elapsed $since) s"
 	wait $newcomer
 	check "$what: a new mount at the same time succeeds" ended $? 0 /tmp/new.log
 	trace_connections 0
@@ -65,10 +66,6 @@ bounce() {
 	check "$what: the data are correct" same_sum /mnt/0/data $LOCAL/data
 	check "$what: unmount" unmount_all
 	check "$what: remove the addresses" addresses_down "$2" "$3"
-}
-
-now() {
-	echo $EPOCHREALTIME
 }
 
 # addresses_up NETWORK PREFIX: add an address for each mount and one more.
@@ -118,33 +115,6 @@ begin_reading() {
 		--eta=never --minimal --output=/tmp/fio.out &
 	READER=$!
 	note_read
-}
-
-# ended STATUS WANTED LOG: check an exit status. fio's is 128 when it is interrupted.
-ended() {
-	[[ $1 =~ ^($2)$ ]] || { echo "status $1:"; cat "$3"; return 1; }
-}
-
-# For awk: the lines of mountstats that are about connections of the mounts.
-CONNECTION='$1 == "device" { here = $5 ~ "^/mnt/[0-9]" }
-	here && $1 == "xprt:"'
-
-# How many Replies each connection of the mounts has had
-replies() {
-	awk "$CONNECTION { print \$9 }" /proc/self/mountstats
-}
-
-note_read() {
-	replies >/tmp/replies
-}
-
-# Each connection has had another Reply since note_read. This is a single process,
-# because starting one costs the guest as much as several connections do.
-all_read() {
-	awk -v connections=$CONNECTIONS '
-		FNR == NR { was[NR] = $1; next }'"
-		$CONNECTION"' && $9 > was[++n] { more++ }
-		END { exit more != connections }' /tmp/replies /proc/self/mountstats
 }
 
 # trace_connections 1|0: start or stop tracing connections.
