@@ -74,12 +74,12 @@ def kernel_doc() -> list[str]:
 
 
 def spdx() -> list[str]:
-    """Files that do not name their licence in their first lines; data need not."""
+    """Files that do not name their licence in their first lines; data and patches need not."""
     wanted = sources(("net", "include", "tools", "scripts", "Documentation", ".ci"), "*")
     wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "README.md",
                                        "COPYING", ".clang-format", ".gitignore")]
     return [f"{path.relative_to(TOP)}: no SPDX line" for path in wanted
-            if path.parent.name not in ("corpus", "golden")
+            if path.parent.name not in ("corpus", "golden") and path.suffix != ".patch"
             and "SPDX-License-Identifier" not in path.read_text(errors="replace")[:200]]
 
 
