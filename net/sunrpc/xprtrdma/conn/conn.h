@@ -543,6 +543,7 @@ struct rpcrdma_conn {
 	/* send.c */
 	struct rpcrdma_pool sends ____cacheline_aligned;
 	u32 send_size;			/* octets; constant while there are any */
+	unsigned long send_taken;	/* when one was taken last, in jiffies */
 
 	/* recv.c: @recv_lock protects these */
 	spinlock_t recv_lock ____cacheline_aligned;

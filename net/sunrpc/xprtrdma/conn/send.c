@@ -12,8 +12,11 @@
 /*
  * Made before one is used again. Half of the Sends may be posted without a signal. So
  * with two, every other Send would cost a completion, even with one RPC at a time.
+ * That matters only if less than this time is between two, in jiffies: NFSv4.1 renews
+ * its lease for as long as it is mounted.
  */
 #define SENDS_ENOUGH	8U
+#define SENDS_OFTEN	HZ
 
 static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 {
@@ -53,6 +56,7 @@ static void send_free(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry)
 void rpcrdma_send_init(struct rpcrdma_conn *conn)
 {
 	rpcrdma_pool_init(&conn->sends, 1, send_free);
+	conn->send_taken = jiffies;
 }
 
 /* Make the first Send. @size: of each header buffer, the inline threshold of this direction */
@@ -124,12 +128,14 @@ static void send_done(struct rpcrdma_chain *chain, int status)
  */
 struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_conn *conn)
 {
+	bool often = time_before(jiffies, READ_ONCE(conn->send_taken) + SENDS_OFTEN);
 	unsigned int limit = conn->depths.sends;
 	struct rpcrdma_send *send;
 
 	if (!rpcrdma_conn_established(conn))
 		return NULL;
-	send = send_make(conn, min(SENDS_ENOUGH, limit)) ?: send_take(conn) ?:
+	WRITE_ONCE(conn->send_taken, jiffies);
+	send = send_make(conn, often ? min(SENDS_ENOUGH, limit) : 0) ?: send_take(conn) ?:
 	       send_make(conn, limit);
 	if (unlikely(!send))
 		return NULL;

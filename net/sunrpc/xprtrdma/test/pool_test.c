@@ -137,6 +137,32 @@ static void use_mrs(struct kunit *test, struct rpcrdma_conn *conn, unsigned int 
 	}
 }
 
+/* A connection that sends now and then uses its Sends again. One that does so often makes more. */
+static void test_few_sends(struct kunit *test)
+{
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+	struct rpcrdma_send *send;
+	unsigned int i;
+
+	conn->send_size = 64;
+	rpcrdma_pool_rest(conn, &conn->sends);
+	rpcrdma_pool_rest(conn, &conn->sends);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 1);
+	for (i = 0; i < 2; i++) {
+		conn->send_taken = jiffies - 2 * HZ;
+		send = rpcrdma_send_get(conn);
+		KUNIT_ASSERT_NOT_NULL(test, send);
+		rpcrdma_send_put(send);
+		KUNIT_EXPECT_EQ(test, conn->sends.num, 1);
+	}
+	send = rpcrdma_send_get(conn);
+	KUNIT_ASSERT_NOT_NULL(test, send);
+	rpcrdma_send_put(send);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 2);
+	rest_end(rest);
+}
+
 /* Registrations that nobody took since the last time go. */
 static void test_rest_mrs(struct kunit *test)
 {
@@ -237,6 +263,7 @@ static void test_rest_again(struct kunit *test)
 }
 
 static struct kunit_case pool_cases[] = {
+	KUNIT_CASE(test_few_sends),
 	KUNIT_CASE(test_rest_mrs),
 	KUNIT_CASE(test_rest_sends),
 	KUNIT_CASE(test_rest_sends_in_use),
