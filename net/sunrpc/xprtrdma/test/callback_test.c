@@ -137,7 +137,7 @@ static void test_granted(struct kunit *test)
 	backward_end(test, backward);
 }
 
-/* There are Receives for two Replies after the first one, and for more when Calls wait for credits. */
+/* There are Receives for two Replies after the first one, and for more when Calls wait. */
 static void test_receives_grow(struct kunit *test)
 {
 	struct backward *backward = backward_begin(test);
