@@ -99,7 +99,7 @@ static void ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
 
 /*
  * The server grants fewer Calls than there are Receives for: it may have seen that this client
- * rests. Those for the Calls in flight do, and one. More are made when they are needed.
+ * rests. As many as Calls are in flight do, but at least one. More are made when needed.
  */
 static void ep_shrink(struct xprt_rdma_endpoint *ep)
 {
