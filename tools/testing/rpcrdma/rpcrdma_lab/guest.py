@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from . import console, device, emulator, extra, host, kernels, module, peer, root, tools, ynl
@@ -91,7 +91,7 @@ class Guest:
     def __init__(self, name: str, directory: Path, under_test: str = "inbox",
                  link: Link | None = None, end: int = 1, plugin: str | None = None,
                  rdma: str = "", image: Path | None = None, memory: int = 0,
-                 packages: Sequence[str] = ()) -> None:
+                 packages: Sequence[str] = (), extras: Iterable[str] = ()) -> None:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -109,6 +109,7 @@ class Guest:
         self.image = image              # a root with modules of its own
         self.memory = emulator.memory_of(name, memory).all     # MiB
         self.packages = packages        # of User-Mode Linux's root, besides those of all
+        self.extras = extras            # modules of tests that it has, see extra.py
         self.cpu: int | None = None     # that it is pinned to
         self.boot_seconds = 0.0
         self.start_seconds = 0.0        # what some programs took to start after the boot
@@ -141,11 +142,12 @@ class Guest:
         if self.module != "inbox":
             built = module.build(self.kernel, self.module)
             shutil.copytree(built, self.share, dirs_exist_ok=True)
-            (tree / "extra").mkdir(exist_ok=True)
-            shutil.copy(extra.build("crowd", kernels.kernel_of(self.name)), tree / "extra")
         if self.rdma == device.MEM:
             built = device.build(self.kernel, tests=self.module == "kunit")
             shutil.copytree(built, self.share, dirs_exist_ok=True)
+        for name in self.extras:
+            (tree / "extra").mkdir(exist_ok=True)
+            shutil.copy(extra.build(name, kernels.kernel_of(self.name)), tree / "extra")
         host.run("depmod", "-b", self.share, self.kernel.release)
 
     # Booting

@@ -59,6 +59,7 @@ class Scenario:
       limit:    seconds that one of its functions may take on um (60); slower guests
                 get more in proportion
       memory:   MiB that its guest has, if not as many as others
+      loads:    modules of tests that it needs, see extra.py
       steps:    its functions, if they are not the usual four
       host:     a function that runs on the host after the guests' functions
       turns:    what it is about, if that is the same over rxe and siw. The daily check then runs
@@ -78,6 +79,7 @@ class Scenario:
     modules: tuple[str, ...]
     limit: int
     memory: int
+    loads: tuple[str, ...]
     steps: tuple[str, ...]
     host: str | None
     turns: str | None
@@ -103,6 +105,7 @@ class Scenario:
             path.stem, path, fields["shows"], tuple(guests), tuple(also), tuple(devices),
             tuple(int(n) for n in ends), tuple(modules),
             int(fields.get("limit", "60")), int(fields.get("memory", "0")),
+            tuple(fields.get("loads", "").split()),
             tuple(fields.get("steps", "").split()), fields.get("host"), fields.get("turns"),
             fields.get("faults"), skips)
 

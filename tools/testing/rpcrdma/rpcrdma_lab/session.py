@@ -72,8 +72,9 @@ def next_boot(name: str) -> Path:
 class Session:
     """The guests that some jobs share. They boot when they are first needed."""
 
-    def __init__(self, key: SessionKey) -> None:
+    def __init__(self, key: SessionKey, jobs: Iterable[Job]) -> None:
         self.name, self.ends, self.module, self.rdma, _, self.memory = key
+        self.extras = sorted({name for job in jobs for name in job.scenario.loads})
         self.guests: list[Guest] = []
 
     def boot(self, test: Test) -> None:
@@ -86,7 +87,7 @@ class Session:
                              *([f"end{end}"] if self.ends == 2 else [])])
             guest = Guest(scenario.guest_at(self.name, end), next_boot(name),
                           scenario.module_of(self.module, end), link, end, rdma=self.rdma,
-                          memory=self.memory)
+                          memory=self.memory, extras=self.extras)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {guest.name} booted in {seconds:.1f} s, log: {guest.console}")
@@ -211,7 +212,7 @@ def guarded(report: Reporter, name: str, function: Callable[P, object], *args: P
 
 def run_session(key: SessionKey, jobs: Sequence[Job], run: Run) -> None:
     """Run jobs in one boot. After a failure the remaining jobs get a new boot."""
-    session = Session(key)
+    session = Session(key, jobs)
     report = run.report.branch()
     try:
         for job in jobs:

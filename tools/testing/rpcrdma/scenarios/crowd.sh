@@ -4,6 +4,7 @@
 # also:    um/mem um-7-debug debian-6.1
 # devices: rxe siw mem
 # modules: ours
+# loads:   crowd
 # limit:   120
 # turns:   what it does
 # faults:  connections are closed

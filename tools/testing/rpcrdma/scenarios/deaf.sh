@@ -3,6 +3,7 @@
 # also:    um
 # devices: mem
 # modules: ours
+# loads:   crowd
 # limit:   260
 # faults:  connections are closed
 

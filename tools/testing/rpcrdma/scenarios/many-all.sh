@@ -3,6 +3,7 @@
 # also:    um
 # devices: mem
 # modules: ours
+# loads:   crowd
 # memory:  8192
 # limit:   900
 # steps:   many

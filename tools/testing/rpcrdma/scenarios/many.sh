@@ -3,6 +3,7 @@
 # guests:  um um-7-debug
 # devices: mem
 # modules: ours
+# loads:   crowd
 # memory:  2048
 # limit:   240
 # steps:   many

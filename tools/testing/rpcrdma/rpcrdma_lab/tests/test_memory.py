@@ -34,6 +34,13 @@ def test_memory_has_a_boot_of_its_own(tmp_path: Path) -> None:
     assert session.memory_of(others.session) == Memory(MEMORY_MIB["um"], MEMORY_MIB["um"])
 
 
+def test_guest_has_what_its_scenarios_load(tmp_path: Path) -> None:
+    plain = scenario.jobs([load(tmp_path)], ["um"], ("ours",))[0]
+    crowded = scenario.jobs([load(tmp_path, LARGE + "# loads: crowd\n")], ["um"], ("ours",))[0]
+    assert session.Session(plain.session, [plain]).extras == []
+    assert session.Session(plain.session, [plain, crowded, crowded]).extras == ["crowd"]
+
+
 def test_two_guests_take_twice_as_much(tmp_path: Path) -> None:
     two = scenario.jobs([load(tmp_path, LARGE + "# ends: 2\n")], ["um"], ("ours",))[0]
     assert session.memory_of(two.session) == Memory(10000, 10000)
