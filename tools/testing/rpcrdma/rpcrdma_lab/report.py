@@ -206,9 +206,9 @@ def goals(found: Measured) -> Iterator[Goal]:
     yield each(ELAPSED, "not above 1.00", lambda value: value.beyond() <= 0)
     yield bound(f"one job reads 1 MiB at {WIRE} MB/s: at least 0.95 of a bare loop of RDMA Writes",
                 [("it is", bare_ratio(found))], lambda value: value.middle >= 0.95)
-    yield bound("a connection that rests: at most 192 KiB for one end, without the device",
+    yield bound("a connection that rests: at most 64 KiB for one end, without the device",
                 [("it is", Ratio(kib_of_end(found.rested.get((MEM, OURS), {}), "rested")))],
-                lambda value: value.middle <= 192)
+                lambda value: value.middle <= 64)
 
 
 def bare_ratio(found: Measured) -> Ratio:
