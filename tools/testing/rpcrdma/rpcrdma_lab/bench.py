@@ -8,16 +8,16 @@ import collections
 import dataclasses
 import fnmatch
 import itertools
+import math
 import os
-import shutil
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from . import chart, extra, figures, host, parts, perf, ratio, report, root, scenario
+from . import chart, figures, host, parts, perf, ratio, report, root, scenario
 from .console import GuestFailure, NoAnswer
-from .figures import (APART, INBOX, JOBS, MEM, OURS, OURS_2, TUNED, VARIANTS, Job, Sample, Variant,
-                      difference)
+from .figures import (APART, INBOX, JOBS, KIB, MEM, OURS, OURS_2, TUNED, VARIANTS, Job, Sample,
+                      Variant, difference)
 from .guest import Guest
 from .host import BUILD, TOP, LabError, attempt, say
 from .instructions import PAGE, CountingGuest
@@ -58,6 +58,13 @@ CONNECTIONS = int(os.environ.get("CONNECTIONS", "1024"))
 REST = int(os.environ.get("REST", "120"))
 INBOX_CONNECTIONS = 64
 
+# MiB of a guest with many connections, and how much of that they may take by what each of fewer
+# took. One of the kernel's own module took 6 MB.
+SCALE_MIB = 8192
+SCALE_PART = 0.8
+# Where TCG counts, which is slow: with how many connections. The guest there has less memory.
+EMULATED_SCALE = {INBOX: (1,), OURS: (1, 1024)}
+
 # Modules of the kernel whose instructions are counted apart, where they are modules
 OTHERS = ("sunrpc", "nfs", "nfsv3", "nfsd", "ib_core")
 
@@ -65,6 +72,7 @@ OTHERS = ("sunrpc", "nfs", "nfsv3", "nfsd", "ib_core")
 FAILED = "incomplete, failed"
 
 CHART = TOP / "Documentation/drawings/bench.svg"
+SCALE_CHART = TOP / "Documentation/drawings/scale.svg"
 
 
 class Bench:
@@ -73,7 +81,9 @@ class Bench:
     def __init__(self, rounds: int, pattern: str) -> None:
         self.rounds = max(rounds, 0)
         self.jobs = chosen(pattern)
-        self.programs = self.jobs[0].program    # then all are
+        # If one is a program or has many connections, all are or have.
+        self.programs = self.jobs[0].program
+        self.scales = bool(self.jobs[0].connections)
         self.cpus = os.sched_getaffinity(0)
         self.guest = self.make_guest()
         self.conditions = conditions(self.guest)
@@ -107,15 +117,14 @@ class Bench:
     def make_guest(self) -> Guest:
         """A guest with both modules, the test device, and the bare loop or the counter."""
         if not self.rounds:
-            return CountingGuest(BUILD / "logs/bench-instructions")
+            return CountingGuest(BUILD / "logs/bench-instructions", ["crowd"] * self.scales)
         guest = Guest(GUEST, BUILD / "logs/bench", "ours", rdma=MEM,
-                      packages=root.PROGRAM_PACKAGES if self.programs else ())
+                      memory=SCALE_MIB * self.scales,
+                      packages=root.PROGRAM_PACKAGES if self.programs else (),
+                      extras=["crowd" if self.scales else "bare"])
         # The default of Debian's kernels
         guest.kernel = dataclasses.replace(
             guest.kernel, append=f"{guest.kernel.append} init_on_alloc=1")
-        folder = guest.share / "lib/modules" / guest.kernel.release / "extra"
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(extra.build("bare", guest.name), folder)
         return guest
 
     def begin(self, device: str) -> None:
@@ -143,7 +152,7 @@ class Bench:
             self.mark(line)
 
         self.cpu_ns = 0
-        library = "programs" if self.programs else "bench"
+        library = "programs" if self.programs else "scale" if self.scales else "bench"
         if self.guest.run(variables, library, function, limit, on_line):
             raise LabError("\n".join([f"{function} failed with {device}, {variant.name}:",
                                       *lines]))
@@ -279,6 +288,41 @@ class Bench:
                                                  LIMIT + REST + 5 * mounts,
                                                  MOUNTS=mounts, REST=REST)
 
+    def scale(self, jobs: Sequence[Job], variant: Variant) -> None:
+        """
+        Measure with more and more connections, as far as the guest's memory lets a module get. A
+        failure of the kernel's own ends this, too.
+        """
+        kib = math.nan      # of a connection
+        for job in jobs:
+            start = time.monotonic()
+            if job.connections * kib / 1024 > SCALE_PART * self.guest.memory:
+                say(f"# {job.name}, {variant.name}: left out, because a connection takes "
+                    f"{kib:,.0f} KiB and the guest has {self.guest.memory:,} MiB")
+                return
+            try:
+                self.session(job.name, self.scale_job, variant, [job])
+            except (GuestFailure, LabError) as failure:
+                if variant == OURS:
+                    raise
+                say("\n".join([*self.guest.last_lines(),
+                               f"# {job.name}, {variant.name}: {failure}"]))
+                self.begin(job.device)
+                return
+            say(f"# {job.name}, {variant.name}, {time.monotonic() - start:.0f} s")
+            kib = figures.median(figures.values(self.timed, job, variant, KIB))
+
+    def scale_job(self, variant: Variant, jobs: Sequence[Job]) -> None:
+        """Run a job for a time, in each round, while other connections rest."""
+        job, = jobs
+        found = self.step("scale", job.device, variant, LONG, **job.variables(0, JOB_MS))
+        for self.round in range(self.rounds):
+            self.time_jobs(variant, jobs)
+            self.timed[job, variant][self.round].update(found)
+        if not self.rounds:
+            self.emulate(variant, jobs)
+        self.step("scale_end", job.device, variant, LONG)
+
     def all(self) -> None:
         """Measure everything that was selected. Without rounds, that is what TCG counts."""
         for device, same in itertools.groupby(self.jobs, key=lambda job: job.device):
@@ -287,6 +331,10 @@ class Bench:
             self.begin(device)
             if jobs[0].direction == "memory":
                 self.sessions("memory", self.rest, jobs, VARIANTS)
+            elif self.scales:
+                for variant in jobs[0].variants:
+                    self.scale([job for job in jobs if self.rounds
+                                or job.connections in EMULATED_SCALE[variant]], variant)
             elif self.rounds:
                 self.time(jobs)
                 if not self.programs:
@@ -373,7 +421,10 @@ def outside(sample: Sample) -> Sample:
 
 
 def finish(run: Bench, pattern: str) -> None:
-    """Print what was measured, and leave it in build/. A whole run of all jobs draws the chart."""
+    """
+    Print what was measured, and leave it in build/. A whole run of all jobs, or of all with many
+    connections, draws the chart of the documentation.
+    """
     found = run.measured()
     say()
     report.report(found)
@@ -382,8 +433,12 @@ def finish(run: Bench, pattern: str) -> None:
     if run.functions:
         (BUILD / "instructions.txt").write_text(instructions_text(run))
         say(f"# instructions in each function are in {BUILD / 'instructions.txt'}")
-    whole = pattern == "*" and run.rounds and FAILED not in run.conditions
-    file = CHART if whole else BUILD / "bench.svg"
+    file = BUILD / "bench.svg"
+    if run.rounds and FAILED not in run.conditions:
+        if pattern == "*":
+            file = CHART
+        elif run.jobs == [job for job in JOBS if job.connections]:
+            file = SCALE_CHART
     if chart.draw(found, file, BUILD):
         say(f"# the chart is in {file}")
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""The chart of the benchmark's ratios, drawn by gnuplot."""
+"""The charts of the benchmark, of its ratios or of many connections, drawn by gnuplot."""
 
 import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .figures import CPU_TIME, IOPS, P99
+from .figures import AGAIN, CPU_TIME, INBOX, IOPS, KIB_ALONE, OURS, P99, SCALE, UP, median
 from .host import run
 from .report import Measured
 from .ratio import Ratio
@@ -20,6 +20,10 @@ SERIES = ((IOPS, "IOPS (right is better)", "#0072b2", 9),
           (CPU_TIME, "CPU time (left is better)", "#d55e00", 7),
           (P99, "p99 of latency (left is better)", "#009e73", 5))
 TICS = (0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8)
+
+# The chart of many connections: its panels; which of them begin at 0; the variants
+PANELS = ((KIB_ALONE, False), (CPU_TIME, True), (UP, False), (AGAIN, False))
+MODULES = ((INBOX, "kernel's own", "#d55e00", 7), (OURS, "ours", "#0072b2", 9))
 
 WIDTH, ROW, MARGIN = 900, 22, 120       # pixels
 LICENCE = "<!-- SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause -->"
@@ -89,10 +93,50 @@ def script(rows: Sequence[Row], output: Path) -> str:
         "plot " + ", ".join(plots), ""])
 
 
+def scale_panels(found: Measured) -> list[str]:
+    """gnuplot's commands for the figures of many connections, each in a panel of its own."""
+    panels = []
+    for figure, from_0 in PANELS:
+        data: list[str] = []
+        plots: list[str] = []
+        for variant, words, colour, shape in MODULES:
+            lines = [f"{job.connections} {value:.4f}" for job in found.rows if job.connections
+                     if (value := median(found.values(job, variant, figure))) > 0]
+            if lines:
+                data += [f"${variant.module} << END", *lines, "END"]
+                plots.append(f"${variant.module} with linespoints pt {shape} ps 0.7 lw 1.5 "
+                             f'lc rgb "{colour}" title "{words}"')
+        if plots:
+            panels.append("\n".join([
+                *data, f'set title "{figure.title}"',
+                *(["unset logscale y", "set yrange [0:*]"] if from_0
+                  else ["set logscale y", "set yrange [*:*]"]),
+                "plot " + ", ".join(plots)]))
+    return panels
+
+
+def scale_script(panels: Sequence[str], output: Path) -> str:
+    """gnuplot's commands."""
+    tics = ", ".join(f'"{number:,}" {number}' for number in SCALE)
+    return "\n".join([
+        f'set terminal svg size {WIDTH},600 fixed background "white" '
+        'font "sans-serif,12" noenhanced',
+        f'set output "{output}"',
+        "set encoding utf8",
+        "set logscale x",
+        f"set xrange [0.7:{1.5 * SCALE[-1]}]",
+        f"set xtics ({tics})",
+        'set grid xtics ytics lt 1 lw 0.5 lc rgb "#d0d0d0"',
+        'set xlabel "connections"',
+        "set key bottom right",
+        "set multiplot layout 2,2",
+        *panels, "unset multiplot", ""])
+
+
 def tidy(svg: str) -> str:
     """Add the licence and a title; leave out gnuplot's version, which differs on each Debian."""
     svg = re.sub(r"<desc>.*?</desc>\s*", "", svg, flags=re.S)
-    svg = re.sub(r"<title>Gnuplot</title>", "<title>ratios of the benchmark</title>", svg)
+    svg = re.sub(r"<title>Gnuplot</title>", "<title>figures of the benchmark</title>", svg)
     head, rest = svg.split("\n", 1)
     return f"{head}\n{LICENCE}\n<!-- Made by make bench -->\n{rest}"
 
@@ -100,11 +144,14 @@ def tidy(svg: str) -> str:
 def draw(found: Measured, file: Path, scratch: Path) -> bool:
     """Draw the chart. Returns whether there was something to draw."""
     rows = rows_of(found)
-    if not any(ratio.measured for row in rows for ratio in row.ratios):
-        return False
     commands = scratch / "chart.gnuplot"
     drawn = scratch / "chart.svg"
-    commands.write_text(script(rows, drawn))
+    if any(ratio.measured for row in rows for ratio in row.ratios):
+        commands.write_text(script(rows, drawn))
+    elif panels := scale_panels(found):
+        commands.write_text(scale_script(panels, drawn))
+    else:
+        return False
     run("gnuplot", commands)
     file.write_text(tidy(drawn.read_text()))
     return True

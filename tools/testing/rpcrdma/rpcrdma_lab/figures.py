@@ -45,7 +45,7 @@ PAIRS: tuple[Pair, ...] = ((OURS, TUNED), (OURS, INBOX), (OURS_4096, INBOX), (OU
 # Those of guest/programs.sh
 PROGRAMS = ("tar-x", "tar-c", "git-clone", "git-status", "make-j2", "pgbench", "sqlite")
 # Jobs that are done only if they are called by these words
-APART = ("memory", "program")
+APART = ("memory", "program", "scale")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,10 +61,13 @@ class Job:
     processes: int = 1
     buffered: bool = False      # through the client's page cache
     bandwidth: int = 0          # of the device, in MB/s; 0: as fast as it can
+    connections: int = 0        # see guest/scale.sh; 0: one
 
     @property
     def name(self) -> str:
         """Its name in tables and patterns."""
+        if self.connections:
+            return f"scale {self.connections}"
         size = "" if not self.kib else " 1m" if self.kib == 1024 else f" {self.kib}k"
         what = {"bare": "bare write", "randrw": "mix",
                 **{name: f"program {name}" for name in PROGRAMS}}.get(self.direction, self.direction)
@@ -81,7 +84,7 @@ class Job:
         """
         if self.bandwidth:
             return (OURS,)
-        if self.direction == "memory":
+        if self.direction == "memory" or self.connections:
             return (INBOX, OURS)
         if self.program:
             return (INBOX, TUNED, OURS, TCP)
@@ -105,13 +108,14 @@ class Job:
         Whether it compares the variants: all is measured of it, not only the time, and means and
         goals are about it.
         """
-        return self.direction not in ("bare", "memory") and not self.bandwidth
+        return (self.direction not in ("bare", "memory") and not self.bandwidth
+                and not self.connections)
 
     def variables(self, ios: int, milliseconds: int) -> dict[str, str | int]:
-        """What guest/bench.sh or guest/programs.sh gets."""
+        """What guest/bench.sh, guest/programs.sh or guest/scale.sh gets."""
         return {"RW": self.direction, "KB": self.kib, "NUMJOBS": self.processes,
                 "BUFFERED": int(self.buffered), "BANDWIDTH": self.bandwidth,
-                "IOS": ios, "MS": milliseconds}
+                "CONNECTIONS": self.connections, "IOS": ios, "MS": milliseconds}
 
 
 SIZES = (4, 8, 16, 64, 1024)
@@ -126,6 +130,15 @@ def everywhere(device: str) -> list[Job]:
             *(Job(device, direction) for direction in ("create", "stat", "remove"))]
 
 
+# How many connections there are; 16 of them are used, by as many processes.
+SCALE = (1, 16, 256, 1024, 10000)
+
+
+def scale_job(connections: int) -> Job:
+    """The job with so many connections."""
+    return Job(MEM, "read", 4, 16, connections=connections)
+
+
 JOBS = [
     *(Job(MEM, direction, kib, processes) for processes in (1, 8) for kib in SIZES
       for direction in ("read", "write")),
@@ -134,7 +147,7 @@ JOBS = [
     *(Job(MEM, direction, 1024, bandwidth=WIRE) for direction in ("bare", "read")),
     *(job for device in DEVICES if device != MEM for job in (
         *(Job(device, direction, 4) for direction in ("read", "write")), *everywhere(device))),
-    Job(MEM, "memory"), *(Job(MEM, name) for name in PROGRAMS)]
+    Job(MEM, "memory"), *(Job(MEM, name) for name in PROGRAMS), *map(scale_job, SCALE)]
 
 Samples = Mapping[tuple[Job, Variant], Sequence[Sample]]    # of each job with each variant
 
@@ -176,6 +189,23 @@ def of_program(title: str, key: str, digits: int, unit: float = 1) -> Figure:
                   else math.nan)
 
 
+def of_crowd(title: str, *keys: str) -> Figure:
+    """
+    KiB of each resting connection: what they took, less what the other keys have. It is not known
+    of a few, beside which other changes of free memory count.
+    """
+    def of(sample: Sample) -> float:
+        if sample.get("resting", 0) < 100 or not all(key in sample for key in keys):
+            return math.nan
+        return (sample[keys[0]] - sum(sample[key] for key in keys[1:])) / sample["resting"]
+    return Figure(title, 0, of)
+
+
+def seconds(title: str, key: str) -> Figure:
+    """A time that has a key in µs."""
+    return Figure(title, 2, lambda sample: sample.get(key, math.nan) / 1e6)
+
+
 IOPS = Figure("IOPS", 0, lambda sample: 1e6 * quotient(sample, "ops", "us"), True)
 P50, P99, P999 = (latency(name, key) for name, key in
                   (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")))
@@ -204,6 +234,12 @@ COUNTED = (CAUSED, per_rpc("of nfsd", "nfsd_switches"), per_rpc("of CQs", "cq_sw
            per_rpc("CQ polls", "polls"), per_rpc("MRs allocated", "allocations"),
            per_rpc("DMA maps", "maps"), per_rpc("work items", "works"),
            per_rpc("packets", "packets"))
+KIB = of_crowd("KiB of a connection", "used")
+KIB_ALONE = of_crowd("KiB without the device", "used", "used_device")
+UP = seconds("s until all are up", "up_us")
+AGAIN = seconds("s after a restart", "again_us")
+SHOW = seconds("s for rpcrdma show", "show_us")
+SCALED = (IOPS, CPU_TIME, KIB, KIB_ALONE, UP, AGAIN, SHOW)
 IN_CODE = (per_rpc("instructions", "instructions", digits=0), OUTSIDE, TRANSPORT)
 # Where CPU time may go, see parts.py. If it was sampled, samples of jobs that run for a time
 # have a key in ns for each.

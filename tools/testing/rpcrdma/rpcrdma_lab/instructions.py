@@ -6,7 +6,7 @@ A guest in which QEMU's TCG counts the kernel's instructions: exact and slow, on
 import bisect
 import collections
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from . import host, kernels
@@ -34,13 +34,14 @@ class CountingGuest(Guest):
     command to count.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, extras: Iterable[str] = ()) -> None:
         programs = BUILD / "instructions"
         run("make", "-C", LAB / "instructions", f"O={programs}")
         self.places = directory / "places"
         self.last = ""          # what the plugin wrote of the last command
         super().__init__("debian-6.12", directory, "ours",
-                         plugin=f"{programs}/plugin.so,path={self.places}", rdma=MEM)
+                         plugin=f"{programs}/plugin.so,path={self.places}", rdma=MEM,
+                         extras=extras)
         shutil.copy(programs / "counted", self.share)
         modules = self.share / "lib/modules" / self.kernel.release
         shutil.copy(build_siw(self.kernel), modules / "updates")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from . import figures, ratio
-from .figures import (CAUSED, COUNTED, CPU_TIME, DEVICE, ELAPSED, IN_CODE, IN_PARTS, INBOX, IOPS,
-                      MEM, OF_PROGRAMS, OURS, OURS_2, OURS_4096, OUTSIDE, P50, P99, P999, PAIRS,
-                      SWITCHES, TCP, TIMED, TRANSPORT, TUNED, WIRE, Figure, Job, Pair, Sample,
-                      Samples, Variant, markdown, median)
+from .figures import (AGAIN, CAUSED, COUNTED, CPU_TIME, DEVICE, ELAPSED, IN_CODE, IN_PARTS, INBOX,
+                      IOPS, MEM, OF_PROGRAMS, OURS, OURS_2, OURS_4096, OUTSIDE, P50, P99, P999,
+                      PAIRS, SCALE, SCALED, SHOW, SWITCHES, TCP, TIMED, TRANSPORT, TUNED, UP, WIRE,
+                      Figure, Job, Pair, Sample, Samples, Variant, markdown, median, scale_job)
 from .host import say
 from .ratio import NOTHING, Ratio
 
@@ -85,7 +85,7 @@ def ratio_table(found: Measured, columns: Sequence[tuple[Figure, Pair]],
         rows += [[job.name, *(what.text(median(found.values(job, variant, what)))
                               for variant in shown),
                   *(found.ratio(job, *column).text() for column in columns)] for job in jobs]
-        if len(jobs) > 1:
+        if sum(job.compares for job in jobs) > 1:
             rows.append([f"{device}, geometric mean", *[""] * len(shown),
                          *(found.mean(device, *column).text() for column in columns)])
     return markdown(["device, job", *(f"{what.title}: {variant.name}" for variant in shown),
@@ -118,6 +118,9 @@ def tables(found: Measured) -> Iterator[tuple[str, str]]:
         yield title, detail_table(found, columns)
     yield ("KiB for each of many connections, after a few reads of 64 KiB and when they have "
            "rested", rested_table(found))
+    yield ("Many connections, of which 16 are used: CPU time per RPC in µs; memory of each that "
+           "rests", detail_table(dataclasses.replace(
+               found, rows=[job for job in found.rows if job.connections]), SCALED))
 
 
 def detail_table(found: Measured, columns: Sequence[Figure]) -> str:
@@ -192,6 +195,11 @@ def goals(found: Measured) -> Iterator[Goal]:
                      [("it is", found.mean(MEM, figure))],
                      lambda value: good(round(value.middle, 2)))
 
+    def most_connections(figure: Figure, limit: float) -> Goal:
+        values = found.values(scale_job(SCALE[-1]), OURS, figure)
+        return bound(f"{figure.title}, with {SCALE[-1]:,} connections: at most {limit}",
+                     [("it is", Ratio(median(values)))], lambda value: value.middle <= limit)
+
     def each(figure: Figure, text: str, good: Callable[[Ratio], bool]) -> Goal:
         return bound(f"each row of {figure.title}: {text}",
                      ((job.name, found.ratio(job, figure)) for job in found.compared(MEM)), good)
@@ -209,6 +217,12 @@ def goals(found: Measured) -> Iterator[Goal]:
     yield bound("a connection that rests: at most 64 KiB for one end, without the device",
                 [("it is", Ratio(kib_of_end(found.rested.get((MEM, OURS), {}), "rested")))],
                 lambda value: value.middle <= 64)
+    yield bound(f"{CPU_TIME.title} with many connections: at most 1.05 of that with one",
+                ((job.name, beside_one(found, job)) for job in found.rows if job.connections > 1),
+                lambda value: value.beyond(1.05) <= 0)
+    yield most_connections(UP, 30)
+    yield most_connections(AGAIN, 15)
+    yield most_connections(SHOW, 1)
 
 
 def bare_ratio(found: Measured) -> Ratio:
@@ -216,6 +230,12 @@ def bare_ratio(found: Measured) -> Ratio:
     return ratio.of_rounds(ratio.quotients(*(
         found.values(Job(MEM, direction, 1024, bandwidth=WIRE), OURS, IOPS)
         for direction in ("read", "bare"))))
+
+
+def beside_one(found: Measured, job: Job) -> Ratio:
+    """The CPU time of a job's RPCs beside that with one connection."""
+    return ratio.of_rounds(ratio.quotients(*(
+        found.values(which, OURS, CPU_TIME) for which in (job, scale_job(1)))))
 
 
 # Everything
@@ -277,7 +297,7 @@ def json_of_job(found: Measured, job: Job) -> Json:
     """All figures of a job in each round, and the ratios that are judged."""
     known = {figure.title: {variant.name: numbers for variant in job.variants
                             if (numbers := found.values(job, variant, figure))}
-             for columns in DETAILS.values() for figure in columns}
+             for columns in (*DETAILS.values(), SCALED) for figure in columns}
     ratios = {pair_text(pair): {figure.title: json_of_ratio(value)
                                 for figure in (IOPS, CPU_TIME, P50, P99, P999, CAUSED, OUTSIDE,
                                                ELAPSED)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """Tests of the benchmark with figures whose ratios and sums are known. They boot nothing."""
 
+import collections
 import json
 import math
 import re
 import subprocess
+import types
 from pathlib import Path
 
 import pytest
 
 from .. import bench, chart, figures, instructions, parts, perf, ratio, report
-from ..figures import (INBOX, JOBS, MEM, OURS, OURS_2, OURS_4096, PROGRAMS, TCP, TUNED, Job, Sample,
-                       Variant)
+from ..console import GuestFailure
+from ..figures import (INBOX, JOBS, MEM, OURS, OURS_2, OURS_4096, PROGRAMS, SCALE, TCP, TUNED, Job,
+                       Sample, Variant, scale_job)
 from ..host import LAB
 
 MEM_READ = Job(MEM, "read", 4)
@@ -234,7 +237,7 @@ def test_jobs_that_are_chosen() -> None:
     assert [job.direction for job in bench.chosen("program")] == [*PROGRAMS]
     assert [job.name for job in bench.chosen("*program git-*")] == [
         "mem program git-clone", "mem program git-status"]
-    assert len(bench.chosen("*")) == len(JOBS) - 1 - len(PROGRAMS)
+    assert len(bench.chosen("*")) == len(JOBS) - 1 - len(PROGRAMS) - len(SCALE)
 
 
 def test_programs_have_elapsed_time() -> None:
@@ -255,6 +258,87 @@ def test_programs_have_elapsed_time() -> None:
         "Goal missed: each row of seconds: not above 1.00: mem program sqlite 1.50"]
     assert [*report.worse_rows(found)] == [
         "Ours is worse than inbox tuned: mem program sqlite: seconds 1.50"]
+
+
+def scaled(variant: Variant, connections: int) -> Sample:
+    """A sample of a row with many connections. With 10,000 ours takes too much CPU time."""
+    inbox = variant == INBOX
+    return sample_of(1000, 200 if inbox else 106 if connections == 10000 else 100) | {
+        "connections": connections, "resting": connections,
+        "used": connections * (6000 if inbox else 150), "used_device": 50 * connections,
+        "up_us": 2000 * connections, "again_us": 1000 * connections,
+        **({} if inbox else {"show_us": 50 * connections})}
+
+
+def measured_scale() -> report.Measured:
+    """The kernel's own module gets to 1,024 connections."""
+    jobs = bench.chosen("scale*")
+    samples: Sampled = {
+        (job, variant): [scaled(variant, job.connections)] for job in jobs
+        for variant in job.variants if variant == OURS or job.connections <= 1024}
+    return report.Measured({}, 1, jobs, samples, {}, {}, {}, {})
+
+
+def test_many_connections_are_told() -> None:
+    assert [job.name for job in bench.chosen("scale*")] == [f"scale {number}" for number in SCALE]
+    found = measured_scale()
+    text = next(table for title, table in report.tables(found) if title.startswith("Many conn"))
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:]]
+    assert cells[0] == ["scale 1", "inbox", "1,000", "200.0", ratio.NOTHING, ratio.NOTHING, "0.00",
+                        "0.00", ratio.NOTHING]
+    assert cells[-1] == ["scale 10000", "ours", "1,000", "106.0", "150", "100", "20.00", "10.00",
+                         "0.50"]
+    assert [*report.goal_lines(found)] == [
+        "Goal missed: CPU time with many connections: at most 1.05 of that with one: "
+        "scale 10000 1.06",
+        "Goal met: s until all are up, with 10,000 connections: at most 30: it is 20.00",
+        "Goal met: s after a restart, with 10,000 connections: at most 15: it is 10.00",
+        "Goal met: s for rpcrdma show, with 10,000 connections: at most 1: it is 0.50"]
+    assert '"KiB without the device"' in json.dumps(report.as_json(found), allow_nan=False)
+
+
+def test_chart_of_many_connections() -> None:
+    assert not chart.scale_panels(measured())
+    panels = chart.scale_panels(measured_scale())
+    assert len(panels) == len(chart.PANELS)
+    assert "10000 100.0000" in panels[0] and "1024 5950.0000" in panels[0]
+    assert "set multiplot" in chart.scale_script(panels, Path("out.svg"))
+
+
+def test_more_connections_than_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those are left out. If the kernel's own module fails, a new guest goes on with ours."""
+    done: list[tuple[str, int]] = []
+    fails: list[tuple[str, int]] = []
+
+    def session(run: bench.Bench, _what: str, _measure: bench.Measure, variant: Variant,
+                jobs: list[Job]) -> None:
+        done.append((variant.name, jobs[0].connections))
+        if done[-1] in fails:
+            raise GuestFailure("planted")
+        run.timed[jobs[0], variant] = [scaled(variant, jobs[0].connections)]
+
+    monkeypatch.setattr(bench.Bench, "session", session)
+    monkeypatch.setattr(bench.Bench, "begin", lambda _self, device: done.append((device, 0)))
+    run = bench.Bench.__new__(bench.Bench)
+    run.rounds, run.timed = 1, collections.defaultdict(list)
+    run.jobs, run.scales, run.programs = bench.chosen("scale*"), True, False
+    run.guest = types.SimpleNamespace(memory=bench.SCALE_MIB,   # type: ignore[assignment]
+                                      last_lines=lambda: [])
+    run.all()
+    assert done == [("mem", 0), *(("inbox", number) for number in SCALE[:-1]),
+                    *(("ours", number) for number in SCALE)]
+    done.clear()
+    fails.append(("inbox", 256))
+    run.all()
+    assert done[:5] == [("mem", 0), ("inbox", 1), ("inbox", 16), ("inbox", 256), ("mem", 0)]
+    assert done[5:] == [("ours", number) for number in SCALE]
+    fails.append(("ours", 256))
+    with pytest.raises(GuestFailure):
+        run.all()
+    done.clear()
+    run.rounds = 0
+    run.all()
+    assert done == [("mem", 0), ("inbox", 1), ("ours", 1), ("ours", 1024)]
 
 
 def test_variants_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
