@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+# shows:   a mount uses two addresses of its server by two devices, and goes on if either is lost
+# guests:  um-7/mem
+# also:    um-7/rxe
+# devices: rxe mem
+# modules: ours
+# limit:   400
+# faults:  a device goes away, and an interface goes down
+#
+#   server and client
+#   +------------------------------------+
+#   | nfsd, rdma port 20049              |
+#   | mount at /mnt, one session         |
+#   |  rail 0: 10.17.0.1, mem0 on lab0   |
+#   |  rail 1: 10.17.1.1, mem1 on lab1   |
+#   +------------------------------------+
+#
+# A connection to a local address uses the device that has this address: both ends of a rail have
+# one device, and lose it at the same time. The mount names rail 0, which has the session's callbacks.
+#
+# Only on 7.x: on 6.12 all I/O stops when the device of rail 1 goes, over TCP as well.
+
+. "${BASH_SOURCE%/*}/../guest/faults.sh"
+. "${BASH_SOURCE%/*}/../guest/many.sh"
+. "${BASH_SOURCE%/*}/../guest/tools.sh"
+
+RAIL_0=10.17.0.1 RAIL_1=10.17.1.1
+OPTIONS=trunkdiscovery,max_connect=2,nconnect=2
+
+# Seconds for which a rail is away, and in which I/O must go on over the other one
+AWAY=35 SOON=30
+
+server() {
+	server_begin
+	need "the program" tool_up
+	need "add rail 1" eval "ip link add lab1 type dummy && rail_up 1"
+	need "the server names both addresses" name_both
+}
+
+# trunkdiscovery asks the server for the addresses of an export.
+name_both() {
+	sed -i "s|,fsid=17|&,replicas=$EXPORT@$RAIL_0+$RAIL_1|" /etc/exports && exportfs -ra
+}
+
+client() {
+	client_begin
+	need "mount" nfs_mount 4.1 rdma /mnt $OPTIONS
+	writers_begin
+	need "the connections to both addresses are of one session" wait_for 10 one_session
+	need "both rails carry traffic" both_carry
+	rail_1_goes "its device is deleted" rdma link delete "${DEVICE}1"
+	if [ "$DEVICE" = rxe ]; then
+		skip "rail 1 goes: its link is down" "rxe makes no connections after that"
+	else
+		rail_1_goes "its link is down" ip link set lab1 down
+	fi
+	rail_0_goes
+	writers_end
+	check "unmount" unmount /mnt
+	need "no connection of the mount is left" wait_for 60 no_transport
+	# Once is enough: TCP needs no device.
+	[ "$DEVICE" = mem ] || beside_tcp
+}
+
+client_done() {
+	check "both rails are there" eval "rail_up 0 && rail_up 1"
+	pkill -INT -x fio
+	check "unmount" wait_for $RECOVERY unmount_all
+	# A client that is left would try to reach the stopped server, and keep the module loaded.
+	check "no connection of a mount is left" wait_for 60 no_transport
+}
+
+server_done() {
+	check "remove rail 1" eval "rdma link delete ${DEVICE}1 && ip link delete lab1"
+	server_end
+}
+
+# Rails
+
+# rail_up NUMBER: give a rail what it lacks.
+rail_up() {
+	ip link set "lab$1" up &&
+		ip addr replace "10.17.$1.1/24" dev "lab$1" &&
+		ip addr replace "fd17:$1::1/64" dev "lab$1" nodad || return
+	rdma link show "$DEVICE$1/1" >/dev/null 2>&1 ||
+		rdma link add "$DEVICE$1" type "$DEVICE" netdev "lab$1" || return
+	wait_for 5 has_gid "$DEVICE$1"
+}
+
+# connections FILTER: what a filter of jq makes of the client's connections
+connections() {
+	rpcrdma show -j client | jq -r ".client | $1"
+}
+
+one_session() {
+	is true "$(connections "length == 3 and (map(.\"xprt-switch\") | unique | length == 1) and
+		(map(.device) | unique) == [\"${DEVICE}0\", \"${DEVICE}1\"]")"
+}
+
+# sent RAIL: octets that its connections have sent in chunks since they were made
+sent() {
+	connections "[.[] | select(.device == \"$DEVICE$1\" and .state == \"established\") |
+		.sent.\"placed-octets\" // 0] | add // 0"
+}
+
+carries() {
+	[ "$(sent "$1")" -gt "$2" ]
+}
+
+both_carry() {
+	local zero one
+	zero=$(sent 0) one=$(sent 1)
+	wait_for 10 carries 0 "$zero" && wait_for 10 carries 1 "$one"
+}
+
+established() {
+	is "$2" "$(connections "map(select(.device == \"$DEVICE$1\" and .state == \"established\")) |
+		length")"
+}
+
+# Whether sunrpc has no transport to or from the addresses of the rails. The server has some for
+# callbacks.
+no_transport() {
+	not grep -qs '^10\.17\.' /sys/kernel/sunrpc/xprt-switches/*/xprt-*/dstaddr
+}
+
+# Faults
+
+# rail_1_goes WHAT FAULT...
+rail_1_goes() {
+	local what="rail 1 goes: $1"
+	need "$what" "${@:2}"
+	watch $AWAY
+	say "$what: octets arrived at $RATE KiB/s, and none for $STILL ms at most"
+	check "$what: I/O never stands still for $SOON s" [ "$STILL" -lt ${SOON}000 ]
+	check "$what: I/O goes on over rail 0" wait_until 5 advances "$(octets)"
+	check "$what: rail 1 has no connection" established 1 0
+	comes_back "$what" 1
+}
+
+# NFS stops all I/O if the connection of the callbacks is lost and an RPC waits for the lost rail, see
+# "Two rails" in admin-guide.rst. So what happens is only told, until the transports of the lost rail
+# are sent to the other address.
+rail_0_goes() {
+	local what="rail 0 goes" transports
+	transports=$(transports_of 0)
+	need "$what: its device is deleted" rdma link delete "${DEVICE}0"
+	watch $AWAY
+	say "$what: octets arrived at $RATE KiB/s, and none for $STILL ms at most"
+	check "$what: its transports get the other address" wait_until $SOON lead $RAIL_1 $transports
+	check "$what: they connect to it" wait_until $SOON established 1 3
+	check "$what: I/O goes on over rail 1" wait_until $SOON advances "$(octets)"
+	need "$what: it comes back" rail_up 0
+	check "$what: its transports get their address" wait_until $SOON lead $RAIL_0 $transports
+	comes_back "$what" 0
+}
+
+# comes_back WHAT RAIL
+comes_back() {
+	local since=$SECONDS
+	need "$1: it comes back" rail_up "$2"
+	check "$1: it is connected again" wait_for $RECOVERY not established "$2" 0
+	say "$1: after $((SECONDS - since)) s"
+	check "$1: both rails carry traffic again" both_carry
+}
+
+# The folders of the transports that are connected by a rail's device
+transports_of() {
+	connections ".[] | select(.device == \"$DEVICE$1\") |
+		\"/sys/kernel/sunrpc/xprt-switches/switch-\(.\"xprt-switch\")/xprt-\(.\"xprt-id\")-rdma\""
+}
+
+# lead ADDRESS TRANSPORT...: have transports connect to another address. A write waits for the
+# transport's lock, see drop_connection, so not all may succeed at once.
+lead() {
+	local transport
+	for transport in "${@:2}"; do
+		grep -qx "$1" "$transport/dstaddr" ||
+			timeout -s KILL 5 bash -c 'echo "$1" >"$2"' lead "$1" "$transport/dstaddr"
+	done
+	for transport in "${@:2}"; do
+		grep -qx "$1" "$transport/dstaddr" || return
+	done
+}
+
+# A connection over TCP to a local address needs no device, but the address.
+beside_tcp() {
+	local since
+	PORT=2049 nfs_mount 4.1 tcp /mnt $OPTIONS || { say "TCP: cannot be mounted"; return; }
+	writers_begin
+	wait_for 10 advances "$(octets)"
+	say "TCP: transports to rail 0 and 1: $(tcp_to $RAIL_0), $(tcp_to $RAIL_1)"
+	ip link set lab1 down
+	watch $AWAY
+	say "TCP, rail 1 goes: octets arrived at $RATE KiB/s, and none for $STILL ms at most"
+	need "rail 1 comes back" rail_up 1
+	since=$SECONDS
+	# TCP pauses for as long again as it has waited.
+	writers_end
+	say "TCP, rail 1 comes back: after $((SECONDS - since)) s no RPC waited any more"
+	check "unmount TCP" unmount /mnt
+}
+
+tcp_to() {
+	grep -lsx "$1" /sys/kernel/sunrpc/xprt-switches/*/xprt-*-tcp/dstaddr | wc -l
+}
+
+# I/O
+
+# Eight processes, since those whose RPC waits for a lost rail stand still. Their files stay open: to
+# open one would lock the directory for all. Fewer I/Os than the guest can do, so that others may run.
+writers_begin() {
+	fio --name=rails --directory=/mnt --filename_format='rails.$jobnum' --numjobs=8 --thread \
+		--rw=write --bs=64k --size=1m --direct=1 --ioengine=psync --verify=crc32c \
+		--verify_backlog=4 --verify_fatal=1 --rate_iops=25 --time_based --runtime=3600 \
+		--eta=never --minimal --output=/tmp/fio.out >/tmp/fio.log 2>&1 &
+	WRITERS=$!
+	need "there is I/O" wait_for 20 advances 0
+}
+
+writers_end() {
+	kill -INT $WRITERS
+	wait_for 120 not kill -0 $WRITERS
+	check "no process waits for I/O" not kill -0 $WRITERS
+	wait $WRITERS
+	check "the data are correct" ended $? "0|128" /tmp/fio.out
+	rm -f /mnt/rails.*
+}
+
+# octets: what the server has read and written for the mount
+octets() {
+	awk '$1 == "device" { here = $5 == "/mnt" }
+		here && $1 == "bytes:" { printf "%.0f\n", $6 + $7 }' /proc/self/mountstats
+}
+
+advances() {
+	[ "$(octets)" -gt "$1" ]
+}
+
+# watch SECONDS: RATE is how many KiB arrived per second meanwhile, STILL the most milliseconds in
+# which none did. What fio tells of latencies leaves out I/O that has not ended.
+watch() {
+	local begin=${EPOCHREALTIME/./} now first had have last
+	first=$(octets) had=$first last=$begin now=$begin STILL=0
+	while ((now - begin < $1 * 1000000)); do
+		sleep 0.3
+		have=$(octets) now=${EPOCHREALTIME/./}
+		((now - last <= STILL * 1000)) || STILL=$(((now - last) / 1000))
+		((have == had)) || last=$now
+		had=$have
+	done
+	RATE=$(((had - first) * 1000 / 1024 / ((now - begin) / 1000)))
+}
