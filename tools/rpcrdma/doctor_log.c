@@ -38,6 +38,8 @@ static const struct sign {
 	  DOCTOR_WRONG, false },
 	{ "too many connection requests wait", "look whether nfsd has enough threads",
 	  DOCTOR_WRONG, false },
+	{ "too little memory for another connection",
+	  "add memory, or use fewer connections: nconnect=1; " GUIDE, DOCTOR_WRONG, false },
 	{ "the other end rejected the connection", "does the server listen at that port?",
 	  DOCTOR_WRONG, false },
 	{ "not connected: ", "look at network and firewall; " GUIDE, DOCTOR_WRONG, false },

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Limits for connections of servers, over all listeners: how many may wait, begin and
- * end at a time, in all and for one host. The role limits those that are established.
+ * end at a time, in all and for one host, and how much memory must be available for one more. The
+ * role limits the number of those that are established.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -29,6 +30,14 @@ static const struct {
 	[RPCRDMA_ADMISSION_BEGINNING] = { .all = 256, .left = 3 },
 	[RPCRDMA_ADMISSION_ENDING] = { .all = 4096 },
 };
+
+/*
+ * Memory, in pages. What one end of a connection may take when it is used: over siw both take
+ * 1,606 KiB, see performance.rst. For each that a host has, LEFT_PAGES are left for others.
+ */
+#define CONN_PAGES	(SZ_1M / PAGE_SIZE)
+#define LEFT_PAGES	(SZ_64K / PAGE_SIZE)
+#define RESERVE_MIN	(SZ_32M / PAGE_SIZE)
 
 siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
 
@@ -71,6 +80,31 @@ void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission adm
 unsigned int rpcrdma_admission_waiting(unsigned long pages)
 {
 	return clamp(pages / (SZ_2M / PAGE_SIZE), 2048UL, 16384UL);
+}
+
+/*
+ * How many of so many pages of memory must be available for one more connection of a host that has
+ * so many, while so many of all hosts begin: those have yet to take what they need. The reserve is
+ * for the Calls of those that are established, and for the rest of the system.
+ */
+unsigned long rpcrdma_admission_memory(unsigned long ram, unsigned int beginning,
+				       unsigned int established)
+{
+	return max(ram / 32, RESERVE_MIN) + (beginning + 1) * CONN_PAGES + established * LEFT_PAGES;
+}
+
+/* Is there memory for one more connection of this host, now or without those that begin? */
+bool rpcrdma_admission_has_memory(const struct sockaddr_storage *peer, bool now)
+{
+	const unsigned int *host = admission_host[rpcrdma_admission_host(peer)];
+	unsigned int beginning, established;
+
+	spin_lock_bh(&admission_lock);
+	beginning = now ? admission_all[RPCRDMA_ADMISSION_BEGINNING] : 0;
+	established = host[RPCRDMA_ADMISSION_ESTABLISHED];
+	spin_unlock_bh(&admission_lock);
+	return si_mem_available() >= rpcrdma_admission_memory(totalram_pages(), beginning,
+							      established);
 }
 
 static bool admission_is_full_locked(const unsigned int *host, enum rpcrdma_admission admission)

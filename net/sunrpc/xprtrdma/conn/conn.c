@@ -47,7 +47,7 @@ static bool conn_set_state_locked(struct rpcrdma_conn *conn, enum rpcrdma_state 
 	if (!(conn_next[conn->state] & BIT(state)))
 		return false;
 	if (conn->server && state == RPCRDMA_STATE_ESTABLISHED)
-		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
+		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_ESTABLISHED);
 	else if (conn->server && state == RPCRDMA_STATE_CLOSING &&
 		 conn->admission != RPCRDMA_ADMISSION_WAITING)
 		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_ENDING);

@@ -433,9 +433,10 @@ struct rpcrdma_keepalive {
 
 /* What a server's connection counts as for the limits in admission.c */
 enum rpcrdma_admission {
-	RPCRDMA_ADMISSION_NONE,		/* established or gone, or a client's */
+	RPCRDMA_ADMISSION_NONE,		/* gone, or a client's */
 	RPCRDMA_ADMISSION_WAITING,	/* a request at its listener, even if it is closed */
 	RPCRDMA_ADMISSION_BEGINNING,	/* taken, and not yet established */
+	RPCRDMA_ADMISSION_ESTABLISHED,
 	RPCRDMA_ADMISSION_ENDING,	/* closing */
 	RPCRDMA_ADMISSION_COUNT
 };

@@ -67,6 +67,9 @@ void rpcrdma_admission_set(struct rpcrdma_conn *conn, enum rpcrdma_admission adm
 bool rpcrdma_admission_may(const struct sockaddr_storage *peer, enum rpcrdma_admission admission);
 bool rpcrdma_admission_begin(struct rpcrdma_conn *conn);
 unsigned int rpcrdma_admission_waiting(unsigned long pages);
+unsigned long rpcrdma_admission_memory(unsigned long ram, unsigned int beginning,
+				       unsigned int established);
+bool rpcrdma_admission_has_memory(const struct sockaddr_storage *peer, bool now);
 
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);

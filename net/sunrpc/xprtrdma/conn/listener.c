@@ -16,6 +16,9 @@
 /* While requests wait and none may be taken, they are looked at again after this time. */
 #define LOOK_DELAY	(HZ / 50)
 
+/* How long a request may wait for memory */
+#define MEMORY_WAIT_MS	5000
+
 /* How long to wait before listening again, at an address whose device was removed */
 #define RELISTEN_DELAY	(5 * HZ)
 
@@ -121,10 +124,26 @@ static void listener_relisten_work(struct work_struct *work)
 	mutex_unlock(&listener->setup);
 }
 
+/* It is refused. That others begin, and may take what memory there is, is no reason. */
+static bool listener_waited_in_vain(const struct rpcrdma_conn *conn)
+{
+	return ktime_ms_delta(ktime_get(), READ_ONCE(conn->state_since)) >= MEMORY_WAIT_MS &&
+	       !rpcrdma_admission_has_memory(&conn->peer_addr, false);
+}
+
+/* The role may take a request, or it has waited in vain for memory, or it is closed. */
+static bool listener_may_take(const struct rpcrdma_conn *conn)
+{
+	return READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING ||
+	       (rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING) &&
+		(rpcrdma_admission_has_memory(&conn->peer_addr, true) ||
+		 listener_waited_in_vain(conn)));
+}
+
 /*
- * The next request that a role may take, or that is closed: the first of each host in turn. All of
- * a host share its limits, so the others need no look. If requests wait and none may be taken,
- * @look looks again later.
+ * The next request that need not wait: the first of each host in turn. All of a host share its
+ * limits, so the others need no look. If requests wait and none may be taken, @look looks again
+ * later.
  */
 static struct rpcrdma_conn *listener_next_locked(struct rpcrdma_listener *listener)
 {
@@ -137,8 +156,7 @@ static struct rpcrdma_conn *listener_next_locked(struct rpcrdma_listener *listen
 	for (i = 0; i < RPCRDMA_HOSTS; i++, listener->turn++) {
 		conn = list_first_entry_or_null(&listener->pending[listener->turn % RPCRDMA_HOSTS],
 						struct rpcrdma_conn, pending_list);
-		if (conn && (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING ||
-			     rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING)))
+		if (conn && listener_may_take(conn))
 			return conn;
 	}
 	queue_delayed_work(rpcrdma_wq, &listener->look, LOOK_DELAY);
@@ -221,12 +239,20 @@ void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
 	return listener->role;
 }
 
+/* Refuse a request that has left the listener, and was not closed. */
+static void listener_refuse(struct rpcrdma_listener *listener, struct rpcrdma_conn *conn,
+			    enum rpcrdma_refusal why, int err)
+{
+	rpcrdma_listener_refused(listener, why, err, &conn->local_addr, &conn->peer_addr);
+	rpcrdma_conn_close(conn, err);
+}
+
 /**
  * rpcrdma_listener_next - take a connection request
  * @listener: the listener
  *
- * Requests wait while too many connections begin or end. ->incoming is called when one may be
- * taken.
+ * Requests wait while too many connections begin or end, or memory is short. ->incoming is called
+ * when one may be taken. One that has waited too long for memory is refused.
  *
  * Return: the connection, with a reference for the caller, who calls rpcrdma_conn_accept(), or
  * rpcrdma_conn_close() to refuse it; or NULL if no request may be taken now.
@@ -234,6 +260,7 @@ void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 {
 	struct rpcrdma_conn *conn;
+	bool refuse;
 
 	for (;;) {
 		spin_lock_bh(&listener->lock);
@@ -244,8 +271,16 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 			listener->turn++;
 		}
 		spin_unlock_bh(&listener->lock);
-		if (!conn || rpcrdma_admission_begin(conn))
-			return conn;
+		if (!conn)
+			return NULL;
+		refuse = listener_waited_in_vain(conn);
+		if (rpcrdma_admission_begin(conn)) {
+			if (!refuse)
+				return conn;
+			pr_warn_ratelimited("%pISc: refused: too little memory for another connection: add memory, or use fewer connections\n",
+					    &conn->peer_addr);
+			listener_refuse(listener, conn, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
+		}
 		rpcrdma_conn_put(conn);
 	}
 }
@@ -280,9 +315,7 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener)
 	list_for_each_entry_safe(conn, next, &pending, pending_list) {
 		list_del_init(&conn->pending_list);
 		if (rpcrdma_admission_begin(conn))
-			rpcrdma_listener_refused(listener, RPCRDMA_REFUSAL_SERVICE, -ESHUTDOWN,
-						 &conn->local_addr, &conn->peer_addr);
-		rpcrdma_conn_close(conn, -ESHUTDOWN);
+			listener_refuse(listener, conn, RPCRDMA_REFUSAL_SERVICE, -ESHUTDOWN);
 		rpcrdma_conn_put(conn);
 	}
 	mutex_destroy(&listener->setup);

@@ -134,7 +134,7 @@ static void test_closes_once(struct kunit *test)
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ACCEPTING, NULL);
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, NULL);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
-	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_ESTABLISHED);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_enter(conn));
 	rpcrdma_conn_leave(conn);
 
@@ -560,11 +560,13 @@ static struct rpcrdma_conn *wait_conn(struct kunit *test, u8 host, u16 port)
 	return wait_conn_of(test, &address);
 }
 
+/* It counts no more then, as most of them have no teardown. */
 static void establish_conn(struct rpcrdma_conn *conn)
 {
 	rpcrdma_admission_begin(conn);
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ACCEPTING, NULL);
 	rpcrdma_conn_set_state(conn, RPCRDMA_STATE_ESTABLISHED, NULL);
+	rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
 }
 
 /* Each host may begin fewer than the host before, and there is a place for the next. */
@@ -598,6 +600,63 @@ static void test_waiting_by_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_admission_waiting(0), 2048);
 	KUNIT_EXPECT_EQ(test, rpcrdma_admission_waiting(SZ_1G / PAGE_SIZE * 6), 3072);
 	KUNIT_EXPECT_EQ(test, rpcrdma_admission_waiting(SZ_1G / PAGE_SIZE * 64), 16384);
+}
+
+static unsigned long memory_mib(unsigned long ram_gib, unsigned int beginning,
+				unsigned int established)
+{
+	return rpcrdma_admission_memory(ram_gib * (SZ_1G / PAGE_SIZE), beginning, established) /
+	       (SZ_1M / PAGE_SIZE);
+}
+
+/* How much must be available: a reserve, what those take that begin, what a host leaves. */
+static void test_memory_of_one_more(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, memory_mib(0, 0, 0), 32 + 1);
+	KUNIT_EXPECT_EQ(test, memory_mib(1, 0, 0), 32 + 1);
+	KUNIT_EXPECT_EQ(test, memory_mib(64, 0, 0), 2048 + 1);
+	KUNIT_EXPECT_EQ(test, memory_mib(1, 255, 0), 32 + 256);
+	KUNIT_EXPECT_EQ(test, memory_mib(1, 0, 1600), 32 + 1 + 100);
+}
+
+/* One connection counts as so many. */
+static void count_conn(struct rpcrdma_conn *conn, enum rpcrdma_admission from,
+		       enum rpcrdma_admission to, unsigned int times)
+{
+	while (times--) {
+		conn->admission = from;
+		rpcrdma_admission_set(conn, to);
+	}
+}
+
+static bool host_has_memory(u8 host, bool now)
+{
+	struct sockaddr_storage address = host_address(host, 1);
+
+	return rpcrdma_admission_has_memory(&address, now);
+}
+
+/* A host that has very many gets no more, and others do. Those that begin count for all. */
+static void test_memory_for_others(struct kunit *test)
+{
+	unsigned int mib = totalram_pages() / (SZ_1M / PAGE_SIZE) + 1;
+	struct rpcrdma_conn *conn = wait_conn(test, 1, 1000);
+
+	KUNIT_EXPECT_TRUE(test, host_has_memory(1, true));
+	count_conn(conn, RPCRDMA_ADMISSION_NONE, RPCRDMA_ADMISSION_ESTABLISHED, 16 * mib);
+	KUNIT_EXPECT_FALSE(test, host_has_memory(1, true));
+	KUNIT_EXPECT_FALSE(test, host_has_memory(1, false));
+	KUNIT_EXPECT_TRUE(test, host_has_memory(2, true));
+	count_conn(conn, RPCRDMA_ADMISSION_ESTABLISHED, RPCRDMA_ADMISSION_NONE, 16 * mib);
+	KUNIT_EXPECT_TRUE(test, host_has_memory(1, true));
+
+	count_conn(conn, RPCRDMA_ADMISSION_NONE, RPCRDMA_ADMISSION_BEGINNING, mib);
+	KUNIT_EXPECT_FALSE(test, host_has_memory(2, true));
+	KUNIT_EXPECT_TRUE(test, host_has_memory(2, false));
+	count_conn(conn, RPCRDMA_ADMISSION_BEGINNING, RPCRDMA_ADMISSION_NONE, mib);
+	KUNIT_EXPECT_TRUE(test, host_has_memory(2, true));
+	conn->admission = RPCRDMA_ADMISSION_WAITING;
+	rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
 }
 
 /* Two hosts with as many requests as they can have leave a place for a third. */
@@ -801,6 +860,8 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_pages_of_a_send),
 	KUNIT_CASE(test_each_host_has_a_share),
 	KUNIT_CASE(test_waiting_by_memory),
+	KUNIT_CASE(test_memory_of_one_more),
+	KUNIT_CASE(test_memory_for_others),
 	KUNIT_CASE(test_two_hosts_leave_a_place),
 	KUNIT_CASE(test_hash_is_not_known),
 	KUNIT_CASE(test_many_may_wait),

@@ -789,7 +789,7 @@ static void test_accepts(struct kunit *test)
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	expect_log(test, "DQRSAoEK");
-	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_NONE);
+	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_ESTABLISHED);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->timer));
 	happens(test, RDMA_CM_EVENT_DISCONNECTED);
 	expect_log(test, "DQRSAoEKZ");

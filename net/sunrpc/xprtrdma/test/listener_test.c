@@ -51,6 +51,8 @@ struct cm {
 	bool no_memory;
 	bool none_may_wait;
 	unsigned int none_may_begin;	/* of this host */
+	unsigned int no_memory_for;	/* one more of this host */
+	bool others_take_memory;	/* those that begin */
 	unsigned int host;		/* of the next request */
 	unsigned int looks;		/* whether a request may begin */
 	struct rpcrdma_conn *conn[REQUESTS];	/* with a reference */
@@ -177,6 +179,11 @@ static bool cm_may(const struct sockaddr_storage *peer, enum rpcrdma_admission a
 	return cm_host(peer) != cm.none_may_begin;
 }
 
+static bool cm_has_memory(const struct sockaddr_storage *peer, bool now)
+{
+	return cm_host(peer) != cm.no_memory_for && !(now && cm.others_take_memory);
+}
+
 static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
 		       const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
 {
@@ -191,6 +198,7 @@ static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
 #define rpcrdma_conn_request	cm_request
 #define rpcrdma_admission_host	cm_host
 #define rpcrdma_admission_may	cm_may
+#define rpcrdma_admission_has_memory	cm_has_memory
 #define rpcrdma_status_refused	cm_refused
 #undef rdma_create_id
 #define rdma_create_id		cm_create_id
@@ -471,6 +479,66 @@ static void test_looks_again(struct kunit *test)
 	rpcrdma_listener_destroy(listener);
 }
 
+/* While there is no memory for one more of a host, its requests wait, and others are taken. */
+static void test_waits_for_memory(struct kunit *test)
+{
+	struct rpcrdma_listener *listener = create(test);
+
+	request_of(1);
+	request_of(2);
+	cm.no_memory_for = 1;
+	expect_next(test, listener, cm.conn[1]);
+	expect_next(test, listener, NULL);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&listener->look));
+	cm.no_memory_for = 0;
+	/* However long it has waited. */
+	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 100000);
+	expect_next(test, listener, cm.conn[0]);
+	KUNIT_EXPECT_EQ(test, cm.refused, 0);
+	refuse(cm.conn[0]);
+	refuse(cm.conn[1]);
+	rpcrdma_listener_destroy(listener);
+}
+
+/* One that has waited for five seconds is refused. Those after it still wait. */
+static void test_refused_without_memory(struct kunit *test)
+{
+	struct rpcrdma_listener *listener = create(test);
+
+	request();
+	request();
+	cm.no_memory_for = 1;
+	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 4000);
+	expect_next(test, listener, NULL);
+	KUNIT_EXPECT_EQ(test, cm.refused, 0);
+	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 5000);
+	cm.incoming = 0;
+	run(&listener->look);
+	KUNIT_EXPECT_EQ(test, cm.incoming, 1);
+	expect_next(test, listener, NULL);
+	expect_refused(test, listener, RPCRDMA_REFUSAL_MEMORY, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, cm.peer_port, 1001);
+	KUNIT_EXPECT_EQ(test, cm.conn[0]->status, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, listener->num_pending, 1);
+	rpcrdma_listener_destroy(listener);
+}
+
+/* One that waits because many begin is not refused. Nor if too many do, and memory is short. */
+static void test_waits_for_others(struct kunit *test)
+{
+	struct rpcrdma_listener *listener = create(test);
+
+	request();
+	cm.others_take_memory = true;
+	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 100000);
+	expect_next(test, listener, NULL);
+	cm.no_memory_for = 1;
+	cm.none_may_begin = 1;
+	expect_next(test, listener, NULL);
+	KUNIT_EXPECT_EQ(test, cm.refused, 0);
+	rpcrdma_listener_destroy(listener);
+}
+
 /* The hosts take turns, however many requests one of them has. */
 static void test_hosts_take_turns(struct kunit *test)
 {
@@ -700,6 +768,9 @@ static struct kunit_case listener_cases[] = {
 	KUNIT_CASE(test_too_many_wait),
 	KUNIT_CASE(test_request_without_memory),
 	KUNIT_CASE(test_looks_again),
+	KUNIT_CASE(test_waits_for_memory),
+	KUNIT_CASE(test_refused_without_memory),
+	KUNIT_CASE(test_waits_for_others),
 	KUNIT_CASE(test_hosts_take_turns),
 	KUNIT_CASE(test_turns_wrap),
 	KUNIT_CASE(test_not_held_up),
