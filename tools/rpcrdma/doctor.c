@@ -92,6 +92,7 @@ void doctor_examine(struct doctor *d)
 	doctor_kernels(d);
 	doctor_device(d);
 	doctor_server(d);
+	doctor_clients(d);
 	doctor_firewall(d);
 	if (d->host)
 		doctor_route(d);

@@ -118,6 +118,7 @@ struct doctor {
 	struct doctor_port ports[DOCTOR_PORTS_MAX];
 	size_t port_count;
 	unsigned int listens;	/* port of this server's listener; 0: none */
+	unsigned int threads;	/* of the NFS server here */
 
 	struct doctor_result results[DOCTOR_RESULTS_MAX];
 	size_t result_count;
@@ -215,6 +216,14 @@ char *doctor_line(char **text);
 char *doctor_word(char **line);
 
 /**
+ * doctor_field - the value of "NAME: VALUE" or "NAME  VALUE" in a text
+ * @text: may be NULL
+ *
+ * Return: a pointer into the text, or NULL.
+ */
+const char *doctor_field(const char *text, const char *name);
+
+/**
  * doctor_run - run a program
  * @argv: its name, which is looked for in PATH, and its arguments
  * @status: its exit status; 128 or more if it was killed
@@ -282,6 +291,16 @@ void doctor_missing(struct doctor *d, const char *check, enum doctor_verdict ver
 bool doctor_vendor(struct doctor *d, const char *check, enum doctor_verdict verdict,
 		   const char *release);
 
+/* doctor_server.c */
+
+/**
+ * doctor_read_nfsd - read a file of /proc/fs/nfsd
+ * @check: adds a result if that is not possible
+ *
+ * Return: what it has, to be freed by the caller, or NULL.
+ */
+char *doctor_read_nfsd(struct doctor *d, const char *check, const char *path);
+
 /* doctor_kernel.c: false if that is no IP address, or NULL */
 bool doctor_address(const struct sockaddr *from, struct doctor_address *to);
 
@@ -299,6 +318,7 @@ void doctor_module(struct doctor *d);
 void doctor_kernels(struct doctor *d);
 void doctor_device(struct doctor *d);
 void doctor_server(struct doctor *d);
+void doctor_clients(struct doctor *d);
 void doctor_firewall(struct doctor *d);
 void doctor_route(struct doctor *d);
 void doctor_mount(struct doctor *d);

@@ -252,18 +252,10 @@ static void check_all_limits(struct doctor *d)
 			check_limits(d, d->ports[i].device);
 }
 
-/* The value of "NAME: VALUE" or "NAME  VALUE" in a text */
-static const char *field_of(const char *text, const char *name)
-{
-	const char *found = text ? strstr(text, name) : NULL;
-
-	return found ? found + strlen(name) + strspn(found + strlen(name), ": \t") : NULL;
-}
-
 static bool may_lock_all(struct doctor *d)
 {
 	char *text = doctor_read(d, "/proc/self/status", NULL);
-	const char *caps = field_of(text, "\nCapEff");
+	const char *caps = doctor_field(text, "\nCapEff");
 	bool may = caps && strtoull(caps, NULL, 16) & 1ULL << 14;	/* CAP_IPC_LOCK */
 
 	free(text);
@@ -274,7 +266,7 @@ static bool may_lock_all(struct doctor *d)
 static void check_memlock(struct doctor *d)
 {
 	char *text = doctor_read(d, "/proc/self/limits", NULL);
-	const char *value = field_of(text, "Max locked memory");
+	const char *value = doctor_field(text, "Max locked memory");
 
 	if (!value)
 		doctor_add(d, "memlock", DOCTOR_UNKNOWN, "look at ulimit -l",

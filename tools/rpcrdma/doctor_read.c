@@ -170,6 +170,13 @@ char *doctor_word(char **line)
 	return word;
 }
 
+const char *doctor_field(const char *text, const char *name)
+{
+	const char *found = text ? strstr(text, name) : NULL;
+
+	return found ? found + strlen(name) + strspn(found + strlen(name), ": \t") : NULL;
+}
+
 /* Other processes */
 
 static int64_t now_ms(void)

@@ -74,7 +74,7 @@ static void check_wishes(struct doctor *d)
  * The kernel has a lock around these files, which a program that hangs may hold. So another
  * process reads them.
  */
-static char *read_nfsd(struct doctor *d, const char *path)
+char *doctor_read_nfsd(struct doctor *d, const char *check, const char *path)
 {
 	char full[256], *text = NULL;
 	char *const argv[] = { "/bin/cat", full, NULL };
@@ -85,11 +85,11 @@ static char *read_nfsd(struct doctor *d, const char *path)
 	if (!ret && !status)
 		return text;
 	if (ret == -ETIMEDOUT)
-		doctor_add(d, CHECK, DOCTOR_UNKNOWN,
+		doctor_add(d, check, DOCTOR_UNKNOWN,
 			   "does rpc.nfsd or nfsdctl hang? see ps and the log",
 			   "%s cannot be read: no answer from the NFS server", path);
 	else
-		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
+		doctor_add(d, check, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
 			   "%s cannot be read: %s", path, text ?: strerror(-ret));
 	free(text);
 	return NULL;
@@ -132,7 +132,7 @@ static void check_port(struct doctor *d)
 
 static void check_portlist(struct doctor *d)
 {
-	char *list = read_nfsd(d, "/proc/fs/nfsd/portlist");
+	char *list = doctor_read_nfsd(d, CHECK, "/proc/fs/nfsd/portlist");
 
 	if (!list)
 		return;
@@ -152,8 +152,9 @@ void doctor_server(struct doctor *d)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "this host is no NFS server");
 		return;
 	}
-	threads = read_nfsd(d, "/proc/fs/nfsd/threads");
-	if (threads && !strtoul(threads, NULL, 10))
+	threads = doctor_read_nfsd(d, CHECK, "/proc/fs/nfsd/threads");
+	d->threads = threads ? strtoul(threads, NULL, 10) : 0;
+	if (threads && !d->threads)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "no NFS server runs here");
 	else if (threads)
 		check_portlist(d);

@@ -22,7 +22,7 @@ static const char * const files[] = {
 	"/sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0",
 	"/sys/class/infiniband/rxe0/node_type", "/sys/class/net/eth0/flags",
 	"/proc/self/limits", "/proc/self/status", "/proc/fs/nfsd/threads",
-	"/proc/fs/nfsd/portlist", "/proc/self/mountinfo", "/proc/self/mountstats",
+	"/proc/fs/nfsd/portlist", "/proc/meminfo", "/proc/self/mountinfo", "/proc/self/mountstats",
 	"/etc/fstab", "/run/mount/utab", "/dev/kmsg", "/proc/uptime", "/proc/modules",
 	"/sys/kernel/security/lockdown", "/sys/module/ib_core/taint",
 };

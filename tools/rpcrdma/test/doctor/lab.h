@@ -66,6 +66,7 @@ void expect_at(bool holds, const char *what, const char *file, int line);
 void module_tests(void);
 void kernels_tests(void);
 void device_tests(void);
+void clients_tests(void);
 void mount_tests(void);
 void route_tests(void);
 void firewall_tests(void);
