@@ -116,7 +116,7 @@ no_violation() {
 # How many objects of each kind the devices have. ib_core keeps the completion queues that it
 # shares out until the device is removed.
 objects() {
-	grep . $MEM_DEBUG/*/objects | grep -v ':cqs '
+	grep -H . $MEM_DEBUG/*/objects | grep -v ':cqs '
 	mappings
 }
 
