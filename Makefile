@@ -78,6 +78,10 @@ shell: ## a shell in a guest with an NFS server; GUEST=um; MODULE=inbox; DEVICE=
 bench: ## compare our module with the kernel's own; ROUNDS=7, 0: only what TCG counts; SAMPLE=1; T=pattern
 	@$(LAB) bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(T),'$(T)')
 
+soak: ## I/O while faults happen at random; HOURS=2; SEED=; GUEST=um-7-smp; DEVICE=mem
+	@$(LAB) soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(GUEST),--guest $(GUEST)) $(if $(DEVICE),--device $(DEVICE))
+
 fuzz: ## fuzz the wire format; FUZZ_SECONDS=600
 	@$(LAB) fuzz $(FUZZ_SECONDS)
 
@@ -94,4 +98,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers tested vendor install uninstall deb demo check coverage scenarios shell bench fuzz mutate drawings clean help
+.PHONY: modules headers tested vendor install uninstall deb demo check coverage scenarios shell bench soak fuzz mutate drawings clean help

@@ -10,6 +10,7 @@ The lab's one command. `make help` lists the targets for users; they call this:
   lab demo              show that NFS over RDMA works
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   compare our module with the kernel's own
+  lab soak              I/O of many kinds for hours, while faults happen at random
   lab fuzz [SECONDS]    fuzz the wire format
   lab jobs NAME...      scenarios by the whole names of their tests, until one fails
   lab mutate [COUNT]    plant defects in net/, and say which of them are found
@@ -24,7 +25,7 @@ import traceback
 from collections.abc import Callable, Mapping
 
 from . import (bench, check, debs, demo, host, kernels, ktap, mutate, packages, results,
-               scenario, session, wire)
+               scenario, session, soak, wire)
 
 
 @dataclasses.dataclass
@@ -39,9 +40,11 @@ class Arguments(argparse.Namespace):
     device: str = "rxe"
     folder: str = "scenarios"
     rounds: int = bench.ROUNDS
+    hours: float = soak.HOURS
     seconds: int = 0
     count: int = mutate.COUNT
     seed: int = 0
+    soak_seed: int | None = None
     names: list[str] = dataclasses.field(default_factory=list)
     guests: list[str] = dataclasses.field(default_factory=list)
 
@@ -70,6 +73,11 @@ def parser() -> argparse.ArgumentParser:
     measure = commands.add_parser("bench", help="compare our module with the kernel's own")
     measure.add_argument("pattern", nargs="?", default="*")
     measure.add_argument("--rounds", type=int, default=bench.ROUNDS)
+    long = commands.add_parser("soak", help="I/O for hours, while faults happen at random")
+    long.add_argument("--hours", type=float, default=soak.HOURS)
+    long.add_argument("--seed", dest="soak_seed", type=int)
+    long.add_argument("--guest", dest="shell_guest", default=soak.GUEST, choices=kernels.NAMES)
+    long.add_argument("--device", default=soak.DEVICE, choices=("rxe", "mem"))
     fuzz = commands.add_parser("fuzz", help="fuzz the wire format")
     fuzz.add_argument("seconds", type=int, nargs="?", default=600)
     plant = commands.add_parser("mutate", help="plant defects in net/, see which are found")
@@ -113,7 +121,7 @@ def setup_guests(args: Arguments) -> bool:
 
 
 # Packages of Debian that a command needs besides those of all
-MORE_PACKAGES = {"bench": bench.PACKAGES, "check": debs.PACKAGES}
+MORE_PACKAGES = {"bench": bench.PACKAGES, "check": debs.PACKAGES, "soak": soak.PACKAGES}
 
 COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "check": lambda args: check.check(args.pattern, args.module, args.all),
@@ -122,6 +130,8 @@ COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "demo": lambda args: demo.demo(),
     "shell": lambda args: demo.shell(args.shell_guest, args.module or check.MODULE, args.device),
     "bench": lambda args: bench.bench(args.rounds, args.pattern),
+    "soak": lambda args: soak.soak(args.hours, args.soak_seed, args.shell_guest or soak.GUEST,
+                                   args.device),
     "fuzz": lambda args: wire.fuzz(args.seconds),
     "mutate": lambda args: mutate.mutate(args.count, args.seed),
     "jobs": lambda args: mutate.run_jobs(args.names),
