@@ -107,7 +107,7 @@ int rpcrdma_device_init(void);
 void rpcrdma_device_exit(void);
 int rpcrdma_device_attach(struct rpcrdma_conn *conn);
 void rpcrdma_device_detach(struct rpcrdma_conn *conn);
-void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u32 size,
+void *rpcrdma_device_map_buffer(struct ib_pd *pd, struct ib_sge *sge, u32 size,
 				enum dma_data_direction direction, gfp_t gfp);
 
 /* recv.c */

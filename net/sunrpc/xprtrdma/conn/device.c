@@ -161,12 +161,12 @@ void rpcrdma_device_detach(struct rpcrdma_conn *conn)
 
 /*
  * Allocate a buffer, map it for the device, and let @sge describe it. Return: NULL, or the
- * buffer, for kfree() after the end of its mapping; for a Receive see rpcrdma_recv_destroy().
+ * buffer, for kfree() after the end of its mapping; for a Receive see recv_unmap().
  */
-void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u32 size,
+void *rpcrdma_device_map_buffer(struct ib_pd *pd, struct ib_sge *sge, u32 size,
 				enum dma_data_direction direction, gfp_t gfp)
 {
-	struct ib_device *ib = conn->device->ib;
+	struct ib_device *ib = pd->device;
 	void *buffer = kmalloc_node(size, gfp, ibdev_to_node(ib));
 
 	if (!buffer)
@@ -177,7 +177,7 @@ void *rpcrdma_device_map_buffer(struct rpcrdma_conn *conn, struct ib_sge *sge, u
 		return NULL;
 	}
 	sge->length = size;
-	sge->lkey = conn->pd->local_dma_lkey;
+	sge->lkey = pd->local_dma_lkey;
 	return buffer;
 }
 

@@ -34,6 +34,18 @@ static void recv_release(struct rpcrdma_resource *resource)
 	kfree(recv);
 }
 
+/*
+ * A message was synced when it arrived, and its owner may have changed it in place since. If the
+ * memory is bounced, another sync would put back what came over the wire. ib_verbs.h has no
+ * function that unmaps without one.
+ */
+static void recv_unmap(const struct rpcrdma_recv *recv, struct ib_device *ib)
+{
+	if (!ib_uses_virt_dma(ib))
+		dma_unmap_single_attrs(ib->dma_device, recv->sge.addr, recv->sge.length,
+				       DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
+}
+
 static void recv_completed(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
 			   const struct ib_wc *wc)
 {
@@ -143,8 +155,7 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
 	if (unlikely(surplus)) {
-		ib_dma_unmap_single(conn->device->ib, recv->sge.addr, recv->sge.length,
-				    DMA_FROM_DEVICE);
+		recv_unmap(recv, conn->device->ib);
 		recv_release(&recv->resource);
 	}
 	if (unlikely(err))
@@ -152,24 +163,21 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	rpcrdma_conn_leave(conn);
 }
 
-static struct rpcrdma_recv *recv_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
+static struct rpcrdma_recv *recv_alloc(struct ib_pd *pd, u32 size, gfp_t gfp)
 {
 	struct rpcrdma_recv *recv;
 
-	recv = kzalloc_node(sizeof(*recv), gfp, ibdev_to_node(conn->device->ib));
+	recv = kzalloc_node(sizeof(*recv), gfp, ibdev_to_node(pd->device));
 	if (!recv)
 		return NULL;
-	recv->data = rpcrdma_device_map_buffer(conn, &recv->sge, conn->recv_size,
-					       DMA_FROM_DEVICE, gfp);
+	recv->data = rpcrdma_device_map_buffer(pd, &recv->sge, size, DMA_FROM_DEVICE, gfp);
 	if (!recv->data) {
 		kfree(recv);
 		return NULL;
 	}
-	recv->cqe.done = recv_wc;
 	recv->wr.wr_cqe = &recv->cqe;
 	recv->wr.sg_list = &recv->sge;
 	recv->wr.num_sge = 1;
-	recv->conn = conn;
 	rpcrdma_object_made(RPCRDMA_OBJECT_RECV);
 	return recv;
 }
@@ -208,9 +216,11 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int credits, unsigned i
 	while (conn->num_recvs < needed) {
 		conn->recv_most = needed;	/* those that come back meanwhile stay */
 		spin_unlock_bh(&conn->recv_lock);
-		recv = recv_alloc(conn, gfp);
+		recv = recv_alloc(conn->pd, conn->recv_size, gfp);
 		if (!recv)
 			return -ENOMEM;
+		recv->conn = conn;
+		recv->cqe.done = recv_wc;
 		spin_lock_bh(&conn->recv_lock);
 		list_add(&recv->resource.all, &conn->recvs);
 		recv_add_free_locked(conn, recv);
@@ -287,18 +297,8 @@ void rpcrdma_recv_less(struct rpcrdma_conn *conn, unsigned int less)
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_recv *recv;
-	struct ib_device *ib;
 
-	/*
-	 * A message was synced when it arrived, and its owner may have changed it in place
-	 * since. If the memory is bounced, another sync would put back what came over the wire.
-	 * ib_verbs.h has no function that unmaps without one.
-	 */
-	list_for_each_entry(recv, &conn->recvs, resource.all) {
-		ib = conn->device->ib;
-		if (!ib_uses_virt_dma(ib))
-			dma_unmap_single_attrs(ib->dma_device, recv->sge.addr, recv->sge.length,
-					       DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
-	}
+	list_for_each_entry(recv, &conn->recvs, resource.all)
+		recv_unmap(recv, conn->device->ib);
 	rpcrdma_resource_abandon(conn, &conn->recvs, recv_release);
 }

@@ -27,7 +27,7 @@ static struct rpcrdma_send *send_alloc(struct rpcrdma_conn *conn, gfp_t gfp)
 	if (!send)
 		return NULL;
 	send->size = conn->send_size;
-	send->data = rpcrdma_device_map_buffer(conn, send->sge, send->size, DMA_TO_DEVICE, gfp);
+	send->data = rpcrdma_device_map_buffer(conn->pd, send->sge, send->size, DMA_TO_DEVICE, gfp);
 	if (!send->data) {
 		kfree(send);
 		return NULL;
