@@ -60,6 +60,10 @@ static const struct attr_rule device_rule[] = {
 	[RPCRDMA_A_DEVICE_SG_GAPS] = { "sg-gaps", ATTR_FLAG },
 	[RPCRDMA_A_DEVICE_MAX_READS_SERVED] = { "max-reads-served", ATTR_U32 },
 	[RPCRDMA_A_DEVICE_MAX_READS_ISSUED] = { "max-reads-issued", ATTR_U32 },
+	[RPCRDMA_A_DEVICE_SHARED_RECEIVES] = { "shared-receives", ATTR_U32 },
+	[RPCRDMA_A_DEVICE_SHARED_LIMITS] = { "shared-limits", ATTR_UINT },
+	[RPCRDMA_A_DEVICE_SHARED_EMPTY] = { "shared-empty", ATTR_UINT },
+	[RPCRDMA_A_DEVICE_CREDITS_EXCEEDED] = { "credits-exceeded", ATTR_UINT },
 };
 
 const struct attr_rules device_rules = ATTR_RULES(device_rule);
@@ -152,6 +156,7 @@ static const struct attr_rule connection_rule[] = {
 	[RPCRDMA_A_CONNECTION_MEMORY] = { "memory", ATTR_UINT },
 	[RPCRDMA_A_CONNECTION_LATENCY] = { "latency", ATTR_SERIES },
 	[RPCRDMA_A_CONNECTION_REFUSAL] = { "refusal", ATTR_U32, .words = refusal },
+	[RPCRDMA_A_CONNECTION_SHARED_RECEIVES] = { "shared-receives", ATTR_FLAG },
 };
 
 const struct attr_rules connection_rules = ATTR_RULES(connection_rule);

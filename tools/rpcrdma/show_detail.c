@@ -130,6 +130,8 @@ static void resources(const struct attrs *c)
 		     COUNT(c, RPCRDMA_A_CONNECTION_REGISTRATIONS_IDLE));
 	if (!attr_has(c, RPCRDMA_A_CONNECTION_RECEIVES))
 		return;
+	if (attr_has(c, RPCRDMA_A_CONNECTION_SHARED_RECEIVES))
+		line("Receives", "shared, %s in use", COUNT(c, RPCRDMA_A_CONNECTION_RECEIVES));
 	line("queues", "%s of %s Receives posted, %s of %s of the send queue used",
 	     COUNT(c, RPCRDMA_A_CONNECTION_RECEIVES_POSTED),
 	     COUNT(c, RPCRDMA_A_CONNECTION_RECEIVES),
@@ -256,4 +258,10 @@ void details_of_device(const struct attrs *d)
 	     COUNT(d, RPCRDMA_A_DEVICE_MAX_READS_ISSUED),
 	     COUNT(d, RPCRDMA_A_DEVICE_MAX_READS_SERVED));
 	line("connections", "%s at most", COUNT(d, RPCRDMA_A_DEVICE_MAX_QPS));
+	if (attr_number(d, RPCRDMA_A_DEVICE_SHARED_RECEIVES))
+		line("shared", "%s Receives; %s times few were posted, %s times none; %s connections sent too much",
+		     COUNT(d, RPCRDMA_A_DEVICE_SHARED_RECEIVES),
+		     COUNT(d, RPCRDMA_A_DEVICE_SHARED_LIMITS),
+		     COUNT(d, RPCRDMA_A_DEVICE_SHARED_EMPTY),
+		     COUNT(d, RPCRDMA_A_DEVICE_CREDITS_EXCEEDED));
 }

@@ -252,6 +252,7 @@ struct rpcrdma_conn *rpcrdma_conn_alloc(bool server)
 	if (percpu_ref_init(&conn->users, conn_unused, 0, GFP_KERNEL))
 		goto err_free;
 	init_completion(&conn->unused);
+	init_completion(&conn->last_wqe);
 	conn->server = server;
 	conn->state_since = ktime_get();
 	conn->state = server ? RPCRDMA_STATE_PENDING : RPCRDMA_STATE_RESOLVING;

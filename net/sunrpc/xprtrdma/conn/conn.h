@@ -66,6 +66,7 @@ struct rpcrdma_conn;
 struct rpcrdma_listener;
 struct rpcrdma_recv;
 struct rpcrdma_role_status;
+struct rpcrdma_shared;
 struct xdr_buf;
 
 /*
@@ -146,6 +147,8 @@ struct rpcrdma_conn_ops {
  * @mrs_made: incremented for each registration that is made. May be NULL; otherwise valid
  *	until ->closed, and no other connection counts there meanwhile.
  * @timeout_ms: how long the connection may take to become established; not zero
+ * @shared_receives: on a server, Receives that connections share at most, see shared.c; zero:
+ *	the connection has its own, as also on a device that cannot share them
  *
  * On the stack of the role; the connection keeps a copy.
  */
@@ -165,6 +168,7 @@ struct rpcrdma_conn_config {
 	const atomic_t *swapper;
 	unsigned long *mrs_made;
 	unsigned int timeout_ms;
+	unsigned int shared_receives;
 };
 
 /**
@@ -176,8 +180,8 @@ struct rpcrdma_conn_config {
  * @inv_handle: that handle
  * @list: the role's, while it owns the message
  *
- * Belongs to its connection. The teardown frees it, or rpcrdma_recv_put() if a role
- * still owns it then.
+ * Belongs to its connection; if connections share it, only until rpcrdma_recv_put(). The teardown
+ * frees it, or rpcrdma_recv_put() if a role still owns it then.
  */
 struct rpcrdma_recv {
 	struct rpcrdma_conn *conn;
@@ -186,7 +190,8 @@ struct rpcrdma_recv {
 	bool invalidated;
 	u32 inv_handle;
 	struct list_head list;
-	/* private: to recv.c */
+	/* private: to recv.c and shared.c */
+	struct rpcrdma_shared *shared;	/* where it is posted; NULL: on the connection */
 	struct rpcrdma_resource resource;
 	struct llist_node deliver;	/* entry in conn->received; deliver.c */
 	struct ib_cqe cqe;
@@ -197,6 +202,7 @@ struct rpcrdma_recv {
 void rpcrdma_recv_put(struct rpcrdma_recv *recv);
 int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigned int backward);
 void rpcrdma_recv_less(struct rpcrdma_conn *conn, unsigned int less);
+bool rpcrdma_recv_few(const struct rpcrdma_conn *conn);
 
 /**
  * struct rpcrdma_chain - work requests that are posted together
@@ -342,6 +348,14 @@ struct rpcrdma_device {
 	/* RDMA Reads that one queue pair serves at a time, and issues at a time */
 	unsigned int max_read_responder;
 	unsigned int max_read_initiator;
+	/* private: to shared.c */
+	struct mutex shared_lock;	/* protects @shared and @shared_turn */
+	struct list_head shared;	/* shared receive queues; the connections free them */
+	unsigned int shared_turn;	/* completion vector of the next connection; may wrap */
+	atomic_t shared_recvs;		/* Receives of these queues */
+	atomic_long_t shared_limits;	/* reports that few were posted */
+	atomic_long_t shared_empty;	/* how often the last one was taken */
+	atomic_long_t exceeded;		/* connections closed: the peer sent more than it may */
 	/* private: to device.c */
 	struct list_head all;		/* entry in rpcrdma_devices */
 	u32 id;				/* later devices have higher ones */
@@ -511,6 +525,8 @@ struct rpcrdma_conn {
 
 	/* qp.c: made with @setup held, destroyed by the teardown */
 	struct ib_cq *cq;
+	struct rpcrdma_shared *shared;	/* where its Receives come from; NULL: it has its own */
+	struct completion last_wqe;	/* no other Receive of @shared will complete */
 	struct ib_cqe error_cqe;	/* of registrations and invalidations */
 
 	/*
@@ -546,7 +562,7 @@ struct rpcrdma_conn {
 	u32 send_size;			/* octets; constant while there are any */
 	unsigned long send_taken;	/* when one was taken last, in jiffies */
 
-	/* recv.c: @recv_lock protects these */
+	/* recv.c: @recv_lock protects these; what shared.c uses, @shared->lock */
 	spinlock_t recv_lock ____cacheline_aligned;
 	struct ib_recv_wr *recvs_free;	/* the first idle one; a chain that can be posted */
 	unsigned int num_recvs;

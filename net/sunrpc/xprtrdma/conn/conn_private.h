@@ -6,12 +6,14 @@
  * Locks, in the order in which they are taken. No callback runs under any of them:
  *	conn->setup, listener->setup			mutexes, before rdma_cm's locks
  *	rpcrdma_devices_lock, rpcrdma_listeners_lock	mutexes
+ *	device->shared_lock, shared->setup		mutexes
  *	device->lock
  *	conn->post_lock or listener->lock		never both
  *	admission_lock
  *
  * Taken without the spinlocks above, and nothing of the layer inside of them: conn->recv_lock,
- * the locks of conn->sends and conn->mrs, conn->resource_lock, the xarray's of conn.c.
+ * shared->lock, the locks of conn->sends and conn->mrs, conn->resource_lock, the xarray's of
+ * conn.c.
  *
  * All spinlocks are taken with bottom halves disabled, so a role may post, give back and close
  * in softirqs.
@@ -115,6 +117,53 @@ unsigned int rpcrdma_recv_batch(unsigned int messages);
 void rpcrdma_recv_init(struct rpcrdma_conn *conn);
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size);
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn);
+struct rpcrdma_recv *rpcrdma_recv_alloc(struct ib_pd *pd, u32 size, gfp_t gfp);
+void rpcrdma_recv_free(struct rpcrdma_recv *recv, struct ib_device *ib);
+void rpcrdma_recv_sync(struct ib_device *ib, const struct ib_recv_wr *wr);
+void rpcrdma_recv_done(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
+		       const struct ib_wc *wc);
+
+/* shared.c */
+
+/*
+ * A shared receive queue: the Receives, completion queue and protection domain of connections of
+ * a server. Made for the first connection, freed by the last one.
+ */
+struct rpcrdma_shared {
+	struct rpcrdma_device *device;
+	u32 size;			/* octets of a Receive */
+	unsigned int bound;		/* Receives that it may have */
+	unsigned int vector;		/* completion vector of @cq */
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+
+	/* device->shared_lock protects these */
+	struct list_head all;		/* entry in device->shared */
+	unsigned int conns;		/* that have a place */
+	unsigned int cqes;		/* entries of @cq for more of them */
+
+	struct mutex setup;		/* held by @limit_work, and to clear @srq */
+	struct ib_srq *srq;		/* NULL: @limit_work has nothing to do */
+	struct work_struct limit_work;
+	bool limited;			/* few were posted; @limit_work clears it */
+	bool broken;			/* new connections do not get it */
+
+	spinlock_t lock;		/* protects what follows, and conn->recvs, ->num_recvs */
+	struct list_head recvs;		/* posted or idle, by resource.all */
+	struct ib_recv_wr *idle;	/* the first one; a chain that can be posted */
+	unsigned int num_idle;
+	unsigned int posted;
+	unsigned int num;		/* all: also those that connections have */
+	unsigned int most;		/* what is beyond that is freed when it comes back */
+	unsigned int least;		/* fewest that were posted after @since */
+	unsigned long since;		/* when @least was last looked at, in jiffies */
+	bool pressed;			/* few are posted, and there will not be more */
+};
+
+bool rpcrdma_shared_attach(struct rpcrdma_conn *conn, unsigned int cqes);
+void rpcrdma_shared_detach(struct rpcrdma_conn *conn);
+void rpcrdma_shared_put(struct rpcrdma_recv *recv);
+void rpcrdma_shared_lose(struct rpcrdma_conn *conn);
 
 /* chain.c */
 static inline void rpcrdma_chains_init(struct rpcrdma_chains *chains)

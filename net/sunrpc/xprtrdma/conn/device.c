@@ -77,6 +77,8 @@ static int device_add_one(struct ib_device *ib)
 	spin_lock_init(&device->lock);
 	INIT_LIST_HEAD(&device->conns);
 	init_completion(&device->unused);
+	mutex_init(&device->shared_lock);
+	INIT_LIST_HEAD(&device->shared);
 
 	mutex_lock(&rpcrdma_devices_lock);
 	device->id = ++device_last_id;
@@ -113,7 +115,9 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 
 	kref_put(&device->ref, device_unused);
 	wait_for_completion(&device->unused);
-	kfree(device);
+	/* A connection that the device did not stop keeps its shared queue for good. */
+	if (list_empty(&device->shared))
+		kfree(device);
 }
 
 static struct ib_client device_ib_client = {

@@ -23,6 +23,7 @@
  */
 #define RETRY_COUNT	6
 #define RNR_RETRY_COUNT	6
+#define RNR_RETRY_FOREVER	7
 
 /*
  * ARP and neighbour discovery ask three times, within three seconds. When they have
@@ -442,7 +443,8 @@ static int conn_send_answer(struct rpcrdma_conn *conn)
 	struct rdma_conn_param param = {
 		.initiator_depth = conn->read_depth,
 		.retry_count = RETRY_COUNT,
-		.rnr_retry_count = RNR_RETRY_COUNT,
+		/* The client's, which may have to wait for a shared Receive */
+		.rnr_retry_count = conn->shared ? RNR_RETRY_FOREVER : RNR_RETRY_COUNT,
 	};
 	u8 private[RPCRDMA_PRIVATE_LEN];
 	int err;

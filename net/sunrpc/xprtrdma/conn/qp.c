@@ -20,6 +20,12 @@
 /* Send queue entries of an rdma_rw context, at most: registration, RDMA, invalidation */
 #define RW_FACTOR	3
 
+/* How long the device may take to say that it takes no more shared Receives for a queue pair */
+#define LAST_WQE_TIMEOUT	(5 * HZ)
+
+/* Code of 1.28 ms: the pause after which a message that found no shared Receive is repeated */
+#define RNR_TIMER	14
+
 /*
  * Choose the size of each queue and pool of a connection.
  *
@@ -64,6 +70,9 @@ static void qp_event(struct ib_event *event, void *context)
 		/* A message arrived before rdma_cm's confirmation. */
 		rdma_notify(conn->cm_id, event->event);
 		break;
+	case IB_EVENT_QP_LAST_WQE_REACHED:
+		complete(&conn->last_wqe);
+		break;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
@@ -84,6 +93,7 @@ static int qp_try_create(struct rpcrdma_conn *conn)
 		.qp_context = conn,
 		.send_cq = conn->cq,
 		.recv_cq = conn->cq,
+		.srq = conn->shared ? conn->shared->srq : NULL,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 		.cap = {
@@ -131,17 +141,35 @@ static int qp_create(struct rpcrdma_conn *conn)
 }
 
 /*
- * Make protection domain, completion queue and queue pair, and set the credits. Each
- * connection has its own protection domain, so its handles are worthless on any other
- * connection (RFC 8166 section 8.1.1). If this fails, rpcrdma_qp_destroy() destroys what was
- * made.
+ * Each connection has its own protection domain, so its handles are worthless on any other
+ * connection (RFC 8166 section 8.1.1).
+ */
+static int qp_create_own(struct rpcrdma_conn *conn)
+{
+	struct ib_device *ib = conn->device->ib;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+
+	pd = ib_alloc_pd(ib, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	conn->pd = pd;
+	cq = ib_cq_pool_get(ib, conn->depths.cqes, -1, IB_POLL_SOFTIRQ);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	conn->cq = cq;
+	return 0;
+}
+
+/*
+ * Make the queue pair and what it needs, and set the credits. If this fails,
+ * rpcrdma_qp_destroy() destroys what was made.
  */
 int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_device *device = conn->device;
 	struct rpcrdma_depths *depths = &conn->depths;
-	struct ib_pd *pd;
-	struct ib_cq *cq;
+	int err = 0;
 
 	lockdep_assert_held(&conn->setup);
 	conn->port = conn->cm_id->port_num;
@@ -150,15 +178,14 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	conn->credits = depths->credits;
 	conn->backward_credits = conn->config.backward_credits;
 
-	pd = ib_alloc_pd(device->ib, 0);
-	if (IS_ERR(pd))
-		return PTR_ERR(pd);
-	conn->pd = pd;
-	cq = ib_cq_pool_get(device->ib, depths->cqes, -1, IB_POLL_SOFTIRQ);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	conn->cq = cq;
-	return qp_create(conn);
+	if (rpcrdma_shared_attach(conn, depths->cqes - depths->rq)) {
+		depths->cqes -= depths->rq;
+		depths->rq = 0;
+		rdma_set_min_rnr_timer(conn->cm_id, RNR_TIMER);
+	} else {
+		err = qp_create_own(conn);
+	}
+	return err ?: qp_create(conn);
 }
 
 static bool qp_is_stopped(struct ib_qp *qp)
@@ -167,6 +194,19 @@ static bool qp_is_stopped(struct ib_qp *qp)
 	struct ib_qp_init_attr init_attr;
 
 	return !ib_query_qp(qp, &attr, IB_QP_STATE, &init_attr) && attr.qp_state == IB_QPS_ERR;
+}
+
+/*
+ * The queue pair has stopped. Shared Receives are not flushed: the device says when it will take
+ * no more. Those that it took complete before a Send that is posted then, because both use one
+ * completion queue. ib_drain_qp() would poll that for other connections, too, or, in 6.1, not
+ * wait. Until the answer was sent nothing could be received, and not every device says so then.
+ */
+static void qp_drain_shared(struct rpcrdma_conn *conn)
+{
+	if (conn->ops)
+		wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT);
+	ib_drain_sq(conn->qp);
 }
 
 /*
@@ -195,9 +235,13 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 			break;
 		msleep(STOP_PAUSE_MS);
 	}
-	if (!err)
+	if (err)
+		return err;
+	if (conn->shared)
+		qp_drain_shared(conn);
+	else
 		ib_drain_qp(conn->qp);
-	return err;
+	return 0;
 }
 
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn)
@@ -205,6 +249,8 @@ void rpcrdma_qp_destroy(struct rpcrdma_conn *conn)
 	if (conn->qp)
 		rdma_destroy_qp(conn->cm_id);
 	conn->qp = NULL;
+	if (conn->shared)
+		rpcrdma_shared_detach(conn);
 	if (conn->cq)
 		ib_cq_pool_put(conn->cq, conn->depths.cqes);
 	conn->cq = NULL;

@@ -6,6 +6,9 @@
  * Receives that come back are reposted a batch at a time, with one doorbell. So fewer than a
  * batch are idle, and one is posted for each message that the peer may still send.
  *
+ * A server's connections may share Receives instead, see shared.c: then a connection has only
+ * those that completed on it and are not given back.
+ *
  * Receives are most of the memory of a connection, so it starts with few. A server makes more
  * before it grants more, a client before it has more Calls in flight. When the peer may send fewer
  * messages, a Receive that comes back is freed: those that are posted cannot be taken back.
@@ -82,32 +85,53 @@ static void recv_completed(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
 	rpcrdma_deliver_received(conn, recv);
 }
 
+void rpcrdma_recv_free(struct rpcrdma_recv *recv, struct ib_device *ib)
+{
+	recv_unmap(recv, ib);
+	recv_release(&recv->resource);
+}
+
+/* A Receive has completed on @conn. */
+void rpcrdma_recv_done(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
+		       const struct ib_wc *wc)
+{
+	if (unlikely(!rpcrdma_conn_enter(conn)))
+		return;
+	if (likely(wc->status == IB_WC_SUCCESS)) {
+		recv_completed(conn, recv, wc);
+	} else {
+		rpcrdma_conn_wc_error(conn, wc);
+		/* No role owns it, so otherwise the teardown frees it. */
+		if (recv->shared)
+			rpcrdma_shared_put(recv);
+	}
+	rpcrdma_conn_leave(conn);
+}
+
 static void recv_wc(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_recv *recv = container_of(wc->wr_cqe, struct rpcrdma_recv, cqe);
-	struct rpcrdma_conn *conn = recv->conn;
 
-	if (unlikely(!rpcrdma_conn_enter(conn)))
-		return;
-	/* After an error no role owns it, so the teardown frees it. */
-	if (likely(wc->status == IB_WC_SUCCESS))
-		recv_completed(conn, recv, wc);
-	else
-		rpcrdma_conn_wc_error(conn, wc);
-	rpcrdma_conn_leave(conn);
+	rpcrdma_recv_done(recv->conn, recv, wc);
+}
+
+/* The device may write to the buffers of these Receives. */
+void rpcrdma_recv_sync(struct ib_device *ib, const struct ib_recv_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		ib_dma_sync_single_for_device(ib, wr->sg_list->addr, wr->sg_list->length,
+					      DMA_FROM_DEVICE);
 }
 
 /* Post all idle Receives. */
 static int recv_post_free_locked(struct rpcrdma_conn *conn)
 {
-	struct ib_recv_wr *first = conn->recvs_free, *wr;
+	struct ib_recv_wr *first = conn->recvs_free;
 	const struct ib_recv_wr *bad;
 	int err;
 
 	lockdep_assert_held(&conn->recv_lock);
-	for (wr = first; wr; wr = wr->next)
-		ib_dma_sync_single_for_device(conn->device->ib, wr->sg_list->addr,
-					      wr->sg_list->length, DMA_FROM_DEVICE);
+	rpcrdma_recv_sync(conn->device->ib, first);
 	conn->recvs_free = NULL;
 	err = ib_post_recv(conn->qp, first, &bad);
 	conn->num_recvs_free = 0;
@@ -140,6 +164,11 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 		rpcrdma_resource_drop(conn, &recv->resource, recv_release);
 		return;
 	}
+	if (recv->shared) {
+		rpcrdma_shared_put(recv);
+		rpcrdma_conn_leave(conn);
+		return;
+	}
 	spin_lock_bh(&conn->recv_lock);
 	recv->resource.held = false;
 	conn->recvs_returned++;
@@ -154,16 +183,15 @@ void rpcrdma_recv_put(struct rpcrdma_recv *recv)
 	if (conn->num_recvs_free >= conn->recv_batch && conn->recv_open)
 		err = recv_post_free_locked(conn);
 	spin_unlock_bh(&conn->recv_lock);
-	if (unlikely(surplus)) {
-		recv_unmap(recv, conn->device->ib);
-		recv_release(&recv->resource);
-	}
+	if (unlikely(surplus))
+		rpcrdma_recv_free(recv, conn->device->ib);
 	if (unlikely(err))
 		rpcrdma_conn_close(conn, err);
 	rpcrdma_conn_leave(conn);
 }
 
-static struct rpcrdma_recv *recv_alloc(struct ib_pd *pd, u32 size, gfp_t gfp)
+/* Make a Receive of @size octets, for memory of @pd. */
+struct rpcrdma_recv *rpcrdma_recv_alloc(struct ib_pd *pd, u32 size, gfp_t gfp)
 {
 	struct rpcrdma_recv *recv;
 
@@ -212,11 +240,13 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int credits, unsigned i
 	int err = 0;
 
 	lockdep_assert_held(&conn->setup);
+	if (conn->shared)
+		needed = 0;
 	spin_lock_bh(&conn->recv_lock);
 	while (conn->num_recvs < needed) {
 		conn->recv_most = needed;	/* those that come back meanwhile stay */
 		spin_unlock_bh(&conn->recv_lock);
-		recv = recv_alloc(conn->pd, conn->recv_size, gfp);
+		recv = rpcrdma_recv_alloc(conn->pd, conn->recv_size, gfp);
 		if (!recv)
 			return -ENOMEM;
 		recv->conn = conn;
@@ -298,6 +328,8 @@ void rpcrdma_recv_destroy(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_recv *recv;
 
+	if (conn->shared)
+		rpcrdma_shared_lose(conn);
 	list_for_each_entry(recv, &conn->recvs, resource.all)
 		recv_unmap(recv, conn->device->ib);
 	rpcrdma_resource_abandon(conn, &conn->recvs, recv_release);

@@ -19,12 +19,15 @@
 /* One that does not use them up in this time rests, in jiffies */
 #define SVCRDMA_GRANT_REST	(60 * HZ)
 
+/* Replies grant one of so many credits while few shared Receives are posted. */
+#define SVCRDMA_GRANT_FEW	4
+
 /*
  * The credits of one connection, part of struct svcrdma_service. service->lock protects it;
  * @granted, @wanted and @since are also read without the lock.
  */
 struct svcrdma_grant {
-	unsigned int granted;	/* what Replies grant; there is a Receive for each credit */
+	unsigned int granted;	/* what Replies grant; there is a Receive for each, or a share */
 	unsigned int wanted;	/* more than @granted when more Receives are to be made */
 	unsigned int calls;	/* that arrived after @since */
 	unsigned int peak;	/* most Calls held at the same time after @since */

@@ -411,6 +411,7 @@ extern unsigned int svcrdma_max_reads;
 extern unsigned int svcrdma_private_data;
 extern unsigned int svcrdma_remote_invalidation;
 extern unsigned int svcrdma_version_max;
+extern unsigned int svcrdma_shared_receives;
 
 /* What happened since the module was loaded; shown by sysctl.c */
 enum svcrdma_counter {

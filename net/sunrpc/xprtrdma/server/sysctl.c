@@ -16,6 +16,7 @@ unsigned int svcrdma_max_reads = 32;
 unsigned int svcrdma_private_data = 1;
 unsigned int svcrdma_remote_invalidation = 1;
 unsigned int svcrdma_version_max = RPCRDMA_VERSION_ONE;
+unsigned int svcrdma_shared_receives;
 atomic_long_t svcrdma_counters[SVCRDMA_STAT_COUNT];
 static unsigned int svcrdma_no_count;
 
@@ -39,6 +40,7 @@ static struct ctl_table svcrdma_table[] = {
 	RPCRDMA_SETTING("private_data", svcrdma_private_data, 0, 1),
 	RPCRDMA_SETTING("remote_invalidation", svcrdma_remote_invalidation, 0, 1),
 	RPCRDMA_SETTING("version", svcrdma_version_max, RPCRDMA_VERSION_ONE, RPCRDMA_VERSION_MAX),
+	RPCRDMA_SETTING("shared_receives", svcrdma_shared_receives, 0, 65536),
 	SVCRDMA_COUNTER("recv", SVCRDMA_STAT_RECV),
 	SVCRDMA_COUNTER("read", SVCRDMA_STAT_READ),
 	SVCRDMA_COUNTER("write", SVCRDMA_STAT_WRITE),

@@ -117,15 +117,17 @@ static void service_grant_few(struct svcrdma_service *service)
  *
  * Makes more Receives first if the requester needs more credits. Of threads that do so at the
  * same time, the first makes all of the Receives. If the grant has fallen, one less is needed.
- * The caller has the Call's request, and has given its Receive back.
+ * The caller has the Call's request, and has given its Receive back. If connections share Receives
+ * and few of them are posted, each is told less than it was granted, until there are more.
  *
- * Return: credits. There is a Receive for each of them.
+ * Return: credits. Unless they are shared, there is a Receive for each of them.
  */
 u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 {
 	struct svcrdma_grant *grant = &service->grant;
 	struct rpcrdma_conn *conn = service->conn;
-	u32 wanted;
+	bool few = rpcrdma_recv_few(conn);
+	u32 wanted, granted;
 
 	if (requested) {
 		WRITE_ONCE(service->requested, requested);
@@ -133,7 +135,7 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 			service_grant_few(service);
 	}
 	wanted = min3(READ_ONCE(grant->wanted), requested, conn->credits);
-	if (wanted > READ_ONCE(grant->granted)) {
+	if (wanted > READ_ONCE(grant->granted) && !few) {
 		int ret = rpcrdma_recv_expect(conn, wanted, 0);
 
 		spin_lock_bh(&service->lock);
@@ -146,7 +148,8 @@ u32 svcrdma_service_grant(struct svcrdma_service *service, u32 requested)
 			rpcrdma_recv_less(conn, 1);
 		spin_unlock_bh(&service->lock);
 	}
-	return READ_ONCE(grant->granted);
+	granted = READ_ONCE(grant->granted);
+	return few ? DIV_ROUND_UP(granted, SVCRDMA_GRANT_FEW) : granted;
 }
 
 /**
@@ -344,6 +347,7 @@ static int service_accept(struct svcrdma_service *service)
 		.read_depth		= READ_ONCE(svcrdma_max_reads),
 		.sq_full		= &svcrdma_counters[SVCRDMA_STAT_SQ_STARVE],
 		.timeout_ms		= SVCRDMA_ESTABLISH_TIMEOUT_MS,
+		.shared_receives	= READ_ONCE(svcrdma_shared_receives),
 	};
 
 	config.rw_contexts = config.credits;

@@ -137,6 +137,7 @@ static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 			   conn->sq.size - READ_ONCE(conn->sq.free)) ?:
 	       nla_put_uint(skb, RPCRDMA_A_CONNECTION_MEMORY,
 			    conn_memory(conn, recvs, mrs) + role->memory) ?:
+	       (conn->shared ? nla_put_flag(skb, RPCRDMA_A_CONNECTION_SHARED_RECEIVES) : 0) ?:
 	       (conn->server ? put_if(skb, RPCRDMA_A_CONNECTION_INITIATOR_DEPTH,
 				      conn->read_depth) :
 			       put_client(skb, conn, role, mrs));
@@ -308,6 +309,18 @@ static int put_limits(struct sk_buff *skb, const struct rpcrdma_device *device)
 	       nla_put_u32(skb, RPCRDMA_A_DEVICE_MAX_READS_ISSUED, attrs->max_qp_init_rd_atom);
 }
 
+static int put_shared(struct sk_buff *skb, const struct rpcrdma_device *device)
+{
+	return nla_put_u32(skb, RPCRDMA_A_DEVICE_SHARED_RECEIVES,
+			   atomic_read(&device->shared_recvs)) ?:
+	       nla_put_uint(skb, RPCRDMA_A_DEVICE_SHARED_LIMITS,
+			    atomic_long_read(&device->shared_limits)) ?:
+	       nla_put_uint(skb, RPCRDMA_A_DEVICE_SHARED_EMPTY,
+			    atomic_long_read(&device->shared_empty)) ?:
+	       nla_put_uint(skb, RPCRDMA_A_DEVICE_CREDITS_EXCEEDED,
+			    atomic_long_read(&device->exceeded));
+}
+
 static int put_rdma_device(struct sk_buff *skb, const struct rpcrdma_device *device,
 			   const struct net *net)
 {
@@ -325,7 +338,8 @@ static int put_rdma_device(struct sk_buff *skb, const struct rpcrdma_device *dev
 	      nla_put_u32(skb, RPCRDMA_A_DEVICE_USABILITY, device_usability(device)) ?:
 	      nla_put_u32(skb, RPCRDMA_A_DEVICE_PORT_COUNT,
 			  rdma_end_port(ib) - rdma_start_port(ib) + 1) ?:
-	      put_limits(skb, device);
+	      put_limits(skb, device) ?:
+	      put_shared(skb, device);
 	for (port = rdma_start_port(ib); port <= rdma_end_port(ib) && !err; port++)
 		err = put_port(skb, ib, port, net);
 	return err;

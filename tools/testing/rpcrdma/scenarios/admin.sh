@@ -26,6 +26,7 @@ tunables() {
 		svc_rdma/private_data                  1    0     1
 		svc_rdma/remote_invalidation           1    0     1
 		svc_rdma/version                       1    1     2
+		svc_rdma/shared_receives               0    0 65536
 	END
 }
 
