@@ -110,6 +110,7 @@ struct mem_limits {
 	long max_qp_wr, max_cqe;
 	long max_qp_rd_atom, max_qp_init_rd_atom;
 	long max_mr, max_qp, max_srq;	/* max_srq 0: there are none */
+	long max_srq_wr;		/* Receives of one */
 	long max_mr_size;		/* octets */
 	long max_inline;		/* octets */
 	long iwarp;			/* its port is iWARP's, not RoCE's: 0 or 1 */

@@ -29,7 +29,8 @@ struct mem_preset {
 	.max_fast_reg_page_list_len = 256, .sg_gaps = 0,		\
 	.max_qp_wr = 16384, .max_cqe = 1 << 20,				\
 	.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16,		\
-	.max_mr = 1 << 20, .max_qp = MANY, .max_srq = MANY,		\
+	.max_mr = 1 << 20, .max_qp = MANY,				\
+	.max_srq = MANY, .max_srq_wr = 16384,				\
 	.max_mr_size = LONG_MAX, .max_inline = 256
 
 #pragma GCC diagnostic push
@@ -114,11 +115,13 @@ static const struct mem_preset presets[] = {
 		.max_mr_size = 64 * 1024 } },
 	{ "few-mrs", { USUAL, .max_mr = 64 } },
 	{ "few-qps", { USUAL, .max_qp = 4, .max_qp_wr = 256, .max_srq = 0 } },
+	{ "no-srqs", { USUAL, .max_srq = 0 } },
+	{ "few-srq-wrs", { USUAL, .max_srq_wr = 32 } },
 	{ "few-reads", { USUAL, .max_qp_rd_atom = 1, .max_qp_init_rd_atom = 1 } },
 	{ "no-reads", { USUAL, .max_qp_rd_atom = 0, .max_qp_init_rd_atom = 0 } },
 	{ "no-inline", { USUAL, .max_inline = 0 } },
 	{ "gaps", { USUAL, .sg_gaps = 1, .max_fast_reg_page_list_len = 30 } },
-	{ "shallow", { USUAL, .max_qp_wr = 128, .max_cqe = MIN_CQE } },
+	{ "shallow", { USUAL, .max_qp_wr = 128, .max_srq_wr = 128, .max_cqe = MIN_CQE } },
 	{ "deep", { USUAL, .max_send_sge = 32, .max_recv_sge = 32, .max_sge_rd = 32,
 		.max_fast_reg_page_list_len = 4096, .sg_gaps = 1, .max_qp_wr = MANY,
 		.max_qp_rd_atom = 128, .max_qp_init_rd_atom = 128, .max_inline = 512 } },
@@ -198,6 +201,8 @@ MEM_LIMIT_PARAM(max_qp);
 MODULE_PARM_DESC(max_qp, "queue pairs");
 MEM_LIMIT_PARAM(max_srq);
 MODULE_PARM_DESC(max_srq, "shared receive queues");
+MEM_LIMIT_PARAM(max_srq_wr);
+MODULE_PARM_DESC(max_srq_wr, "Receives of a shared receive queue");
 MEM_LIMIT_PARAM(max_mr_size);
 MODULE_PARM_DESC(max_mr_size, "octets of a registration");
 MEM_LIMIT_PARAM(max_inline);
@@ -228,6 +233,7 @@ static void override_all(struct mem_limits *limits)
 	override(&limits->max_mr, param_max_mr);
 	override(&limits->max_qp, param_max_qp);
 	override(&limits->max_srq, param_max_srq);
+	override(&limits->max_srq_wr, param_max_srq_wr);
 	override(&limits->max_mr_size, param_max_mr_size);
 	override(&limits->max_inline, param_max_inline);
 	override(&limits->iwarp, mem_param_iwarp);
@@ -255,7 +261,8 @@ int mem_limits_get(struct mem_limits *limits)
 	    limits->max_sge_rd > MEM_MAX_SGE || limits->max_inline > MEM_MAX_INLINE ||
 	    limits->max_qp_rd_atom > 255 || limits->max_qp_init_rd_atom > 255 ||
 	    limits->max_cqe < MIN_CQE || limits->max_cqe > INT_MAX / 2 ||
-	    limits->max_qp_wr > INT_MAX / 2 || limits->max_fast_reg_page_list_len > INT_MAX)
+	    limits->max_qp_wr > INT_MAX / 2 || limits->max_srq_wr > INT_MAX / 2 ||
+	    limits->max_fast_reg_page_list_len > INT_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -282,7 +289,7 @@ void mem_limits_apply(struct mem_dev *dev, struct ib_device_attr *attr)
 	attr->max_mr = limits->max_mr;
 	attr->max_qp = limits->max_qp;
 	attr->max_srq = limits->max_srq;
-	attr->max_srq_wr = limits->max_srq ? limits->max_qp_wr : 0;
+	attr->max_srq_wr = limits->max_srq ? limits->max_srq_wr : 0;
 	attr->max_srq_sge = limits->max_srq ? limits->max_recv_sge : 0;
 	attr->max_mr_size = limits->max_mr_size;
 	if (limits->max_srq)

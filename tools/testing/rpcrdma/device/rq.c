@@ -180,7 +180,7 @@ int mem_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_u
 
 	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	if (!init->attr.max_wr || init->attr.max_wr > dev->limits.max_qp_wr ||
+	if (!init->attr.max_wr || init->attr.max_wr > dev->limits.max_srq_wr ||
 	    init->attr.max_sge > dev->limits.max_recv_sge) {
 		mem_violation(dev, MEM_RULE_LIMIT, "SRQ of %u with %u SGEs", init->attr.max_wr,
 			      init->attr.max_sge);
@@ -242,7 +242,7 @@ int mem_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr
 	unsigned int capacity = mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->rq.capacity;
 	int ret = 0;
 
-	if (!capacity || capacity > dev->limits.max_qp_wr) {
+	if (!capacity || capacity > dev->limits.max_srq_wr) {
 		mem_violation(dev, MEM_RULE_LIMIT, "SRQ resized to %u", capacity);
 		return -EINVAL;
 	}

@@ -383,12 +383,18 @@ static void test_reads(struct kunit *test)
 
 static void test_limit(struct kunit *test)
 {
+	struct ib_srq_init_attr srq = { .attr.max_sge = 1, .srq_type = IB_SRQT_BASIC };
 	struct lab *lab = lab_make(test, 0);
 	struct ib_mr *mr;
 
 	mr = ib_alloc_mr(lab->pd, IB_MR_TYPE_MEM_REG,
 			 lab->dev->limits.max_fast_reg_page_list_len + 1);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(mr));
+	expect_one(lab, MEM_RULE_LIMIT);
+
+	lab = lab_make(test, 0);
+	srq.attr.max_wr = lab->dev->limits.max_srq_wr + 1;
+	KUNIT_EXPECT_TRUE(test, IS_ERR(ib_create_srq(lab->pd, &srq)));
 	expect_one(lab, MEM_RULE_LIMIT);
 
 	lab = lab_make(test, 0);
