@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * What a command of rpcrdma is: a function like main(), whose argv[0] is the
- * command's name. It returns the program's exit code, or ends the program by
+ * program's and its own name. It returns the program's exit code, or ends the program by
  * die(). Each command is in a file of its name.
  */
 #ifndef RPCRDMA_CMD_H
@@ -30,21 +30,23 @@ int cmd_doctor(int argc, char **argv);
  * die - end the program
  * @status: its exit code
  * @format: one line for the user that says what to do, without "rpcrdma: " and
- *	without a newline. It goes to standard error.
+ *	without a newline. It goes to standard error. If an argument is wrong, it
+ *	begins with the command, and names the value and what it may be.
  */
 noreturn void die(int status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * usage - end the program because its arguments are wrong
- * @synopsis: the arguments of the command, beginning with its name
+ * die_as_json - from now on die() also prints a JSON object with "error"
+ *
+ * It goes to standard output, for the programs that read that.
  */
-noreturn void usage(const char *synopsis);
+void die_as_json(void);
 
 /**
  * usage_of - end the program because of an option: 'h', or one that is wrong
- * @option: as getopt_long() returns it
- * @synopsis: as for usage()
+ * @option: as getopt_long() returns it, which has named one that is wrong
+ * @synopsis: the arguments of the command, beginning with its name
  */
 noreturn void usage_of(int option, const char *synopsis);
 

@@ -197,10 +197,10 @@ int cmd_doctor(int argc, char **argv)
 			usage_of(option, SYNOPSIS);
 	}
 	if (argc - optind > 1)
-		usage(SYNOPSIS);
+		die(STATUS_USAGE, "doctor: one HOST at a time (got %s)", argv[optind + 1]);
 	if (optind < argc) {
 		if (!host_parse(&host, argv[optind]))
-			usage(SYNOPSIS);
+			die(STATUS_USAGE, "doctor: " HOST_FORMS " (got %s)", argv[optind]);
 		d.host = host.name;
 		snprintf(d.server_port, sizeof(d.server_port), "%s", host.port);
 	}

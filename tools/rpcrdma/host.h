@@ -7,6 +7,9 @@
 #include <stdbool.h>
 
 #define HOST_PORT	"20049"		/* RFC 8267 */
+/* For messages */
+#define HOST_FORMS	"HOST is a name or an address, with :PORT from 1 to 65535 or without, " \
+			"IPv6 with PORT in brackets"
 
 struct host {
 	char name[NI_MAXHOST];	/* or a numeric address, without brackets */

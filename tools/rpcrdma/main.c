@@ -3,41 +3,63 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
+#include "json.h"
+
+static int cmd_help(int argc, char **argv);
+static int cmd_version(int argc, char **argv);
 
 static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *does;
+	char letter;	/* of the option that is the same command */
 } commands[] = {
 	{ "show", cmd_show, "connections, listeners and devices as they are now" },
 	{ "stat", cmd_stat, "what connections do per second" },
 	{ "monitor", cmd_monitor, "events as they come" },
 	{ "ping", cmd_ping, "check whether a server answers over RDMA" },
 	{ "doctor", cmd_doctor, "find out why it does not work, and what to do" },
+	{ "help", cmd_help, "this, or the arguments of a command", 'h' },
+	{ "version", cmd_version, "the version of this program", 'V' },
 	{ }
 };
 
-noreturn void die(int status, const char *format, ...)
-{
-	va_list args;
+static bool errors_as_json;
 
-	fflush(stdout);
-	fputs("rpcrdma: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(status);
+void die_as_json(void)
+{
+	errors_as_json = true;
 }
 
-noreturn void usage(const char *synopsis)
+/* A terminal obeys control characters, and JSON has to be UTF-8. */
+static void make_plain(char *text)
 {
-	fprintf(stderr, "usage: rpcrdma %s\n", synopsis);
-	exit(STATUS_USAGE);
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+noreturn void die(int status, const char *format, ...)
+{
+	bool as_json = errors_as_json;
+	char text[512];
+	va_list args;
+
+	errors_as_json = false;		/* no error of this function's own */
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	make_plain(text);
+	if (as_json)
+		out_json_line(json_pack("{s:s}", "error", text));
+	fflush(stdout);
+	fprintf(stderr, "rpcrdma: %s\n", text);
+	exit(status);
 }
 
 static void help(FILE *to)
@@ -47,7 +69,7 @@ static void help(FILE *to)
 	fputs("usage: rpcrdma COMMAND [ARGUMENT...]\n\n", to);
 	for (command = commands; command->name; command++)
 		fprintf(to, "  %-9s %s\n", command->name, command->does);
-	fputs("\nrpcrdma COMMAND --help shows the arguments of a command.\n", to);
+	fputs("\nrpcrdma help COMMAND shows the arguments of a command.\n", to);
 }
 
 /* Output that nobody gets, as of a full disk, is a failure of the program. */
@@ -57,35 +79,74 @@ static int finish(int status)
 		return status;
 	if (errno == EPIPE)	/* the reader has seen enough */
 		return status;
+	errors_as_json = false;
 	die(STATUS_FAILED, "cannot write the output: %s", strerror(errno));
 }
 
 noreturn void usage_of(int option, const char *synopsis)
 {
-	if (option != 'h')
-		usage(synopsis);
-	printf("usage: rpcrdma %s\n", synopsis);
-	exit(finish(STATUS_OK));
+	bool asked = option == 'h';
+
+	fprintf(asked ? stdout : stderr, "usage: rpcrdma %s\n", synopsis);
+	exit(finish(asked ? STATUS_OK : STATUS_USAGE));
+}
+
+/* The command that a word names, or an option: -h, --help, -V or --version; or NULL */
+static const struct command *command_of(const char *word)
+{
+	const struct command *command;
+
+	for (command = commands; command->name; command++) {
+		const char option[] = { '-', command->letter, '\0' };
+
+		if (!strcmp(word, command->name))
+			return command;
+		if (command->letter && (!strcmp(word, option) || (!strncmp(word, "--", 2) &&
+								  !strcmp(word + 2, command->name))))
+			return command;
+	}
+	return NULL;
+}
+
+static int cmd_help(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2 || *argv[1] == '-') {
+		help(stdout);
+		return STATUS_OK;
+	}
+	command = command_of(argv[1]);
+	if (!command)
+		die(STATUS_USAGE, "help: there is no command %s; rpcrdma help has them", argv[1]);
+	return command->run(2, (char *[]){ argv[1], "--help", NULL });
+}
+
+static int cmd_version(int argc, char **argv)
+{
+	puts("rpcrdma " VERSION);
+	return STATUS_OK;
 }
 
 int main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : "";
-	const struct command *command;
+	const struct command *command = NULL;
+	char title[32];		/* for what getopt_long() says */
+	int i = 1;
 
-	for (command = commands; command->name; command++)
-		if (!strcmp(name, command->name))
-			return finish(command->run(argc - 1, argv + 1));
-	if (!strcmp(name, "--version")) {
-		puts("rpcrdma " VERSION);
-		return finish(STATUS_OK);
+	while (i < argc && *argv[i] == '-' && !command_of(argv[i]))
+		i++;
+	if (i < argc)
+		command = command_of(argv[i]);
+	if (!command) {
+		if (i < argc)
+			fprintf(stderr, "rpcrdma: there is no command %s\n", argv[i]);
+		help(stderr);
+		return STATUS_USAGE;
 	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-		help(stdout);
-		return finish(STATUS_OK);
-	}
-	if (argc > 1)
-		fprintf(stderr, "rpcrdma: there is no command %s\n", name);
-	help(stderr);
-	return STATUS_USAGE;
+	/* Options before the command are the command's. */
+	memmove(&argv[2], &argv[1], (i - 1) * sizeof(*argv));
+	snprintf(title, sizeof(title), "rpcrdma %s", command->name);
+	argv[1] = title;
+	return finish(command->run(argc - 1, argv + 1));
 }

@@ -122,7 +122,9 @@ static bool wants_json(int argc, char **argv)
 		json = true;
 	}
 	if (optind < argc)
-		usage(SYNOPSIS);
+		die(STATUS_USAGE, "monitor: options alone (got %s)", argv[optind]);
+	if (json)
+		die_as_json();
 	return json;
 }
 

@@ -427,7 +427,7 @@ int cmd_ping(int argc, char **argv)
 	const char *wrong = ping_options(&options, argc, argv);
 
 	if (wrong)
-		die(PING_ERROR, "ping: %s; see rpcrdma ping --help", wrong);
+		die(PING_ERROR, "ping: %s (got %s)", wrong, options.refused ?: "none");
 	if (options.help) {
 		puts("usage: rpcrdma " SYNOPSIS);
 		return PING_ANSWERED;

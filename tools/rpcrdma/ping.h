@@ -44,6 +44,7 @@ enum {
  * @json: print one JSON object
  * @quiet: print no line for each answer
  * @help: print the synopsis and do nothing
+ * @refused: the argument that is wrong, or NULL
  */
 struct ping_options {
 	struct host host;
@@ -58,6 +59,7 @@ struct ping_options {
 	bool json;
 	bool quiet;
 	bool help;
+	const char *refused;
 };
 
 /**

@@ -122,6 +122,19 @@ static const char *take(struct ping_options *options, int option)
 	}
 }
 
+/* The argument that is wrong: an option, or what it has */
+static const char *refused(int option, char **argv)
+{
+	static char letter[] = "-?";
+
+	if (option != '?')
+		return optarg;
+	if (optopt <= 0 || optopt >= OPTION_PROGRAM)
+		return argv[optind - 1];
+	letter[1] = optopt;
+	return letter;
+}
+
 const char *ping_options(struct ping_options *options, int argc, char **argv)
 {
 	const char *wrong;
@@ -140,14 +153,17 @@ const char *ping_options(struct ping_options *options, int argc, char **argv)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "c:i:W:46jqh", long_options, NULL)) != -1) {
 		wrong = take(options, option);
-		if (wrong)
+		if (wrong) {
+			options->refused = refused(option, argv);
 			return wrong;
+		}
 	}
 	if (options->help)
 		return NULL;
-	if (optind != argc - 1)
-		return argc == optind ? "which HOST?" : "one HOST at a time";
-	if (!host_parse(&options->host, argv[optind]))
-		return "HOST: name, name:port, address, address:port or [address]:port";
-	return NULL;
+	if (optind == argc)
+		return "which HOST?";
+	options->refused = argv[argc - 1];
+	if (optind < argc - 1)
+		return "one HOST at a time";
+	return host_parse(&options->host, argv[optind]) ? NULL : HOST_FORMS;
 }

@@ -87,8 +87,13 @@ static struct show parse(int argc, char **argv)
 		show.wants[kind->source] |= wants(&show, kind);
 		any |= wants(&show, kind);
 	}
-	if (!any || optind < argc)
-		usage(SYNOPSIS);
+	if (!any)
+		die(STATUS_USAGE, "show: client, server, listeners or devices (got %s)",
+		    show.word);
+	if (optind < argc)
+		die(STATUS_USAGE, "show: one kind at a time (got %s)", argv[optind]);
+	if (show.json)
+		die_as_json();
 	return show;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <linux/rpcrdma.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #define SECOND		1e9	/* ns */
 #define INTERVAL_MIN	0.01	/* s */
 #define INTERVAL_MAX	1e6	/* s */
+#define COUNT_MAX	1e9
 
 struct stat {
 	double interval;	/* s, 0: one report and no interval */
@@ -30,13 +30,14 @@ struct stat {
 	struct table_style style;
 };
 
-static double positive(const char *word, double max)
+static double number(const char *name, const char *word, double min, double max)
 {
 	char *end;
 	double value = strtod(word, &end);
 
-	if (end == word || *end || !(value > 0 && value <= max))
-		usage(SYNOPSIS);
+	if (end == word || *end || !(value >= min && value <= max))
+		die(STATUS_USAGE, "stat: %s has to be from %g to %.0f (got %s)", name, min, max,
+		    word);
 	return value;
 }
 
@@ -58,15 +59,15 @@ static struct stat parse(int argc, char **argv)
 			usage_of(c, SYNOPSIS);
 	}
 	if (argc - optind > 2)
-		usage(SYNOPSIS);
+		die(STATUS_USAGE, "stat: INTERVAL and COUNT, no more (got %s)", argv[optind + 2]);
 	if (optind < argc) {
-		stat.interval = positive(argv[optind++], INTERVAL_MAX);
-		if (stat.interval < INTERVAL_MIN)
-			usage(SYNOPSIS);
+		stat.interval = number("INTERVAL", argv[optind++], INTERVAL_MIN, INTERVAL_MAX);
 		stat.count = 0;
 	}
 	if (optind < argc)
-		stat.count = ceil(positive(argv[optind], 1e9));
+		stat.count = number("COUNT", argv[optind], 1, COUNT_MAX);
+	if (stat.json)
+		die_as_json();
 	return stat;
 }
 

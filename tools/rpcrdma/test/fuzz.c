@@ -24,9 +24,8 @@ noreturn void die(int status, const char *format, ...)
 	longjmp(end, 1);
 }
 
-noreturn void usage(const char *synopsis)
+void die_as_json(void)
 {
-	longjmp(end, 1);
 }
 
 noreturn void usage_of(int option, const char *synopsis)

@@ -180,6 +180,7 @@ CASES = [
     Case("show-no-switches", "show client -d", kernel.dump("CONNECTION", CLIENT),
          environment=(("SWITCHES", "/nonexistent"),)),
     Case("show-json", "show -j", ALL),
+    Case("show-json-first", "-j show client", kernel.dump("CONNECTION", CLIENT)),
     Case("show-json-100", "show --json client", ALL, width=100),
     Case("show-nothing", "show", NOTHING),
     Case("show-nothing-details", "show -d", NOTHING),
@@ -205,6 +206,7 @@ CASES = [
     Case("no-family-show", "show", kernel.datagram(kernel.error(2)), 2, known=False),
     Case("no-family-stat", "stat 1", kernel.datagram(kernel.error(2)), 2, known=False),
     Case("no-family-monitor", "monitor -j", kernel.datagram(kernel.error(2)), 2, known=False),
+    Case("no-family-json", "-j show", kernel.datagram(kernel.error(2)), 2, known=False),
     Case("not-permitted", "show", kernel.datagram(kernel.error(1)), 1, known=False),
     Case("lie-type", "show client", WRONG_TYPE, 1),
     Case("lie-escapes", "show client", ESCAPES, 1),
@@ -217,11 +219,25 @@ CASES = [
     Case("lie-family", "show", kernel.datagram(kernel.message(kernel.GENL_ID_CTRL, bytes(4))) +
          kernel.datagram(kernel.error(0)), 1, known=False),
     Case("usage", "show clients", b"", 64),
+    Case("usage-two", "show client server", b"", 64),
+    Case("usage-option", "show -x", b"", 64),
+    Case("usage-nothing", "", b"", 64),
+    Case("usage-unknown", "-j sow", b"", 64),
     Case("usage-stat", "stat 0", b"", 64),
+    Case("usage-stat-count", "stat 1 x", b"", 64),
+    Case("usage-monitor", "monitor 1", b"", 64),
+    Case("usage-ping", "ping -c 0 h", b"", 2),
+    Case("usage-ping-option", "ping -z h", b"", 2),
+    Case("usage-ping-host", "ping [::1", b"", 2),
+    Case("usage-doctor", "doctor host:0", b"", 64),
     Case("usage-columns", "show client --columns PEER,PORT", ALL, 64),
     Case("usage-help", "stat --help", b""),
     Case("usage-help-short", "stat -h", b""),
     Case("usage-help-late", "show -dh nothing", b""),
+    Case("help", "help", b""),
+    Case("help-option", "-h", b""),
+    Case("help-show", "help show", b""),
+    Case("help-unknown", "help sow", b"", 64),
 ]
 
 
@@ -305,7 +321,8 @@ def write_corpus(folder: Path) -> None:
     for case in CASES:
         if not case.says or case.width:
             continue
-        words = [word for word in case.arguments.split() if word in (*commands, "-d", "-j")]
+        words = sorted((word for word in case.arguments.split() if word in (*commands, "-d", "-j")),
+                       reverse=True)
         said = (kernel.family() if case.known else b"") + case.says
         (folder / case.name).write_bytes(bytes([commands[" ".join(words)]]) + said)
 

@@ -26,12 +26,13 @@ static unsigned int steps, failed;
 
 noreturn void die(int status, const char *format, ...)
 {
-	abort();
-}
+	va_list args;
 
-noreturn void usage(const char *synopsis)
-{
-	exit(STATUS_USAGE);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	fflush(stdout);
+	exit(status);
 }
 
 noreturn void usage_of(int option, const char *synopsis)

@@ -112,7 +112,11 @@ static void arguments(void)
 	expect(run("one", "two") == STATUS_USAGE);
 	expect(run("--", "-host") == STATUS_USAGE);
 	expect(run("host:port", NULL) == STATUS_USAGE);
-	expect(run("host:999999", NULL) == STATUS_USAGE);
+	expect(run("host:0", NULL) == STATUS_USAGE);
+	expect(strstr(output, "HOST is a name or an address") && strstr(output, "(got host:0)"));
+	expect(run("host:99999", NULL) == STATUS_USAGE);
+	expect(run("[::1", NULL) == STATUS_USAGE);
+	expect(run("[::1]x", NULL) == STATUS_USAGE);
 	expect(run("", NULL) == STATUS_USAGE);
 	expect(run("-j", "[fd17::1]:4711") != STATUS_USAGE);
 	expect(strstr(output, "\"host\": \"fd17::1\""));
