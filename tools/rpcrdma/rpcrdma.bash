@@ -3,29 +3,59 @@
 # being loaded by it.
 
 _rpcrdma() {
-	local word=${COMP_WORDS[COMP_CWORD]} words table="--columns --noheadings --raw"
+	local word before command words i
+	local table="--columns --sort --top --noheadings --raw"
 
-	case $COMP_CWORD,${COMP_WORDS[1]} in
-	1,*) words="show stat monitor ping doctor --help --version" ;;
-	*,show) words="client server listeners devices --details --json $table --help" ;;
-	*,stat) words="--json $table --help" ;;
-	*,monitor) words="--json --help" ;;
-	*,ping) words="-c -i -W -4 -6 -q --program --rdma-version --json --help" ;;
-	*,doctor) words="--json --quiet --help" ;;
+	# What Readline takes for a word ends at each colon, of which IPv6 addresses have many.
+	before=${COMP_LINE:0:COMP_POINT}
+	word=${before##*[[:blank:]]}
+	read -ra before <<<"${before%"$word"}"
+	for ((i = 1; i < ${#before[@]}; i++)); do
+		case ${before[i]} in
+		-*) ;;
+		*) command=${before[i]}; break ;;
+		esac
+	done
+
+	case $command,${before[-1]} in
+	*,-c | *,-i | *,-W | *,--program | *,--top) words= ;;
+	*,--rdma-version) words="1 2" ;;
+	stat,--columns | stat,--sort)
+		words="ID ROLE PEER RPC/s SENT/s RECV/s P50 P99 CREDITS WAITS/s ERRORS/s" ;;
+	*,--columns | *,--sort)
+		words="ID PEER DEVICE STATE SINCE CREDITS ERRORS SENT RECEIVED P99 INLINE V SWITCH"
+		words+=" MOUNTS CLIENT" ;;
+	show,to) words=$(_rpcrdma_servers) ;;
+	show,device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
+	show,state) words="resolving connecting pending accepting established closing closed" ;;
+	show,mount) words=$(sed -n 's/^[^ ]* \([^ ]*\) nfs4\? .*proto=rdma.*/\1/p' /proc/mounts) ;;
+	,*) words="show stat monitor ping doctor status help version --json --help --version" ;;
+	help,*) words="show stat monitor ping doctor status" ;;
+	show,*) words="client server listeners devices to device state mount"
+		words+=" --all --details --json $table --help" ;;
+	stat,*) words="--json $table --help" ;;
+	monitor,*) words="--json --help" ;;
+	status,*) words="--json --nagios --help" ;;
+	ping,*) words="-c -i -W -4 -6 -q --program --rdma-version --json --help $(_rpcrdma_hosts)" ;;
+	doctor,*) words="--json --quiet --help $(_rpcrdma_hosts)" ;;
 	*) words= ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
-	case ${COMP_WORDS[1]} in
-	ping | doctor) [ "$COMP_CWORD" -lt 2 ] || _rpcrdma_hosts "$word" ;;
-	esac
+	# Readline replaces only what is behind the last colon.
+	[[ $word != *:* || $COMP_WORDBREAKS != *:* ]] ||
+		COMPREPLY=("${COMPREPLY[@]#"${word%:*}:"}")
 }
 
-# Hosts of /etc/hosts and, as the most likely ones, the servers of NFS mounts
-_rpcrdma_hosts() {
-	local hosts
+# Servers of NFS mounts; IPv6 addresses are in brackets there.
+_rpcrdma_servers() {
+	sed -n 's/^\[\([^]]*\)\]:.* nfs4\? .*/\1/p; s/^\([^][ #:]*\):.* nfs4\? .*/\1/p' /proc/mounts |
+		sort -u
+}
 
-	hosts=$(sed -n 's/^\([^# :]*\):.* nfs4\? .*/\1/p' /proc/mounts | sort -u)
-	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$hosts" -- "$1"; compgen -A hostname -- "$1")
+# They are the most likely hosts; then those of /etc/hosts
+_rpcrdma_hosts() {
+	_rpcrdma_servers
+	compgen -A hostname
 }
 
 complete -F _rpcrdma rpcrdma
