@@ -10,8 +10,8 @@
 #include <stdnoreturn.h>
 
 /*
- * Exit codes of the program. Those of ping are the ones of ping(8), and doctor
- * has 0 only if all is well; both say more in their manual pages.
+ * Exit codes of the program. Those of ping are the ones of ping(8), those of status the
+ * ones of monitoring plugins, and doctor has 0 only if all is well; their manual pages say more.
  */
 enum {
 	STATUS_OK = 0,
@@ -25,6 +25,7 @@ int cmd_stat(int argc, char **argv);
 int cmd_monitor(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 
 /**
  * die - end the program

@@ -86,18 +86,50 @@ void doctor_init(struct doctor *d)
 	snprintf(d->server_port, sizeof(d->server_port), HOST_PORT);
 }
 
+/* What is run speaks English, and may be where users' PATH often does not look. */
+static void prepare_programs(const struct doctor *d)
+{
+	char path[PATH_MAX];
+
+	/* If the parent ignored it, no status of a child could be had. */
+	signal(SIGCHLD, SIG_DFL);
+	if (*d->root)	/* tests have no programs but their own */
+		return;
+	snprintf(path, sizeof(path), "%s:/usr/sbin:/sbin", getenv("PATH") ?: "/usr/bin:/bin");
+	setenv("PATH", path, 1);
+	setenv("LC_ALL", "C", 1);
+}
+
 void doctor_examine(struct doctor *d)
 {
+	prepare_programs(d);
 	doctor_module(d);
 	doctor_kernels(d);
 	doctor_device(d);
+	doctor_memlock(d);
 	doctor_server(d);
 	doctor_clients(d);
 	doctor_firewall(d);
 	if (d->host)
 		doctor_route(d);
 	doctor_mount(d);
+	doctor_connection(d);
 	doctor_log(d);
+}
+
+enum doctor_health doctor_health(struct doctor *d)
+{
+	prepare_programs(d);
+	doctor_module(d);
+	doctor_device(d);
+	doctor_server(d);
+	doctor_mount(d);
+	doctor_connection(d);
+	if (d->silent || !d->usable || (d->clients.count && d->clients.stuck == d->clients.count))
+		return HEALTH_DOWN;
+	if (d->count[DOCTOR_WRONG])
+		return HEALTH_DEGRADED;
+	return d->count[DOCTOR_UNKNOWN] ? HEALTH_UNKNOWN : HEALTH_OK;
 }
 
 /* The report */
@@ -126,7 +158,7 @@ static void print_sum(const struct doctor *d)
 	puts(".");
 }
 
-static void print_text(const struct doctor *d, bool quiet)
+void doctor_print(const struct doctor *d, bool quiet)
 {
 	size_t i;
 
@@ -137,7 +169,7 @@ static void print_text(const struct doctor *d, bool quiet)
 		print_sum(d);
 }
 
-static void print_json(const struct doctor *d, bool quiet)
+json_t *doctor_json(const struct doctor *d, bool quiet)
 {
 	json_t *list = json_array(), *one;
 	size_t i;
@@ -152,22 +184,18 @@ static void print_json(const struct doctor *d, bool quiet)
 				"advice", *result->advice ? result->advice : NULL);
 		json_array_append_new(list, one);
 	}
+	return list;
+}
+
+static void print_json(const struct doctor *d, bool quiet)
+{
 	out_json(json_pack("{s:s*, s:I, s:I, s:o}", "host", d->host,
 			   "findings", (json_int_t)d->count[DOCTOR_WRONG],
-			   "unknown", (json_int_t)d->count[DOCTOR_UNKNOWN], "results", list));
+			   "unknown", (json_int_t)d->count[DOCTOR_UNKNOWN],
+			   "results", doctor_json(d, quiet)));
 }
 
 /* The command */
-
-/* What is run speaks English, and may be where users' PATH often does not look. */
-static void prepare_programs(void)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s:/usr/sbin:/sbin", getenv("PATH") ?: "/usr/bin:/bin");
-	setenv("PATH", path, 1);
-	setenv("LC_ALL", "C", 1);
-}
 
 int cmd_doctor(int argc, char **argv)
 {
@@ -184,8 +212,6 @@ int cmd_doctor(int argc, char **argv)
 	int option;
 
 	doctor_init(&d);
-	/* If the parent ignored it, no status of a child could be had. */
-	signal(SIGCHLD, SIG_DFL);
 	while ((option = getopt_long(argc, argv, "jqh", options, NULL)) != -1) {
 		if (option == 'j')
 			json = true;
@@ -204,12 +230,10 @@ int cmd_doctor(int argc, char **argv)
 		d.host = host.name;
 		snprintf(d.server_port, sizeof(d.server_port), "%s", host.port);
 	}
-	if (!*d.root)	/* tests have no programs but their own */
-		prepare_programs();
 	doctor_examine(&d);
 	if (json)
 		print_json(&d, quiet);
 	else
-		print_text(&d, quiet);
+		doctor_print(&d, quiet);
 	return doctor_exit_code(&d);
 }

@@ -74,6 +74,21 @@ struct doctor_limits {
 	int mrs;
 };
 
+struct doctor_connection {
+	bool client;		/* this host is */
+	bool established;
+	const char *peer;
+	const char *state;	/* as a word */
+	uint64_t age;		/* ms in that state */
+};
+
+/* Of one role */
+struct doctor_connections {
+	size_t count;
+	size_t established;
+	size_t stuck;		/* in another state for some time */
+};
+
 struct doctor;
 struct kmod_ctx;
 
@@ -96,6 +111,10 @@ struct doctor_kernel {
 	 */
 	int (*listeners)(struct doctor *d,
 			 void (*fn)(const char *local, bool waits, void *data), void *data);
+	/* Calls @fn for each connection. -ENOENT: no loaded module tells. */
+	int (*connections)(struct doctor *d,
+			   void (*fn)(const struct doctor_connection *connection, void *data),
+			   void *data);
 };
 
 extern const struct doctor_kernel doctor_kernel;
@@ -117,6 +136,9 @@ struct doctor {
 
 	struct doctor_port ports[DOCTOR_PORTS_MAX];
 	size_t port_count;
+	bool usable;		/* one of @ports is */
+	bool silent;		/* no loaded module tells about connections */
+	struct doctor_connections clients, servers;	/* by this host's role */
 	unsigned int listens;	/* port of this server's listener; 0: none */
 	unsigned int threads;	/* of the NFS server here */
 
@@ -136,6 +158,27 @@ void doctor_init(struct doctor *d);
  * doctor_examine - make all checks
  */
 void doctor_examine(struct doctor *d);
+
+enum doctor_health { HEALTH_OK, HEALTH_DEGRADED, HEALTH_DOWN, HEALTH_UNKNOWN };
+
+/**
+ * doctor_health - make the checks about now that need neither root nor traffic
+ *
+ * Return: HEALTH_DOWN if no RPC can travel over RDMA: no module of this project is loaded, no
+ * device is usable, or all connections to servers are stuck. HEALTH_DEGRADED with other findings.
+ */
+enum doctor_health doctor_health(struct doctor *d);
+
+/**
+ * doctor_print - print the results
+ * @quiet: only what is wrong or unknown
+ */
+void doctor_print(const struct doctor *d, bool quiet);
+
+/**
+ * doctor_json - the results as an array
+ */
+struct json_t *doctor_json(const struct doctor *d, bool quiet);
 
 /**
  * doctor_add - add a result
@@ -308,6 +351,9 @@ bool doctor_address(const struct sockaddr *from, struct doctor_address *to);
 int doctor_status_limits(struct doctor *d, const char *device, struct doctor_limits *limits);
 int doctor_status_listeners(struct doctor *d,
 			    void (*fn)(const char *local, bool waits, void *data), void *data);
+int doctor_status_connections(struct doctor *d,
+			      void (*fn)(const struct doctor_connection *connection, void *data),
+			      void *data);
 
 /*
  * The checks, each in a file of its name. Later ones use what doctor_device() and
@@ -317,11 +363,13 @@ int doctor_status_listeners(struct doctor *d,
 void doctor_module(struct doctor *d);
 void doctor_kernels(struct doctor *d);
 void doctor_device(struct doctor *d);
+void doctor_memlock(struct doctor *d);	/* doctor_device.c */
 void doctor_server(struct doctor *d);
 void doctor_clients(struct doctor *d);
 void doctor_firewall(struct doctor *d);
 void doctor_route(struct doctor *d);
 void doctor_mount(struct doctor *d);
+void doctor_connection(struct doctor *d);
 void doctor_log(struct doctor *d);
 
 #endif

@@ -207,8 +207,9 @@ static void check_ports(struct doctor *d)
 	size_t i;
 
 	for (i = 0; i < d->port_count; i++)
-		if (usable(d, &d->ports[i]))
-			verdict = DOCTOR_NOTE;
+		d->usable |= usable(d, &d->ports[i]);
+	if (d->usable)
+		verdict = DOCTOR_NOTE;
 	for (i = 0; i < d->port_count; i++) {
 		if (d->ports[i].active)
 			check_active(d, &d->ports[i], verdict);
@@ -263,7 +264,7 @@ static bool may_lock_all(struct doctor *d)
 }
 
 /* It limits programs like ping. The module itself locks no memory of users. */
-static void check_memlock(struct doctor *d)
+void doctor_memlock(struct doctor *d)
 {
 	char *text = doctor_read(d, "/proc/self/limits", NULL);
 	const char *value = doctor_field(text, "Max locked memory");
@@ -290,5 +291,4 @@ void doctor_device(struct doctor *d)
 			   "there is no RDMA device");
 	check_ports(d);
 	check_all_limits(d);
-	check_memlock(d);
 }

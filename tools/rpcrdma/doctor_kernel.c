@@ -149,4 +149,5 @@ const struct doctor_kernel doctor_kernel = {
 	.addresses = addresses,
 	.limits = doctor_status_limits,
 	.listeners = doctor_status_listeners,
+	.connections = doctor_status_connections,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What the loaded module tells doctor about devices and listeners, by netlink. */
+/* What the loaded module tells doctor about devices, listeners and connections, by netlink. */
 
 #include <errno.h>
 #include <limits.h>
@@ -101,4 +101,35 @@ int doctor_status_listeners(struct doctor *d,
 	struct dump dump = { &listener_rules, take_listener, &listeners };
 
 	return dump_all(RPCRDMA_CMD_LISTENER_GET, &dump);
+}
+
+struct connections {
+	void (*fn)(const struct doctor_connection *connection, void *data);
+	void *data;
+};
+
+static void take_connection(const struct attrs *attrs, void *data)
+{
+	uint64_t state = attr_number(attrs, RPCRDMA_A_CONNECTION_STATE);
+	const struct connections *connections = data;
+	const struct doctor_connection connection = {
+		.client = attr_number(attrs, RPCRDMA_A_CONNECTION_ROLE) ==
+			  RPCRDMA_CONNECTION_ROLE_CLIENT,
+		.established = state == RPCRDMA_STATE_ESTABLISHED,
+		.peer = attr_string(attrs, RPCRDMA_A_CONNECTION_PEER),
+		.state = attr_word(attrs, RPCRDMA_A_CONNECTION_STATE),
+		.age = attr_number(attrs, RPCRDMA_A_CONNECTION_STATE_AGE),
+	};
+
+	connections->fn(&connection, connections->data);
+}
+
+int doctor_status_connections(struct doctor *d,
+			      void (*fn)(const struct doctor_connection *connection, void *data),
+			      void *data)
+{
+	struct connections connections = { fn, data };
+	struct dump dump = { &connection_rules, take_connection, &connections };
+
+	return dump_all(RPCRDMA_CMD_CONNECTION_GET, &dump);
 }

@@ -24,6 +24,7 @@ static const struct command {
 	{ "monitor", cmd_monitor, "events as they come" },
 	{ "ping", cmd_ping, "check whether a server answers over RDMA" },
 	{ "doctor", cmd_doctor, "find out why it does not work, and what to do" },
+	{ "status", cmd_status, "whether it works, in one word, for monitoring" },
 	{ "help", cmd_help, "this, or the arguments of a command", 'h' },
 	{ "version", cmd_version, "the version of this program", 'V' },
 	{ }
@@ -97,12 +98,11 @@ static const struct command *command_of(const char *word)
 	const struct command *command;
 
 	for (command = commands; command->name; command++) {
-		const char option[] = { '-', command->letter, '\0' };
+		const char letter[] = { '-', command->letter, '\0' };
+		bool is_long = command->letter && !strncmp(word, "--", 2);
 
-		if (!strcmp(word, command->name))
-			return command;
-		if (command->letter && (!strcmp(word, option) || (!strncmp(word, "--", 2) &&
-								  !strcmp(word + 2, command->name))))
+		if (!strcmp(is_long ? word + 2 : word, command->name) ||
+		    (command->letter && !strcmp(word, letter)))
 			return command;
 	}
 	return NULL;

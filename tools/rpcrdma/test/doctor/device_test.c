@@ -115,23 +115,23 @@ static void memlock(void)
 {
 	begin("little memory may be locked");
 	plant("/proc/self/limits", "Max locked memory         65536      65536      bytes\n");
-	doctor_device(&d);
+	doctor_memlock(&d);
 	expect(only("memlock", DOCTOR_WRONG, "64 KiB"));
 
 	begin("root may lock all");
 	plant("/proc/self/limits", "Max locked memory         65536      65536      bytes\n");
 	plant("/proc/self/status", "Name:\tdoctor\nCapEff:\t000001ffffffffff\n");
-	doctor_device(&d);
+	doctor_memlock(&d);
 	expect(has("memlock", DOCTOR_OK, ""));
 
 	begin("unlimited");
 	plant("/proc/self/limits", "Max locked memory         unlimited  unlimited  bytes\n");
-	doctor_device(&d);
+	doctor_memlock(&d);
 	expect(has("memlock", DOCTOR_OK, ""));
 
 	begin("limits cannot be read");
 	remove_file("/proc/self/limits");
-	doctor_device(&d);
+	doctor_memlock(&d);
 	expect(only("memlock", DOCTOR_UNKNOWN, ""));
 }
 

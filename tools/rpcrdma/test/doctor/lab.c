@@ -181,11 +181,30 @@ static int listeners(struct doctor *doctor,
 	return answers.listeners;
 }
 
+static int connections(struct doctor *doctor,
+		       void (*fn)(const struct doctor_connection *connection, void *data),
+		       void *data)
+{
+	struct doctor_connection c = { .client = true, .established = true, .age = 60000,
+				       .peer = "10.17.0.1:20049", .state = "established" };
+	unsigned int i;
+
+	for (i = 0; i < answers.established; i++)
+		fn(&c, data);
+	c.established = false;
+	c.state = "resolving";
+	c.age = answers.resolving_for;
+	if (c.age)
+		fn(&c, data);
+	return answers.connections;
+}
+
 static const struct doctor_kernel kernel = {
 	.route = route,
 	.addresses = addresses,
 	.limits = limits,
 	.listeners = listeners,
+	.connections = connections,
 };
 
 /* A host where all is well */
@@ -334,6 +353,7 @@ int main(int argc, char **argv)
 	mount_tests();
 	route_tests();
 	firewall_tests();
+	connection_tests();
 	log_tests();
 	hostile_tests();
 	end();

@@ -22,6 +22,9 @@ struct answers {
 	struct doctor_limits device;
 	int listeners;
 	bool waits;			/* the only listener, for a device */
+	int connections;
+	unsigned int established;	/* connections to a server */
+	unsigned int resolving_for;	/* ms; another one, or 0: none */
 };
 
 extern struct answers answers;
@@ -70,6 +73,7 @@ void clients_tests(void);
 void mount_tests(void);
 void route_tests(void);
 void firewall_tests(void);
+void connection_tests(void);
 void log_tests(void);
 void hostile_tests(void);
 void report_tests(void);

@@ -13,10 +13,11 @@
 
 static char output[65536];
 
-/* Run the command in a process of its own. Returns its exit code. */
-static int run(const char *first, const char *second)
+/* Run a command in a process of its own. Returns its exit code. */
+static int run_command(int (*command)(int argc, char **argv), const char *first,
+		       const char *second)
 {
-	char *const argv[] = { "doctor", "--root", (char *)d.root,
+	char *const argv[] = { "rpcrdma", "--root", (char *)d.root,
 			 first ? strdup(first) : NULL, second ? strdup(second) : NULL, NULL };
 	int argc = 3 + !!first + (first && second);
 	int ends[2], status;
@@ -31,7 +32,7 @@ static int run(const char *first, const char *second)
 	if (!pid) {
 		dup2(ends[1], STDOUT_FILENO);
 		dup2(ends[1], STDERR_FILENO);
-		status = cmd_doctor(argc, (char **)argv);
+		status = command(argc, (char **)argv);
 		fflush(stdout);
 		_exit(status);
 	}
@@ -44,6 +45,11 @@ static int run(const char *first, const char *second)
 	free(argv[3]);
 	free(argv[4]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int run(const char *first, const char *second)
+{
+	return run_command(cmd_doctor, first, second);
 }
 
 /* The host's own addresses are asked for, so the interface is lo. */
@@ -126,10 +132,32 @@ static void arguments(void)
 	expect(strstr(output, "\"host\": \"fd17::1\""));
 }
 
+/* It asks the kernel that runs the tests, which has no module that tells. */
+static void status(void)
+{
+	json_t *top;
+
+	begin_on_lo("status");
+	remove_file("/sys/module/rpcrdma");
+	expect(run_command(cmd_status, NULL, NULL) == HEALTH_DOWN);
+	expect(strstr(output, "down\nwrong   module    rpcrdma is not loaded\n") == output);
+	expect(run_command(cmd_status, "--nagios", NULL) == HEALTH_DOWN);
+	expect(!strcmp(output, "RPCRDMA CRITICAL - rpcrdma is not loaded|client=0;;;0 "
+		       "client_established=0;;;0 server=0;;;0 server_established=0;;;0 "
+		       "findings=1;;;0\n"));
+	expect(run_command(cmd_status, "-j", NULL) == HEALTH_DOWN);
+	top = json_loads(output, 0, NULL);
+	expect(!strcmp(json_string_value(json_object_get(top, "status")), "down"));
+	expect(json_array_size(json_object_get(top, "results")) == 1);
+	json_decref(top);
+	expect(run_command(cmd_status, "now", NULL) == STATUS_USAGE);
+}
+
 void report_tests(void)
 {
 	refused();
 	as_text();
 	as_json();
 	arguments();
+	status();
 }

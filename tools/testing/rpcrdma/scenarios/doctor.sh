@@ -30,7 +30,7 @@ client() {
 }
 
 looked_at_all() {
-	is "clients device firewall kernels listener log memlock module mount ping route" \
+	is "clients connection device firewall kernels listener log memlock module mount ping route" \
 		"$(awk '$1 == "ok" { print $2 }' /tmp/tool.out | sort -u | xargs)"
 }
 
