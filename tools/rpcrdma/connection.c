@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 
 #include <linux/rpcrdma.h>
+#include <string.h>
 #include "connection.h"
 
 bool connection_is(const struct attrs *connection, unsigned int role)
@@ -37,6 +38,22 @@ uint64_t connection_sum(const struct attrs *connection, unsigned int nest)
 	for (i = 0; i < attrs.rules->count; i++)
 		sum += attr_number(&attrs, i);
 	return sum;
+}
+
+struct text address_of(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	if (*text == '[')
+		return fmt_print("%.*s", (int)strcspn(text + 1, "]"), text + 1);
+	if (colon && !strchr(colon + 1, ':'))
+		return fmt_print("%.*s", (int)(colon - text), text);
+	return fmt_print("%s", text);
+}
+
+struct text connection_address(const struct attrs *connection)
+{
+	return address_of(attr_string(connection, RPCRDMA_A_CONNECTION_PEER));
 }
 
 struct text connection_device(const struct attrs *connection)

@@ -34,6 +34,26 @@ uint64_t connection_octets(const struct attrs *connection, unsigned int directio
 uint64_t connection_sum(const struct attrs *connection, unsigned int nest);
 
 /**
+ * address_of - an address as the kernel prints it, without port and brackets
+ */
+struct text address_of(const char *text);
+
+/**
+ * connection_address - address_of() the peer
+ */
+struct text connection_address(const struct attrs *connection);
+
+/**
+ * struct connections - several connections of one role, or one
+ * @count: at least one, if a function does not say otherwise
+ * @of: belong to a dump
+ */
+struct connections {
+	unsigned int count;
+	const struct attrs **of;
+};
+
+/**
  * connection_device - device and port, as rdma(8) writes them: rxe0/1
  */
 struct text connection_device(const struct attrs *connection);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* rpcrdma show: what there is now */
 
+#include <errno.h>
 #include <getopt.h>
 #include <linux/rpcrdma.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
 #include "connection.h"
@@ -11,9 +13,12 @@
 #include "objects.h"
 #include "rules.h"
 #include "show.h"
+#include "users.h"
 #include "xprt_switch.h"
 
-#define SYNOPSIS	"show [client|server|devices|listeners] [-d|--details] [-j|--json]\n" \
+#define SYNOPSIS	"show [client|server|devices|listeners]\n" \
+	"                    [to ADDRESS] [device NAME] [state STATE] [mount DIR]\n" \
+	"                    [-a|--all] [-d|--details] [-j|--json]\n" \
 	"                    " TABLE_SYNOPSIS
 
 #define ANY_ROLE	(-1)
@@ -26,16 +31,16 @@ static const struct kind {
 	const char *heading;
 	const char *nothing;
 	enum source source;
-	int role;
+	int role;		/* of connections, or ANY_ROLE */
 	const struct column *columns;
-	void (*row)(struct table *table, const struct attrs *object);
+	void (*row)(struct table *table, const struct attrs *object);	/* not of connections */
 	void (*details)(const struct attrs *object);
 } kinds[] = {
 	{ "client", "Connections to servers", "none: nothing is mounted over RDMA here",
-	  CONNECTIONS, RPCRDMA_CONNECTION_ROLE_CLIENT, connection_columns, connection_row,
+	  CONNECTIONS, RPCRDMA_CONNECTION_ROLE_CLIENT, client_columns, NULL,
 	  details_of_connection },
 	{ "server", "Connections of clients", "none: no client is connected over RDMA",
-	  CONNECTIONS, RPCRDMA_CONNECTION_ROLE_SERVER, connection_columns, connection_row,
+	  CONNECTIONS, RPCRDMA_CONNECTION_ROLE_SERVER, server_columns, NULL,
 	  details_of_connection },
 	{ "listeners", "Listeners", "none: the server does not listen for RDMA", LISTENERS,
 	  ANY_ROLE, listener_columns, listener_row, details_of_listener },
@@ -46,17 +51,49 @@ static const struct kind {
 
 /* What is asked for, and the answers; those not asked for are empty */
 struct show {
-	const char *word;	/* or NULL: all kinds */
+	const struct kind *kind;	/* or NULL: all kinds */
+	struct filter filter;
+	bool filters;			/* @filter has something */
 	bool json;
 	bool details;
+	bool all;			/* no row is for several connections */
 	struct table_style style;
-	bool wants[SOURCES];
 	struct objects objects[SOURCES];
 };
 
 static bool wants(const struct show *show, const struct kind *kind)
 {
-	return !show->word || !strcmp(show->word, kind->word);
+	if (show->kind)
+		return show->kind == kind;
+	return !show->filters || kind->role != ANY_ROLE;
+}
+
+static bool wants_source(const struct show *show, enum source source)
+{
+	const struct kind *kind;
+
+	for (kind = kinds; kind->word; kind++)
+		if (kind->source == source && wants(show, kind))
+			return true;
+	return false;
+}
+
+static const struct kind *kind_of(const char *word)
+{
+	const struct kind *kind;
+
+	for (kind = kinds; kind->word; kind++)
+		if (!strcmp(kind->word, word))
+			return kind;
+	return NULL;
+}
+
+static void parse_words(struct show *show, char **words)
+{
+	show->kind = *words ? kind_of(*words) : NULL;
+	show->filters = filter_parse(&show->filter, words + !!show->kind);
+	if (show->filters && show->kind && show->kind->role == ANY_ROLE)
+		die(STATUS_USAGE, "show: only connections are chosen by words (got %s)", words[1]);
 }
 
 static struct show parse(int argc, char **argv)
@@ -65,33 +102,24 @@ static struct show parse(int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "details", no_argument, NULL, 'd' },
+		{ "all", no_argument, NULL, 'a' },
 		TABLE_OPTIONS,
 		{ }
 	};
-	const struct kind *kind;
 	struct show show = { };
-	bool any = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "jdh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jdah", options, NULL)) != -1) {
 		if (c == 'j')
 			show.json = true;
 		else if (c == 'd')
 			show.details = true;
+		else if (c == 'a')
+			show.all = true;
 		else if (!table_option(&show.style, c))
 			usage_of(c, SYNOPSIS);
 	}
-	if (optind < argc)
-		show.word = argv[optind++];
-	for (kind = kinds; kind->word; kind++) {
-		show.wants[kind->source] |= wants(&show, kind);
-		any |= wants(&show, kind);
-	}
-	if (!any)
-		die(STATUS_USAGE, "show: client, server, listeners or devices (got %s)",
-		    show.word);
-	if (optind < argc)
-		die(STATUS_USAGE, "show: one kind at a time (got %s)", argv[optind]);
+	parse_words(&show, argv + optind);
 	if (show.json)
 		die_as_json();
 	return show;
@@ -111,10 +139,18 @@ static void ask(struct show *show)
 	enum source i;
 
 	for (i = 0; i < SOURCES; i++)
-		if (show->wants[i])
+		if (wants_source(show, i))
 			show->objects[i] = objects_get(nl, questions[i].cmd, questions[i].rules);
 	nl_close(nl);
-	xprt_switches_get();
+	if (wants(show, kind_of("client")))
+		xprt_switches_get();
+	users_get(wants(show, kind_of("client")), wants(show, kind_of("server")));
+}
+
+static bool takes(const struct show *show, const struct kind *kind, const struct attrs *object)
+{
+	return kind->role == ANY_ROLE ||
+	       (connection_is(object, kind->role) && filter_takes(&show->filter, object));
 }
 
 /* Go through the objects of a kind. @object is NULL at first and after the last one. */
@@ -125,19 +161,42 @@ static const struct attrs *next(const struct show *show, const struct kind *kind
 	unsigned int i = object ? object + 1 - objects->of : 0;
 
 	for (; i < objects->count; i++)
-		if (kind->role == ANY_ROLE || connection_is(&objects->of[i], kind->role))
+		if (takes(show, kind, &objects->of[i]))
 			return &objects->of[i];
 	return NULL;
 }
 
-/* The attributes of an object, and what the kernel tells of it elsewhere */
-static json_t *object_json(const struct attrs *object)
+/* A file's name may be in any encoding. */
+static void add_user(const char *name, void *data)
 {
-	json_t *json = attrs_json(object);
-	int number = object->rules == &connection_rules ? xprt_switch_of(object) : -1;
+	json_t *string = json_string(name);
+	char *plain;
 
+	if (!string) {
+		plain = strdupa(name);
+		for (name = plain; *plain; plain++)
+			if (*plain & 0x80)
+				*plain = '?';
+		string = json_string(name);
+	}
+	json_array_append_new(data, string);
+}
+
+/* The attributes of an object, and what the kernel tells of it elsewhere */
+static json_t *object_json(const struct kind *kind, const struct attrs *object)
+{
+	json_t *json = attrs_json(object), *users = json_array();
+	int number;
+
+	if (kind->role == ANY_ROLE) {
+		json_decref(users);
+		return json;
+	}
+	number = xprt_switch_of(object);
 	if (number >= 0)
 		json_add(json, "xprt-switch", json_integer(number));
+	users_of(&(struct connections){ 1, &object }, add_user, users);
+	json_add(json, kind->role == RPCRDMA_CONNECTION_ROLE_CLIENT ? "mounts" : "clients", users);
 	return json;
 }
 
@@ -152,7 +211,7 @@ static void print_json(const struct show *show)
 			continue;
 		array = json_array();
 		for (object = next(show, kind, NULL); object; object = next(show, kind, object))
-			json_array_append_new(array, object_json(object));
+			json_array_append_new(array, object_json(kind, object));
 		json_add(all, kind->word, array);
 	}
 	out_json(all);
@@ -163,13 +222,28 @@ static void print_details(const struct show *show, const struct kind *kind)
 	const struct attrs *object = next(show, kind, NULL);
 
 	if (!object)
-		puts(kind->nothing);
+		puts(show->filters ? "none" : kind->nothing);
 	while (object) {
 		kind->details(object);
 		object = next(show, kind, object);
 		if (object)
 			putchar('\n');
 	}
+}
+
+static void print_connections(const struct show *show, const struct kind *kind)
+{
+	struct connections all = { };
+	const struct attrs *object;
+
+	all.of = calloc(show->objects[CONNECTIONS].count + 1, sizeof(*all.of));
+	if (!all.of)
+		die(STATUS_FAILED, "%s", strerror(ENOMEM));
+	for (object = next(show, kind, NULL); object; object = next(show, kind, object))
+		all.of[all.count++] = object;
+	connections_print(&all, kind->columns, &show->style, show->all,
+			  show->filters ? "none" : kind->nothing);
+	free(all.of);
 }
 
 static void print_table(const struct show *show, const struct kind *kind)
@@ -189,12 +263,14 @@ static void print(const struct show *show)
 	for (kind = kinds; kind->word; kind++) {
 		if (!wants(show, kind))
 			continue;
-		if (!show->word && !show->style.no_headings)
+		if (!show->kind && !show->style.no_headings)
 			printf("%s%s\n", kind == kinds ? "" : "\n", kind->heading);
 		if (show->details)
 			print_details(show, kind);
-		else
+		else if (kind->role == ANY_ROLE)
 			print_table(show, kind);
+		else
+			print_connections(show, kind);
 	}
 }
 
@@ -210,6 +286,7 @@ int cmd_show(int argc, char **argv)
 		print(&show);
 	for (i = 0; i < SOURCES; i++)
 		objects_free(&show.objects[i]);
+	users_free();
 	xprt_switches_free();
 	return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "fmt.h"
 #include "histogram.h"
 #include "show.h"
+#include "users.h"
 #include "xprt_switch.h"
 
 #define BAR	40	/* characters of the longest bar */
@@ -187,14 +188,20 @@ static void sunrpc(const struct attrs *c)
 		     number < 0 ? "" : fmt_print("/switch-%d", number).s);
 }
 
+static void print_user(const char *name, void *data)
+{
+	line(data, "%s", name);
+}
+
 void details_of_connection(const struct attrs *c)
 {
+	bool client = connection_is(c, RPCRDMA_CONNECTION_ROLE_CLIENT);
 	struct attrs waits = attrs_nested(c, RPCRDMA_A_CONNECTION_WAITS);
 	struct attrs errors = attrs_nested(c, RPCRDMA_A_CONNECTION_ERRORS);
 
 	title("connection %u %s %s: %s for %s",
 	      (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID),
-	      connection_is(c, RPCRDMA_CONNECTION_ROLE_CLIENT) ? "to the server" : "of the client",
+	      client ? "to the server" : "of the client",
 	      attr_string(c, RPCRDMA_A_CONNECTION_PEER), attr_word(c, RPCRDMA_A_CONNECTION_STATE),
 	      age_of(c, RPCRDMA_A_CONNECTION_STATE_AGE).s);
 	if (attr_number(c, RPCRDMA_A_CONNECTION_CAUSE))
@@ -202,6 +209,7 @@ void details_of_connection(const struct attrs *c)
 	if (attr_has(c, RPCRDMA_A_CONNECTION_LOCAL))
 		line("local", "%s by %s", attr_string(c, RPCRDMA_A_CONNECTION_LOCAL),
 		     connection_device(c).s);
+	users_of(&(struct connections){ 1, &c }, print_user, client ? "mount" : "client");
 	sunrpc(c);
 	agreed(c);
 	resources(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The netlink socket, the clock, and a folder of sysfs: all that the program hears
- * from the kernel. The tests have their own instead, which reads what the kernel
+ * The netlink socket, the clock, and where /proc and /sys are: all that the program
+ * hears from the kernel. The tests have their own instead, which reads what the kernel
  * says from a file.
  */
 #ifndef RPCRDMA_SOCK_H
@@ -59,8 +59,8 @@ void sock_sleep(uint64_t until);
 int64_t sock_wall(void);
 
 /**
- * sock_xprt_switches - the folder with sunrpc's transport switches
+ * sock_root - what stands before the paths of files in /proc and /sys
  */
-const char *sock_xprt_switches(void);
+const char *sock_root(void);
 
 #endif

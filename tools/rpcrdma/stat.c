@@ -85,17 +85,21 @@ static void print_json(const struct rates *rates, unsigned int count)
 static void per_second(struct table *table, const struct rates *rates, double count,
 		       enum colour colour)
 {
+	table_value(table, count / rates->seconds);
 	table_cell(table, count > 0 ? colour : COLOUR_NONE, "%s",
 		   fmt_rate(count / rates->seconds).s);
 }
 
 static void octets_per_second(struct table *table, const struct rates *rates, uint64_t octets)
 {
+	table_value(table, octets / rates->seconds);
 	table_cell(table, COLOUR_NONE, "%s", fmt_size(fmt_whole(octets / rates->seconds)).s);
 }
 
 static void percentile(struct table *table, const struct rates *rates, double percent)
 {
+	if (histogram_count(&rates->latency))
+		table_value(table, histogram_percentile(&rates->latency, percent));
 	table_cell(table, COLOUR_NONE, "%s", histogram_count(&rates->latency) ?
 		   fmt_ns(histogram_percentile(&rates->latency, percent)).s : "-");
 }
@@ -104,6 +108,7 @@ static void print_row(struct table *table, const struct rates *rates)
 {
 	const struct attrs *c = rates->connection;
 
+	table_value(table, attr_number(c, RPCRDMA_A_CONNECTION_ID));
 	table_cell(table, COLOUR_NONE, "%u", (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID));
 	table_cell(table, COLOUR_NONE, "%s", attr_word(c, RPCRDMA_A_CONNECTION_ROLE));
 	table_cell(table, COLOUR_NONE, "%s", attr_string(c, RPCRDMA_A_CONNECTION_PEER));
@@ -112,6 +117,7 @@ static void print_row(struct table *table, const struct rates *rates)
 	octets_per_second(table, rates, rates->received);
 	percentile(table, rates, 50);
 	percentile(table, rates, 99);
+	table_value(table, attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE));
 	table_cell(table, COLOUR_NONE, "%u/%u",
 		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE),
 		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_GRANTED));

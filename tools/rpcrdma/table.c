@@ -9,21 +9,44 @@
 #include "table.h"
 
 #define CELL_MAX	128
+#define TOP_MAX		1000000u
 
 struct table {
 	const struct column *columns;
 	const struct table_style *style;
 	unsigned int width;		/* of @columns */
 	unsigned int next;		/* cell of the row: one for each of @columns */
+	unsigned int sort;		/* column by which it is sorted, or @width */
+	double value;			/* of the next cell, or negative */
 	unsigned int shown[COLUMNS_MAX];	/* those of @columns that @scols has */
 	struct libscols_table *scols;
 	struct libscols_line *line;
 };
 
+/* By what a row is sorted: the user data of its first cell, which table_end() frees */
+struct key {
+	double value;			/* negative: by the text */
+	char text[CELL_MAX];
+};
+
+static unsigned int top_of(const char *word)
+{
+	char *end;
+	unsigned long top = strtoul(word, &end, 10);
+
+	if (strchr("0123456789", *word) && *word && !*end && top && top <= TOP_MAX)
+		return top;
+	die(STATUS_USAGE, "--top: a number from 1 to %u (got %s)", TOP_MAX, word);
+}
+
 bool table_option(struct table_style *style, int option)
 {
 	if (option == OPTION_COLUMNS)
 		style->columns = optarg;
+	else if (option == OPTION_SORT)
+		style->sort = optarg;
+	else if (option == OPTION_TOP)
+		style->top = top_of(optarg);
 	else if (option == OPTION_NO_HEADINGS)
 		style->no_headings = true;
 	else if (option == OPTION_RAW)
@@ -54,18 +77,23 @@ static void show_column(struct table *table, unsigned int i)
 	table->shown[n] = i;
 }
 
-static void show_named(struct table *table, char *names)
+static unsigned int column_of(const struct table *table, const char *name)
 {
 	unsigned int i;
+
+	for (i = 0; i < table->width && strcasecmp(name, table->columns[i].name); i++)
+		;
+	if (i == table->width)
+		die(STATUS_USAGE, "a table has no column %s; its first line has all", name);
+	return i;
+}
+
+static void show_named(struct table *table, char *names)
+{
 	char *name;
 
-	while ((name = strsep(&names, ","))) {
-		for (i = 0; i < table->width && strcasecmp(name, table->columns[i].name); i++)
-			;
-		if (i == table->width)
-			die(STATUS_USAGE, "a table has no column %s; its first line has all", name);
-		show_column(table, i);
-	}
+	while ((name = strsep(&names, ",")))
+		show_column(table, column_of(table, name));
 }
 
 struct table *table_new(const struct column *columns, const struct table_style *style)
@@ -78,6 +106,8 @@ struct table *table_new(const struct column *columns, const struct table_style *
 	table->style = style;
 	while (columns[table->width].name)
 		table->width++;
+	table->sort = style->sort ? column_of(table, style->sort) : table->width;
+	table->value = -1;
 	scols_table_set_termforce(table->scols, width ? SCOLS_TERMFORCE_ALWAYS :
 				  SCOLS_TERMFORCE_NEVER);
 	scols_table_set_termwidth(table->scols, width);
@@ -93,6 +123,21 @@ struct table *table_new(const struct column *columns, const struct table_style *
 	return table;
 }
 
+void table_value(struct table *table, double value)
+{
+	table->value = value;
+}
+
+static void sort_by(struct table *table, const char *text)
+{
+	struct key *key = malloc(sizeof(*key));
+
+	require(key);
+	key->value = table->value;
+	snprintf(key->text, sizeof(key->text), "%s", text);
+	require(!scols_cell_set_userdata(scols_line_get_cell(table->line, 0), key));
+}
+
 void table_cell(struct table *table, enum colour colour, const char *format, ...)
 {
 	unsigned int i, number = table->next++ % table->width;
@@ -105,6 +150,9 @@ void table_cell(struct table *table, enum colour colour, const char *format, ...
 	va_end(args);
 	if (!number)
 		require((table->line = scols_table_new_line(table->scols, NULL)));
+	if (number == table->sort)
+		sort_by(table, text);
+	table->value = -1;
 	for (i = 0; i < scols_table_get_ncols(table->scols); i++) {
 		if (table->shown[i] != number)
 			continue;
@@ -115,8 +163,40 @@ void table_cell(struct table *table, enum colour colour, const char *format, ...
 	}
 }
 
+/* Numbers from the largest one, then what has none, then texts in their order */
+static int compare(struct libscols_cell *a, struct libscols_cell *b, void *data)
+{
+	const struct key *one = scols_cell_get_userdata(a), *other = scols_cell_get_userdata(b);
+
+	if (one->value < 0 && other->value < 0)
+		return strverscmp(one->text, other->text);
+	return (one->value < other->value) - (one->value > other->value);
+}
+
+/* Sort, and leave only the top. */
+static void arrange(struct table *table)
+{
+	struct libscols_iter *each = scols_new_iter(SCOLS_ITER_FORWARD);
+	struct libscols_column *first = scols_table_get_column(table->scols, 0);
+	struct libscols_line *line;
+	unsigned int n = 0;
+
+	require(each);
+	if (table->style->sort) {
+		scols_column_set_cmpfunc(first, compare, NULL);
+		scols_sort_table(table->scols, first);
+	}
+	while (!scols_table_next_line(table->scols, each, &line)) {
+		free(scols_cell_get_userdata(scols_line_get_cell(line, 0)));
+		if (table->style->top && n++ >= table->style->top)
+			scols_table_remove_line(table->scols, line);
+	}
+	scols_free_iter(each);
+}
+
 void table_end(struct table *table, const char *nothing)
 {
+	arrange(table);
 	if (!scols_table_is_empty(table->scols))
 		scols_print_table(table->scols);
 	else if (!table->style->no_headings && !table->style->raw)

@@ -30,23 +30,29 @@ struct column {
 /**
  * struct table_style - what the user wants
  * @columns: names, in the order of the table, or NULL; is changed
+ * @sort: name of a column, or NULL: as they come
+ * @top: rows at most, or 0
  * @no_headings: no line of names, and none instead of rows
  * @raw: cells with one blank between them, for programs
  */
 struct table_style {
 	char *columns;
+	const char *sort;
+	unsigned int top;
 	bool no_headings;
 	bool raw;
 };
 
 /* For getopt_long() of the commands that print tables, with values for table_option() */
-enum { OPTION_COLUMNS = 256, OPTION_NO_HEADINGS, OPTION_RAW };
+enum { OPTION_COLUMNS = 256, OPTION_SORT, OPTION_TOP, OPTION_NO_HEADINGS, OPTION_RAW };
 
 #define TABLE_OPTIONS \
 	{ "columns", required_argument, NULL, OPTION_COLUMNS }, \
+	{ "sort", required_argument, NULL, OPTION_SORT }, \
+	{ "top", required_argument, NULL, OPTION_TOP }, \
 	{ "noheadings", no_argument, NULL, OPTION_NO_HEADINGS }, \
 	{ "raw", no_argument, NULL, OPTION_RAW }
-#define TABLE_SYNOPSIS	"[--columns NAME,...] [--noheadings] [--raw]"
+#define TABLE_SYNOPSIS	"[--columns NAME,...] [--sort NAME] [--top N] [--noheadings] [--raw]"
 
 /**
  * table_option - take an option; false: it is none of these
@@ -57,11 +63,16 @@ bool table_option(struct table_style *style, int option);
 struct table;
 
 /**
- * table_new - an empty table; the program ends if a column is wanted that it does not have
+ * table_new - an empty table; the program ends if a column is named that it does not have
  * @columns: must live as long as the table
  * @style: of the user
  */
 struct table *table_new(const struct column *columns, const struct table_style *style);
+
+/**
+ * table_value - what to sort the next cell by, instead of its text
+ */
+void table_value(struct table *table, double value);
 
 /**
  * table_cell - print a cell; after the last column the next row begins
@@ -71,7 +82,7 @@ void table_cell(struct table *table, enum colour colour, const char *format, ...
 	__attribute__((format(printf, 3, 4)));
 
 /**
- * table_end - print the table to standard output, and free it
+ * table_end - sort and print the table to standard output, and free it
  * @nothing: what to print for people if it has no rows
  */
 void table_end(struct table *table, const char *nothing);

@@ -28,12 +28,12 @@ static int compare(const void *a, const void *b)
 
 void xprt_switches_get(void)
 {
-	const char *folder = sock_xprt_switches();
-	char pattern[PATH_MAX];
+	char folder[PATH_MAX], pattern[PATH_MAX + 32];
 	struct member member;
 	glob_t paths = { };
 	size_t i;
 
+	snprintf(folder, sizeof(folder), "%s/sys/kernel/sunrpc/xprt-switches", sock_root());
 	snprintf(pattern, sizeof(pattern), "%s/switch-*/xprt-*", folder);
 	glob(pattern, GLOB_NOSORT, NULL, &paths);
 	count = 0;
@@ -51,6 +51,8 @@ void xprt_switches_get(void)
 void xprt_switches_free(void)
 {
 	free(members);
+	members = NULL;
+	count = 0;
 }
 
 int xprt_switch_of(const struct attrs *connection)

@@ -5,7 +5,7 @@
  * sequence of datagrams, each after its length in 32 bits of the host's order.
  * A length with the highest bit set is a negative errno instead. Messages with a
  * sequence number of zero get that of the last request. Time passes only by
- * sleeping. SWITCHES names the folder with sunrpc's transport switches.
+ * sleeping. ROOT names the folder with /proc and /sys.
  */
 
 #include <errno.h>
@@ -120,7 +120,7 @@ int64_t sock_wall(void)
 	return MORNING + now / 1000000000;
 }
 
-const char *sock_xprt_switches(void)
+const char *sock_root(void)
 {
-	return getenv("SWITCHES") ?: "/nonexistent";
+	return getenv("ROOT") ?: "/nonexistent";
 }

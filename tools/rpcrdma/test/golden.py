@@ -113,8 +113,42 @@ def later(connection: Mapping[str, Value], factor: int, seconds: int) -> dict[st
             "latency": [Uint(count * factor) for count in HISTOGRAM]}
 
 
-# In sysfs: sunrpc's transport switches
-SWITCHES = ("switch-2/xprt-4-rdma", "switch-2/xprt-3-rdma", "switch-10/xprt-5-tcp")
+# In sysfs and procfs: sunrpc's transport switches, a mount that the NFS client links to one, and
+# one of a kernel that has no such links
+FOLDERS = ("sys/kernel/sunrpc/xprt-switches/switch-2/xprt-4-rdma",
+           "sys/kernel/sunrpc/xprt-switches/switch-2/xprt-3-rdma",
+           "sys/kernel/sunrpc/xprt-switches/switch-10/xprt-5-tcp",
+           "sys/fs/nfs/0:40/nfs_client", "sys/fs/nfs/0:43/nfs_client")
+LINKS = {"sys/fs/nfs/0:40/nfs_client/switch": "../../xprt-switches/switch-2",
+         "sys/fs/nfs/0:43/nfs_client/switch": "../../xprt-switches/switch-10"}
+FILES = {
+    "proc/self/mountinfo": """\
+22 1 0:2 / / rw - ext4 /dev/sda rw
+36 22 0:40 / /mnt rw - nfs4 10.17.0.1:/a rw,vers=4.2,proto=rdma,addr=10.17.0.1
+37 22 0:40 /b /home\\040of\\040all rw - nfs4 10.17.0.1:/a rw,vers=4.2,proto=rdma,addr=10.17.0.1
+38 22 0:41 / /old rw - nfs 10.17.0.9:/old rw,vers=3,proto=rdma,port=20049,addr=10.17.0.9
+39 22 0:42 / /tcp rw - nfs4 10.17.0.1:/a rw,vers=4.2,proto=tcp,addr=10.17.0.1
+40 22 0:43 / /other rw - nfs4 10.17.0.1:/c rw,vers=4.1,proto=rdma,addr=10.17.0.1
+""",
+    "proc/fs/nfsd/clients/5/info": """\
+clientid: 0x5
+address: "10.17.0.2:0"
+status: confirmed
+name: "Linux NFSv4.2 node2 \\x22a\\x22"
+minor version: 2
+""",
+    "proc/fs/nfsd/clients/6/info": 'address: "[fd17::2]:0"\nname: "Linux NFSv4.1 node3"\n',
+}
+
+def of_crowd(number: int) -> dict[str, Value]:
+    """A connection of one of three peers, of which one has a lone connection."""
+    return {**SERVER, "id": 100 + number, "state": 5 if number == 4 else 4,
+            "peer": f"10.17.1.{number % 2 + 9 if number else 200}:{40000 + number}",
+            "state-age": Uint(60_000 + 1000 * number), "sent": traffic(number)}
+
+
+# More than get a row each
+CROWD = kernel.dump("CONNECTION", *map(of_crowd, range(36)))
 
 ALL = (kernel.dump("CONNECTION", CLIENT, TROUBLED, SERVER, NEW) +
        kernel.dump("LISTENER", *LISTENERS) + kernel.dump("DEVICE", *DEVICES))
@@ -178,7 +212,22 @@ CASES = [
     Case("show-details", "show -d", ALL),
     Case("show-details-100", "show -d", ALL, width=100),
     Case("show-no-switches", "show client -d", kernel.dump("CONNECTION", CLIENT),
-         environment=(("SWITCHES", "/nonexistent"),)),
+         environment=(("ROOT", "/nonexistent"),)),
+    Case("show-to", "show client to 2001:db8:1111:2222:3333:4444:5555:6666", ALL),
+    Case("show-to-port", "show to 10.17.0.2:39412", ALL),
+    Case("show-to-nobody", "show client to 10.17.0.3", ALL),
+    Case("show-device", "show client device rxe0/1 --columns ID,DEVICE", ALL),
+    Case("show-state", "show state resolving", ALL),
+    Case("show-mount", "show client mount /mnt/ --columns ID,MOUNTS", ALL),
+    Case("show-mount-json", "show client mount /old -j", ALL),
+    Case("show-sort", "show client --sort errors --columns ID,ERRORS", ALL),
+    Case("show-sort-text", "show client --sort PEER --top 2 --columns ID", ALL),
+    Case("show-crowd", "show server", CROWD),
+    Case("show-crowd-80", "show server --sort sent --top 2", CROWD, width=80),
+    Case("show-crowd-all", "show server -a --sort ID --top 3", CROWD),
+    Case("show-crowd-raw", "show server --raw --top 3", CROWD),
+    Case("show-140", "show", ALL, width=140),
+    Case("stat-sort", "stat --sort SENT/s --columns ID,SENT/s --top 2", FIRST),
     Case("show-json", "show -j", ALL),
     Case("show-json-first", "-j show client", kernel.dump("CONNECTION", CLIENT)),
     Case("show-json-100", "show --json client", ALL, width=100),
@@ -219,6 +268,12 @@ CASES = [
     Case("lie-family", "show", kernel.datagram(kernel.message(kernel.GENL_ID_CTRL, bytes(4))) +
          kernel.datagram(kernel.error(0)), 1, known=False),
     Case("usage", "show clients", b"", 64),
+    Case("usage-to", "show to 10.17.0", b"", 64),
+    Case("usage-state", "show state open", b"", 64),
+    Case("usage-mount", "show client mount", b"", 64),
+    Case("usage-filter", "show devices to 10.17.0.1", b"", 64),
+    Case("usage-top", "show client --top 0", b"", 64),
+    Case("usage-sort", "show client --sort PORT", ALL, 64),
     Case("usage-two", "show client server", b"", 64),
     Case("usage-option", "show -x", b"", 64),
     Case("usage-nothing", "", b"", 64),
@@ -241,16 +296,26 @@ CASES = [
 ]
 
 
+def plant(root: Path) -> None:
+    """Write what the program reads of /proc and /sys."""
+    for name in FOLDERS:
+        (root / name).mkdir(parents=True)
+    for name, target in LINKS.items():
+        (root / name).symlink_to(target)
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
 def run(program: str, case: Case) -> tuple[int, str]:
     """Run the program. Returns its exit status and what it prints."""
-    with tempfile.NamedTemporaryFile() as said, tempfile.TemporaryDirectory() as switches:
-        for name in SWITCHES:
-            Path(switches, name).mkdir(parents=True)
+    with tempfile.NamedTemporaryFile() as said, tempfile.TemporaryDirectory() as root:
+        plant(Path(root))
         said.write((kernel.family() if case.known else b"") + case.says)
         said.flush()
         # The leak checker cannot work where the program is traced, and what die() leaves
         # is freed by the end of the program.
-        environment = {**os.environ, "CANNED": said.name, "SWITCHES": switches, "TZ": "UTC",
+        environment = {**os.environ, "CANNED": said.name, "ROOT": root, "TZ": "UTC",
                        "TERM": "xterm", "ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C",
                        **dict(case.environment)}
         if not any(name == "NO_COLOR" for name, _ in case.environment):

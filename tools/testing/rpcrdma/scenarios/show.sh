@@ -33,11 +33,12 @@ client() {
 	monitor_ends
 }
 
-# ends_with STATUS COMMAND...: whether a command ends so, with one line that says what to do
+# ends_with STATUS COMMAND...: whether a command ends so, with one line of errors that says what
+# to do
 ends_with() {
 	local wanted=$1 status lines
 	shift
-	"$@" >/tmp/printed 2>&1
+	"$@" 2>/tmp/printed >/tmp/show.json
 	status=$?
 	lines=$(wc -l </tmp/printed)
 	cat /tmp/printed
@@ -51,6 +52,18 @@ no_family() {
 		check "rpcrdma $command without the module says what to do" \
 			ends_with 2 rpcrdma $command
 	done
+	rpcrdma -j show >/tmp/show.json
+	check "in JSON as well" jq -e '.error | contains("modprobe rpcrdma")' /tmp/show.json
+	check "status is down" status_is 2 down
+}
+
+# status_is STATUS WORD: what rpcrdma status exits with, and its first line
+status_is() {
+	local status
+	rpcrdma status >/tmp/printed
+	status=$?
+	cat /tmp/printed
+	[ $status = "$1" ] && [ "$(head -n 1 /tmp/printed)" = "$2" ]
 }
 
 # true_of KIND FILTER: whether a filter of jq is true of what "rpcrdma show -j KIND" prints
@@ -86,6 +99,14 @@ connections() {
 		"length == 1 and .[0].state == \"established\" and .[0].\"local-port\" == $PORT"
 	check "both know the same thresholds" thresholds_agree
 	check "the client's has a transport of sunrpc, in the switch that show tells" transport_is_there
+	check "it is that of the mount" true_of client '.[0].mounts == ["/mnt"]'
+	check "the server's is that of an NFS client that has a name" true_of server \
+		'.[0].clients[0] | contains("NFSv4.2")'
+	check "a filter finds the mount's" is 1 "$(rpcrdma show -j client \
+		mount /mnt to "$SERVER4" device "${DEVICE}0" | jq '.client | length')"
+	check "and not another mount's" is 0 \
+		"$(rpcrdma show -j client mount /nowhere | jq '.client | length')"
+	check "status is not down" not status_is 2 down
 }
 
 thresholds_agree() {
@@ -152,8 +173,8 @@ tables() {
 		"$(grep -cE '^(Connections (to|of)|Listeners|Devices)' /tmp/printed)"
 	digits=$(awk -v n=2 '/established/ && length($1) > n { n = length($1) } END { print n }' \
 		/tmp/printed)
-	check "no line of it is longer than 106 characters and the digits of the ID" \
-		not grep -qE ".{$((107 + digits))}" /tmp/printed
+	check "no line of the client's is longer than 114 characters and the digits of the ID" \
+		not grep -qE ".{$((115 + digits))}" <(sed '/^Connections of/,$d' /tmp/printed)
 	check "a pipe gets no colours" not grep -q $'\033' /tmp/printed
 	rpcrdma show client -d >/tmp/printed
 	sed 's/^/# /' /tmp/printed
