@@ -23,6 +23,7 @@ enum {
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_monitor(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_status(int argc, char **argv);

@@ -22,6 +22,7 @@ static const struct command {
 	{ "show", cmd_show, "connections, listeners and devices as they are now" },
 	{ "stat", cmd_stat, "what connections do per second" },
 	{ "monitor", cmd_monitor, "events as they come" },
+	{ "metrics", cmd_metrics, "state and counters, for Prometheus" },
 	{ "ping", cmd_ping, "check whether a server answers over RDMA" },
 	{ "doctor", cmd_doctor, "find out why it does not work, and what to do" },
 	{ "status", cmd_status, "whether it works, in one word, for monitoring" },

@@ -173,17 +173,24 @@ int nl_open(struct nl **result)
 	return 0;
 }
 
-struct nl *nl_require(void)
+struct nl *nl_find(void)
 {
 	struct nl *nl;
 	int ret = nl_open(&nl);
 
-	if (!ret)
-		return nl;
-	if (ret == -ENOENT)
+	if (ret && ret != -ENOENT)
+		die(STATUS_FAILED, "cannot ask the kernel: %s", strerror(-ret));
+	return ret ? NULL : nl;
+}
+
+struct nl *nl_require(void)
+{
+	struct nl *nl = nl_find();
+
+	if (!nl)
 		die(STATUS_NO_FAMILY,
 		    "no loaded module tells about its connections: run modprobe rpcrdma; if it is loaded, it is the kernel's own (rpcrdma doctor says which)");
-	die(STATUS_FAILED, "cannot ask the kernel: %s", strerror(-ret));
+	return nl;
 }
 
 void nl_close(struct nl *nl)

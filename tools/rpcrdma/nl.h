@@ -25,6 +25,13 @@ struct nl;
 int nl_open(struct nl **nl);
 
 /**
+ * nl_find - the same; the program ends if the kernel cannot be asked
+ *
+ * Return: NULL if no loaded module has the family.
+ */
+struct nl *nl_find(void);
+
+/**
  * nl_require - the same, or end the program with a line that says what to do
  */
 struct nl *nl_require(void);

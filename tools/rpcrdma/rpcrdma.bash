@@ -29,12 +29,13 @@ _rpcrdma() {
 	show,device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
 	show,state) words="resolving connecting pending accepting established closing closed" ;;
 	show,mount) words=$(sed -n 's/^[^ ]* \([^ ]*\) nfs4\? .*proto=rdma.*/\1/p' /proc/mounts) ;;
-	,*) words="show stat monitor ping doctor status help version --json --help --version" ;;
-	help,*) words="show stat monitor ping doctor status" ;;
+	,*) words="show stat monitor metrics ping doctor status help version --json --help --version" ;;
+	help,*) words="show stat monitor metrics ping doctor status" ;;
 	show,*) words="client server listeners devices to device state mount"
 		words+=" --all --details --json $table --help" ;;
 	stat,*) words="--json $table --help" ;;
 	monitor,*) words="--json --help" ;;
+	metrics,*) words="--output --per-peer --help" ;;
 	status,*) words="--json --nagios --help" ;;
 	ping,*) words="-c -i -W -4 -6 -q --program --rdma-version --json --help $(_rpcrdma_hosts)" ;;
 	doctor,*) words="--json --quiet --help $(_rpcrdma_hosts)" ;;

@@ -38,7 +38,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return !freopen("/dev/null", "w", stdout);
 }
 
-#define COMMANDS	7
+#define COMMANDS	8
 
 static const struct {
 	int (*run)(int argc, char **argv);
@@ -52,6 +52,7 @@ static const struct {
 	{ cmd_stat, 4, { "stat", "-j", "1", "3" } },
 	{ cmd_monitor, 1, { "monitor" } },
 	{ cmd_monitor, 2, { "monitor", "-j" } },
+	{ cmd_metrics, 2, { "metrics", "--per-peer=1" } },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

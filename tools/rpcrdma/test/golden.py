@@ -138,6 +138,8 @@ name: "Linux NFSv4.2 node2 \\x22a\\x22"
 minor version: 2
 """,
     "proc/fs/nfsd/clients/6/info": 'address: "[fd17::2]:0"\nname: "Linux NFSv4.1 node3"\n',
+    **{f"proc/sys/sunrpc/svc_rdma/rdma_stat_{name}": f"{count}\n" for name, count in {
+        "recv": 26862, "read": 862, "write": 46, "sq_starve": 3, "dropped": 0, "errors": 1}.items()},
 }
 
 def of_crowd(number: int) -> dict[str, Value]:
@@ -149,6 +151,11 @@ def of_crowd(number: int) -> dict[str, Value]:
 
 # More than get a row each
 CROWD = kernel.dump("CONNECTION", *map(of_crowd, range(36)))
+
+# Connections of two clients, of one of them two that the client has made anew
+CLIENTS = kernel.dump("CONNECTION", SERVER, {**SERVER, "id": 11, "peer": "10.17.0.2:50000"},
+                      {**SERVER, "id": 12, "peer": "10.17.0.3:39412"},
+                      {**SERVER, "id": 13, "peer": "[fe80::1]:39412", "device": 'a"b\\c'})
 
 ALL = (kernel.dump("CONNECTION", CLIENT, TROUBLED, SERVER, NEW) +
        kernel.dump("LISTENER", *LISTENERS) + kernel.dump("DEVICE", *DEVICES))
@@ -252,6 +259,16 @@ CASES = [
     Case("monitor-100", "monitor", EVENTS, width=100),
     Case("monitor-json", "monitor -j", EVENTS),
     Case("monitor-lost", "monitor", kernel.failure(105) + EVENTS),
+    Case("metrics", "metrics", ALL),
+    Case("metrics-per-peer", "metrics --per-peer=1",
+         CLIENTS + kernel.dump("LISTENER") + kernel.dump("DEVICE")),
+    Case("metrics-nothing", "metrics --per-peer", NOTHING, environment=(("ROOT", "/none"),)),
+    Case("metrics-file", "metrics -o FOLDER/rpcrdma.prom", kernel.datagram(kernel.error(2)),
+         known=False),
+    Case("metrics-no-folder", "metrics -o FOLDER/none/rpcrdma.prom",
+         kernel.datagram(kernel.error(2)), 1, known=False),
+    Case("metrics-no-family", "metrics", kernel.datagram(kernel.error(2)), known=False),
+    Case("metrics-not-permitted", "metrics", kernel.datagram(kernel.error(1)), 1, known=False),
     Case("no-family-show", "show", kernel.datagram(kernel.error(2)), 2, known=False),
     Case("no-family-stat", "stat 1", kernel.datagram(kernel.error(2)), 2, known=False),
     Case("no-family-monitor", "monitor -j", kernel.datagram(kernel.error(2)), 2, known=False),
@@ -281,6 +298,8 @@ CASES = [
     Case("usage-stat", "stat 0", b"", 64),
     Case("usage-stat-count", "stat 1 x", b"", 64),
     Case("usage-monitor", "monitor 1", b"", 64),
+    Case("usage-metrics", "metrics rpcrdma.prom", b"", 64),
+    Case("usage-metrics-count", "metrics --per-peer=0", b"", 64),
     Case("usage-ping", "ping -c 0 h", b"", 2),
     Case("usage-ping-option", "ping -z h", b"", 2),
     Case("usage-ping-host", "ping [::1", b"", 2),
@@ -320,13 +339,15 @@ def run(program: str, case: Case) -> tuple[int, str]:
                        **dict(case.environment)}
         if not any(name == "NO_COLOR" for name, _ in case.environment):
             environment.pop("NO_COLOR", None)
-        argv = [program, *case.arguments.split()]
+        argv = [program, *case.arguments.replace("FOLDER", root).split()]
         if case.width:
             return on_terminal(argv, environment, case.width)
         done = subprocess.run(argv, env=environment, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30,
                               check=False)
-        return done.returncode, done.stdout
+        written = [f"{path.stat().st_mode:o} {path.name}\n{path.read_text()}"
+                   for path in sorted(Path(root).glob("*prom*"))]
+        return done.returncode, (done.stdout + "".join(written)).replace(root, "FOLDER")
 
 
 def on_terminal(argv: list[str], environment: dict[str, str], width: int) -> tuple[int, str]:
@@ -382,7 +403,7 @@ def write_corpus(folder: Path) -> None:
     """Write an input for the fuzzer for each case; see fuzz.c for the first octet."""
     folder.mkdir(exist_ok=True)
     commands = {"show": 0, "show -d": 1, "show -j": 2, "stat": 3, "stat -j": 4, "monitor": 5,
-                "monitor -j": 6}
+                "monitor -j": 6, "metrics": 7}
     for case in CASES:
         if not case.says or case.width:
             continue
