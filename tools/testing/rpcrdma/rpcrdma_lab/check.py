@@ -71,8 +71,9 @@ PARTS = {
         f"{coverage.FOLDER}/wire", f"{coverage.FOLDER}/test", "tools/testing/rpcrdma/wire",
         "Makefile", f"{LAB_FILES}/wire.py")),
     "tools": Part(tools.tools, 45, inputs=(
-        "tools/rpcrdma", "include/uapi", "Documentation/netlink", f"{coverage.FOLDER}/wire",
-        "Makefile", "dkms.conf", f"{LAB_FILES}/tools.py", f"{LAB_FILES}/wire.py")),
+        "tools/rpcrdma", "include/uapi", "Documentation/netlink", "Documentation/monitoring",
+        f"{coverage.FOLDER}/wire", "Makefile", "dkms.conf", f"{LAB_FILES}/tools.py",
+        f"{LAB_FILES}/wire.py")),
     "dissector": Part(dissector.dissector, 5),
     "runner": Part(selftest.run, 60, ("um",), inputs=(
         *module.SOURCES, "tools", "Documentation/examples", "debian/60-rpcrdma-dkms.rules")),

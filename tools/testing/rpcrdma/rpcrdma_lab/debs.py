@@ -54,6 +54,10 @@ FILES = {
     "rpcrdma-tools": ("./usr/sbin/rpcrdma", "./usr/share/man/man8/rpcrdma.8.gz",
                       "./usr/share/doc/rpcrdma-tools/admin-guide.rst.gz",
                       "./usr/share/doc/rpcrdma-tools/rpcrdma.yaml.gz",
+                      "./usr/share/doc/rpcrdma-tools/examples/rpcrdma.rules.yml",
+                      "./usr/share/doc/rpcrdma-tools/examples/rpcrdma.dashboard.json",
+                      "./lib/systemd/system/rpcrdma-metrics.service",
+                      "./lib/systemd/system/rpcrdma-metrics.timer",
                       "./usr/share/bash-completion/completions/rpcrdma"),
 }
 
@@ -109,7 +113,9 @@ def missing_files() -> list[str]:
         if not deb:
             complaints.append(f"there is no package {name}")
             continue
-        have = {line.split()[5] for line in run("dpkg-deb", "-c", deb).splitlines()}
+        # Debian 13's debhelper puts units below /usr.
+        have = {line.split()[5].replace("./usr/lib/systemd", "./lib/systemd")
+                for line in run("dpkg-deb", "-c", deb).splitlines()}
         complaints += [f"{name} has no {file}" for file in files
                        if file.replace("VERSION", version()) not in have]
         complaints += [f"{name} has {file}: nothing is to be switched on by installing"

@@ -6,9 +6,10 @@ Debian is that of the guests or older.
 
 import functools
 import re
+import shutil
 from pathlib import Path
 
-from . import host
+from . import cache, host, packages
 from .host import BUILD, TOP, once, run
 from .ktap import Reporter
 from .steps import check_step
@@ -53,9 +54,24 @@ def manual_pages() -> list[str]:
     return complaints
 
 
+@once
+def promtool() -> Path:
+    """Prometheus' checker. Its package would run a server, so this file alone is kept of it."""
+    def fetch(directory: Path) -> None:
+        apt.fetch(directory, "prometheus")
+        shutil.move(directory / "usr/bin/promtool", directory)
+        for folder in [path for path in directory.iterdir() if path.is_dir()]:
+            shutil.rmtree(folder)
+
+    apt = packages.apt(host.debian())
+    key = apt.version("prometheus").replace(":", ".")
+    return cache.cached("promtool", key, fetch) / "promtool"
+
+
 def tests_of(folder: Path) -> list[str]:
     """Run the tests of one command. Raises LabError if one fails."""
-    run("make", "-C", folder, "check", f"O={OUT / 'test' / folder.name}")
+    run("make", "-C", folder, "check", f"O={OUT / 'test' / folder.name}",
+        f"PROMTOOL={promtool()}")
     return []
 
 
