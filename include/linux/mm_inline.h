@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Since 7.0 the kernel counts pages that are neighbours.
+ * For kernels before 7.0, which do not count pages that are neighbours.
  */
 #ifndef RPCRDMA_OVERLAY_LINUX_MM_INLINE_H
 #define RPCRDMA_OVERLAY_LINUX_MM_INLINE_H
 
 #include <linux/mm.h>
 #include_next <linux/mm_inline.h>
-#include <linux/version.h>
+#include <rpcrdma-probes.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#ifndef HAVE_NUM_PAGES_CONTIGUOUS
 
 /* Without a virtual map of all struct pages, those of neighbours may be anywhere. */
 static inline bool rpcrdma_compat_page_follows(const struct page *page,

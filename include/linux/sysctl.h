@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * For kernels before 6.6, where a table ends with an empty entry. Later ones have a macro,
+ * which knows the length. The kernel uses a table until it is unregistered, so the copy
+ * with that entry is static.
+ */
 #ifndef RPCRDMA_OVERLAY_LINUX_SYSCTL_H
 #define RPCRDMA_OVERLAY_LINUX_SYSCTL_H
 
 #include_next <linux/sysctl.h>
-#include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#ifndef register_sysctl
 
-/*
- * Before 6.6 a table ends with an empty entry. The kernel uses a table until it
- * is unregistered, so the copy with that entry is static.
- */
 #define register_sysctl(path, table)					\
 ({									\
 	static struct ctl_table overlay_table[ARRAY_SIZE(table) + 1];	\

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Attributes of type "uint", since 6.7: four octets if the value fits, otherwise eight.
+ * For kernels before 6.7: attributes of type "uint", four octets if the value fits, otherwise
+ * eight.
  */
 #ifndef RPCRDMA_OVERLAY_NET_NETLINK_H
 #define RPCRDMA_OVERLAY_NET_NETLINK_H
 
 #include_next <net/netlink.h>
-#include <linux/version.h>
+#include <rpcrdma-probes.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#ifndef HAVE_NLA_PUT_UINT
 
 static inline int nla_put_uint(struct sk_buff *skb, int attrtype, u64 value)
 {

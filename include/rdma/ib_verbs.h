@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Since 7.x a queue pair has an xarray, which the RDMA core initialises and destroys.
+ * For kernels since 7.3, where a queue pair has an xarray, which the RDMA core initialises and
+ * destroys.
  */
 #ifndef RPCRDMA_OVERLAY_RDMA_IB_VERBS_H
 #define RPCRDMA_OVERLAY_RDMA_IB_VERBS_H
 
 #include_next <rdma/ib_verbs.h>
-#include <linux/version.h>
+#include <rpcrdma-probes.h>
 
 /**
  * rpcrdma_compat_init_qp - initialise what ib_destroy_qp() destroys
@@ -14,7 +15,7 @@
  */
 static inline void rpcrdma_compat_init_qp(struct ib_qp *qp)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+#ifdef HAVE_COMP_CNTRS
 	xa_init(&qp->comp_cntrs);
 #endif
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Pass a backward Call to the callback service. The queue in which the threads
- * of the service find it is another one since 6.7.
+ * For all kernels: pass a backward Call to the callback service. The queue in which the
+ * threads of the service find it is a list before 6.7, and an lwq since.
  */
 #ifndef RPCRDMA_OVERLAY_LINUX_SUNRPC_BC_XPRT_H
 #define RPCRDMA_OVERLAY_LINUX_SUNRPC_BC_XPRT_H
@@ -11,9 +11,9 @@
 #ifdef CONFIG_SUNRPC_BACKCHANNEL
 
 #include <linux/sunrpc/svc.h>
-#include <linux/version.h>
+#include <rpcrdma-probes.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#ifdef HAVE_BC_LIST
 static inline void rpcrdma_compat_queue_bc(struct svc_serv *serv,
 					   struct rpc_rqst *req)
 {

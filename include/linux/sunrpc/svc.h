@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Which pages of a thread are for the Call and which for the Reply.
+ * For all kernels: which pages of a thread are for the Call and which for the Reply.
  *
  * Between two requests the RPC server gives a thread new pages for those that are
  * missing. After each request it releases the pages from rq_respages up to
  * rq_next_page. There are two layouts:
  *
- * One array. rq_pages has the pages of the Call, and after them those of the Reply.
- * The transport sets rq_respages to the first page of the Reply. Pages that are
- * released must exist. Each entry of the array that is NULL is filled again.
+ * One array, for instance in 6.1 and 6.12. rq_pages has the pages of the Call, and after
+ * them those of the Reply. The transport sets rq_respages to the first page of the Reply.
+ * Pages that are released must exist. Each entry of the array that is NULL is filled again.
  *
- * Two arrays of rq_maxpages entries. rq_pages is for the Call, rq_respages for the
- * Reply, and the transport must not change either pointer. Entries that are NULL are
- * not released. Only the first rq_pages_nfree entries of rq_pages, and those from
- * rq_respages up to rq_next_page, are filled again. Any other entry that is NULL stays
+ * Two arrays of rq_maxpages entries, for instance in 7.3. rq_pages is for the Call,
+ * rq_respages for the Reply, and the transport must not change either pointer. Entries that
+ * are NULL are not released. Only the first rq_pages_nfree entries of rq_pages, and those
+ * from rq_respages up to rq_next_page, are filled again. Any other entry that is NULL stays
  * NULL, and the next request that uses it fails.
  *
  * On both, a page in an array belongs to the thread, and a page that the transport has
@@ -24,15 +24,10 @@
 #define RPCRDMA_OVERLAY_LINUX_SUNRPC_SVC_H
 
 #include_next <linux/sunrpc/svc.h>
-#include <linux/build_bug.h>
 #include <linux/minmax.h>
-#include <linux/stddef.h>
-#include <linux/version.h>
+#include <rpcrdma-probes.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
-
-/* One array, which is part of struct svc_rqst. */
-static_assert(sizeof_field(struct svc_rqst, rq_pages) > sizeof(struct page **));
+#ifdef HAVE_ONE_PAGE_ARRAY
 
 static inline unsigned int rpcrdma_compat_call_pages(const struct svc_rqst *rqstp)
 {
@@ -67,16 +62,15 @@ static inline void rpcrdma_compat_took_reply_pages(struct svc_rqst *rqstp,
 static inline void rpcrdma_compat_set_pages(struct svc_rqst *rqstp, struct page **entries,
 					    unsigned int num_pages)
 {
+#ifdef HAVE_RQ_MAXPAGES	/* since 6.16, which allocate the array */
+	rqstp->rq_maxpages = num_pages;
+	rqstp->rq_pages = entries;
+#endif
 	rqstp->rq_respages = rqstp->rq_pages;
 	rqstp->rq_page_end = &rqstp->rq_pages[num_pages];
 }
 
 #else
-
-/*
- * Two arrays. Kernels between 6.16 and 7.3 may still have one array. They lack
- * rq_pages_nfree, so this does not compile on them.
- */
 
 /**
  * rpcrdma_compat_call_pages - how many pages a Call may use

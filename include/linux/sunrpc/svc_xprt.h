@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * For kernels before 6.3, where sunrpc calls xpo_secure_port to set RQ_SECURE if a request
+ * came from a privileged port. Since then xpo_recvfrom sets it.
+ */
 #ifndef RPCRDMA_OVERLAY_LINUX_SUNRPC_SVC_XPRT_H
 #define RPCRDMA_OVERLAY_LINUX_SUNRPC_SVC_XPRT_H
 
 #include_next <linux/sunrpc/svc_xprt.h>
-#include <linux/version.h>
+#include <rpcrdma-probes.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#ifdef HAVE_XPO_SECURE_PORT
 
-/*
- * Before 6.3 sunrpc calls xpo_secure_port to set RQ_SECURE if a request came
- * from a privileged port. Since then xpo_recvfrom sets it.
- */
 static inline void rpcrdma_compat_secure_port(struct svc_rqst *rqstp)
 {
 	set_bit(RQ_SECURE, &rqstp->rq_flags);

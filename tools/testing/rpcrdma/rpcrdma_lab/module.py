@@ -11,6 +11,7 @@ from pathlib import Path
 from . import host, kernels, toolchain
 from .host import BUILD, TOP, run
 from .kernels import Kernel
+from .steps import GENERATED
 
 SOURCES = ("Kbuild", "Kconfig", "Makefile", "include", "net")
 
@@ -21,7 +22,8 @@ def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
     for name in names:
         paths = [TOP / name] if (TOP / name).is_file() else (TOP / name).rglob("*")
         for path in paths:
-            if path.is_file() and path.suffix in ("", ".c", ".h"):
+            if path.is_file() and path.suffix in ("", ".c", ".h") \
+                    and not path.name.endswith(GENERATED):
                 wanted.add(path.relative_to(TOP))
     for path in wanted:
         copy = directory / path
@@ -29,7 +31,7 @@ def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(TOP / path, copy)
     for path in directory.rglob("*.[ch]"):
-        if not path.name.endswith(".mod.c") and path.relative_to(directory) not in wanted:
+        if not path.name.endswith(GENERATED) and path.relative_to(directory) not in wanted:
             path.unlink()
 
 

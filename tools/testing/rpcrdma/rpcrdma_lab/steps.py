@@ -12,6 +12,9 @@ from .ktap import Test
 MODULE_FOLDERS = ("net", "include")
 C_FOLDERS = ("net", "include", "tools")
 
+# C files that a build makes beside the sources
+GENERATED = (".mod.c", "rpcrdma-probes.h")
+
 
 def sources(folders: Iterable[str], *patterns: str) -> list[Path]:
     """The project's own files below some of its folders, without what a build makes there."""
@@ -20,7 +23,7 @@ def sources(folders: Iterable[str], *patterns: str) -> list[Path]:
         found.update(path for path in (TOP / folder).rglob(pattern) if path.is_file())
     return sorted(path for path in found
                   if not LEFT_BEHIND & set(path.relative_to(TOP).parts)
-                  and not path.name.endswith((".mod.c", ".o", ".ko", ".cmd", ".mod", ".order")))
+                  and not path.name.endswith((*GENERATED, ".o", ".ko", ".cmd", ".mod", ".order")))
 
 
 def check_step(test: Test, what: str, function: Callable[[], Iterable[str]]) -> None:
