@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from . import (builds, cache, coverage, debs, dissector, emulator, host, kernels, ktap, module,
-               packages, results, root, scenario, selftest, session, steps, style, tasks, toolchain,
-               tools, wire)
+from . import (backports, builds, cache, coverage, debs, dissector, emulator, host, kernels, ktap,
+               module, packages, results, root, scenario, selftest, session, steps, style, tasks,
+               toolchain, tools, wire)
 from .host import TOP, LabError
 from .ktap import Report, Reporter, Test
 from .results import Results
@@ -50,7 +50,7 @@ class Part:
 
 LAB_FILES = "tools/testing/rpcrdma/rpcrdma_lab"
 BUILT = (*module.SOURCES, "scripts", *(f"{LAB_FILES}/{name}.py" for name in
-                                       ("builds", "module", "kernels", "toolchain")))
+                                       ("backports", "builds", "module", "kernels", "toolchain")))
 INSTALLED = (*module.SOURCES, "tools", "scripts", "debian", "Documentation", "LICENSES",
              "dkms.conf", "README.md", "COPYING")
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
@@ -63,6 +63,7 @@ PARTS = {
                             inputs=BUILT),
     "build [in-tree um-7]": Part(functools.partial(builds.build_in_tree, "um-7"), 120, ("um-7",),
                                  False, BUILT),
+    "build [backports]": Part(backports.build, 60, tuple(backports.BACKPORTS), inputs=BUILT),
     "make": Part(builds.make_refuses, 5),
     "packages": Part(debs.make_deb, 30, inputs=INSTALLED),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False,
