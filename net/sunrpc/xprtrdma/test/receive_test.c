@@ -277,12 +277,14 @@ static void test_reply_for_task_that_ends(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* What a Reply says of the memory that its Call offered: two segments of 16 KiB */
+/* What a Reply says of the memory that its Call offered: two segments */
 
-#define SEGMENT		16384
+#define SEGMENT		(FAKE_MR_PAGES * PAGE_SIZE)
 
 static const struct fake_sizes in_write_chunk = { .head = 200, .pages = 2 * SEGMENT, .ddp = true };
-static const struct fake_sizes in_reply_chunk = { .head = 4096, .pages = 2 * SEGMENT - 4096 };
+static const struct fake_sizes in_reply_chunk = {
+	.head = PAGE_SIZE, .pages = 2 * SEGMENT - PAGE_SIZE,
+};
 static const struct fake_sizes is_inline = { .head = 200 };
 
 struct chunk_row {

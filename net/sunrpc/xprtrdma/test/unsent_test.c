@@ -218,8 +218,8 @@ static void test_lack(struct kunit *test)
 {
 	static const struct unsent_row form = {
 		.threshold = 1024,
-		.call = { .head = 200, .pages = 8192, .ddp = true },
-		.reply = { .head = 200, .pages = 32768, .ddp = true },
+		.call = { .head = 200, .pages = 2 * PAGE_SIZE, .ddp = true },
+		.reply = { .head = 200, .pages = 8 * PAGE_SIZE, .ddp = true },
 	};
 
 	expect_lack(test, &form);
@@ -231,7 +231,7 @@ static void test_lack_gathered(struct kunit *test)
 	static const struct unsent_row form = {
 		.threshold = 16384,
 		.call = { .head = 100, .pages = 8192 },
-		.reply = { .head = 200, .pages = 36864, .ddp = true },
+		.reply = { .head = 200, .pages = 9 * PAGE_SIZE, .ddp = true },
 	};
 
 	expect_lack(test, &form);
@@ -382,10 +382,11 @@ static void expect_segments(struct kunit *test, const struct fake_sizes *call, b
 
 static void test_segments(struct kunit *test)
 {
-	const struct fake_sizes most = { .head = 5000, .pages = 38 * PAGE_SIZE, .tail = 100 };
-	const struct fake_sizes head = { .head = 8192, .pages = 39 * PAGE_SIZE, .tail = 100 };
-	const struct fake_sizes tail = { .head = 5000, .pages = 38 * PAGE_SIZE, .tail = 104 };
-	const struct fake_sizes base = { .head = 5000, .base = 4, .pages = 38 * PAGE_SIZE,
+	const u32 two = PAGE_SIZE + 904;	/* octets in two pages */
+	const struct fake_sizes most = { .head = two, .pages = 38 * PAGE_SIZE, .tail = 100 };
+	const struct fake_sizes head = { .head = 2 * PAGE_SIZE, .pages = 39 * PAGE_SIZE, .tail = 100 };
+	const struct fake_sizes tail = { .head = two, .pages = 38 * PAGE_SIZE, .tail = 104 };
+	const struct fake_sizes base = { .head = two, .base = 4, .pages = 38 * PAGE_SIZE,
 					 .tail = 100 };
 
 	expect_segments(test, &most, true);
