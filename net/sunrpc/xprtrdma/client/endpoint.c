@@ -266,7 +266,7 @@ static struct rpcrdma_conn *ep_start(struct xprt_rdma_client *client, struct xpr
 	if (client->wants_backward)
 		config.backward_credits = XPRT_RDMA_BACKWARD_CREDITS;
 	if (config.params.send_size > XPRT_RDMA_GATHER_MIN)
-		config.send_pages = config.params.send_size / PAGE_SIZE + 2;
+		config.send_pages = DIV_ROUND_UP(config.params.send_size, PAGE_SIZE) + 2;
 	return rpcrdma_conn_connect(xprt->xprt_net, source,
 				    (struct sockaddr *)&xprt->addr, &config);
 }

@@ -89,7 +89,8 @@ static void test_config(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, config->omit_private_data);
 	KUNIT_EXPECT_EQ(test, config->version_max, RPCRDMA_VERSION_ONE);
 	/* A Call as long as a Send may begin and end within a page. */
-	KUNIT_EXPECT_EQ(test, config->send_pages, xprt_rdma_max_inline_write / PAGE_SIZE + 2);
+	KUNIT_EXPECT_EQ(test, config->send_pages,
+			DIV_ROUND_UP(xprt_rdma_max_inline_write, PAGE_SIZE) + 2);
 	KUNIT_EXPECT_TRUE(test, config->in_wq);
 	KUNIT_EXPECT_PTR_EQ(test, config->swapper, &xprt->swapper);
 	KUNIT_EXPECT_PTR_EQ(test, config->mrs_made, &t->client->stats.mrs_made);
@@ -117,6 +118,20 @@ static void test_config_of_settings(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, t->config.omit_private_data);
 	KUNIT_EXPECT_FALSE(test, t->config.params.remote_inv);
 	KUNIT_EXPECT_PTR_EQ(test, t->source, (struct sockaddr *)&t->client->source);
+	fake_client_end(test, t);
+}
+
+/* Data that are no multiple of a page may begin and end within one, too, and a tail follows. */
+static void test_config_of_odd_size(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	unsigned int inline_write = xprt_rdma_max_inline_write;
+
+	xprt_rdma_max_inline_write = XPRT_RDMA_GATHER_MIN + 4;
+	fake_client_connect(t);
+	xprt_rdma_max_inline_write = inline_write;
+	KUNIT_EXPECT_EQ(test, t->config.send_pages,
+			(XPRT_RDMA_GATHER_MIN + PAGE_SIZE) / PAGE_SIZE + 2);
 	fake_client_end(test, t);
 }
 
@@ -864,6 +879,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_connect),
 	KUNIT_CASE(test_config),
 	KUNIT_CASE(test_config_of_settings),
+	KUNIT_CASE(test_config_of_odd_size),
 	KUNIT_CASE(test_published),
 	KUNIT_CASE(test_memory_flags),
 	KUNIT_CASE_PARAM(test_status, status_gen_params),
