@@ -43,7 +43,7 @@ close:
 
 static void backward_release(struct xprt_rdma_backward *backward)
 {
-	free_page((unsigned long)backward->call);
+	kfree(backward->call);
 	free_page((unsigned long)backward->reply);
 	rpcrdma_object_freed(RPCRDMA_OBJECT_BACKWARD);
 	kfree(backward);
@@ -56,7 +56,7 @@ static struct xprt_rdma_backward *backward_create(struct rpc_xprt *xprt)
 	if (!backward)
 		return NULL;
 	rpcrdma_object_made(RPCRDMA_OBJECT_BACKWARD);
-	backward->call = (void *)__get_free_page(GFP_KERNEL);
+	backward->call = kmalloc(XPRT_RDMA_BACKWARD_MAX, GFP_KERNEL);
 	backward->reply = (void *)__get_free_page(GFP_KERNEL);
 	backward->rqst.rq_xprt = xprt;
 	if (backward->call && backward->reply)
@@ -237,7 +237,7 @@ void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_r
 	trace_rpcrdma_call_form(conn, msg, recv->len, false);
 	rpcrdma_add_traffic(&conn->counters.received, RPCRDMA_A_TRAFFIC_BACKWARD, msg->payload_len);
 	if (msg->header_len != rpcrdma_wire_header_min(msg->version) ||
-	    msg->payload_len > PAGE_SIZE) {
+	    msg->payload_len > XPRT_RDMA_BACKWARD_MAX) {
 		rpcrdma_recv_put(recv);
 		msg->error = RPCRDMA_ERR_BAD_XDR;
 		xprt_rdma_backward_refuse(conn, msg);

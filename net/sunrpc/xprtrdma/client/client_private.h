@@ -58,6 +58,9 @@
  */
 #define XPRT_RDMA_BACKWARD_SLOTS	16
 
+/* Octets of a backward Call or its Reply: more than NFS's callbacks need. Pages may be larger. */
+#define XPRT_RDMA_BACKWARD_MAX	4096
+
 /* From so many octets on, a Send gathers page data instead of copying it. */
 #define XPRT_RDMA_GATHER_MIN	8192
 
@@ -260,7 +263,7 @@ struct xprt_rdma_endpoint {
  * @ep: where the Call arrived, with a reference; NULL while not in use
  * @version: of the Call; the Reply has the same
  * @inv_handle: the handle that the Call names; the Reply repeats it
- * @call: a page with a copy of the Call, so that its Receive is reposted at once
+ * @call: a copy of the Call, so that its Receive is reposted at once
  * @reply: a page for the Reply: svc expects that much space
  *
  * Owned by the client from bc_setup to bc_destroy. One that is in use at bc_destroy is freed

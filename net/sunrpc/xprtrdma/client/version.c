@@ -56,7 +56,7 @@ static void version_settle(struct xprt_rdma_endpoint *ep, u32 settled)
 	WRITE_ONCE(client->xprt.max_payload,
 		   xprt_rdma_form_max_payload(settled, call, reply, ep->max_mr_pages));
 	WRITE_ONCE(client->backward_payload,
-		   xprt_rdma_form_backward(settled, call, reply, PAGE_SIZE));
+		   xprt_rdma_form_backward(settled, call, reply, XPRT_RDMA_BACKWARD_MAX));
 	WRITE_ONCE(client->version, settled);
 	WRITE_ONCE(version->settled, settled);
 	rpcrdma_conn_log_version(ep->conn, settled);

@@ -781,7 +781,7 @@ static void test_backward_call(struct kunit *test)
 	fake_client_end(test, t);
 }
 
-/* What is longer than a page is refused. If that cannot be sent, the connection ends. */
+/* One that is too long is refused. If that cannot be sent, the connection ends. */
 static void test_backward_call_length(struct kunit *test)
 {
 	struct fake_client *t = fake_client_begin(test, 16384, RPCRDMA_VERSION_ONE);
@@ -789,13 +789,13 @@ static void test_backward_call_length(struct kunit *test)
 
 	t->fake.conn->backward_credits = XPRT_RDMA_BACKWARD_CREDITS;
 	guess_call(t, XID);
-	fake_server_sends(t, PAGE_SIZE, 0);
+	fake_server_sends(t, XPRT_RDMA_BACKWARD_MAX, 0);
 	KUNIT_EXPECT_EQ(test, t->fake.posts, 0);
-	fake_server_sends(t, PAGE_SIZE + 4, 0);
+	fake_server_sends(t, XPRT_RDMA_BACKWARD_MAX + 4, 0);
 	KUNIT_EXPECT_EQ(test, t->fake.posts, 1);
 	KUNIT_EXPECT_EQ(test, t->fake.num_recvs, receives);
 	t->fake.conn->sq.free = 0;
-	fake_server_sends(t, PAGE_SIZE + 4, 0);
+	fake_server_sends(t, XPRT_RDMA_BACKWARD_MAX + 4, 0);
 	KUNIT_EXPECT_EQ(test, t->fake.posts, 1);
 	KUNIT_EXPECT_EQ(test, fake_busy_sends(&t->fake), 1);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(t->fake.conn));

@@ -155,7 +155,7 @@ static void expect_limits(struct kunit *test, const struct fake_client *t, u32 s
 	KUNIT_EXPECT_EQ(test, version->call_threshold, threshold);
 	KUNIT_EXPECT_EQ(test, version->reply_threshold, threshold);
 	KUNIT_EXPECT_EQ(test, t->client->backward_payload,
-			min_t(u32, threshold - header_min, PAGE_SIZE));
+			min_t(u32, threshold - header_min, XPRT_RDMA_BACKWARD_MAX));
 	KUNIT_EXPECT_PTR_EQ(test, t->client->ep, t->ep);
 	/* The NULL takes no credit, and its answer grants none. */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->ep->credits.in_flight), 0);
