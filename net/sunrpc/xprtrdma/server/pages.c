@@ -22,6 +22,7 @@
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sizes.h>
 
 #include "server_private.h"
 
@@ -30,6 +31,9 @@
  * not exceed; the same for held pages.
  */
 #define SVCRDMA_PAGES_SHIFT	8
+
+/* A page that nfsd fills with fewer octets than this is not worth a reference, however large. */
+#define SVCRDMA_HELD_MIN	SZ_4K
 
 /*
  * A request that is done keeps its spare pages unless its connection has more of them than this
@@ -149,10 +153,10 @@ void svcrdma_pages_hold(struct svcrdma_request *request, struct svc_rqst *rqstp)
 		return;
 	/*
 	 * nfsd places the data after the page of the head. The data of a READ goes to the first
-	 * chunk. A page that it fills only in part is not worth a reference.
+	 * chunk.
 	 */
-	n = min3(request->msg.write[0].length >> PAGE_SHIFT, most,
-		 (unsigned int)(rqstp->rq_page_end - page));
+	n = (request->msg.write[0].length + PAGE_SIZE - SVCRDMA_HELD_MIN) >> PAGE_SHIFT;
+	n = min3(n, most, (unsigned int)(rqstp->rq_page_end - page));
 	if (request->num_spares + n > most)
 		svcrdma_pages_put_spares(request);
 	pages_count_held(request, n);

@@ -4,6 +4,7 @@
  * its requests, and that each page has as many references as owners.
  */
 #include <kunit/test.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/svc.h>
 
@@ -395,6 +396,22 @@ static void test_hold_most(struct kunit *test)
 	pages_end(test);
 }
 
+/* The last page of a READ is held if 4 KiB of it or more are filled, whatever its size. */
+static void test_hold_part(struct kunit *test)
+{
+	struct pages *p = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		pages_begin(test);
+		p->request.msg.write[0].length = 2 * PAGE_SIZE + SZ_4K - 1 + i;
+		svcrdma_pages_hold(&p->request, &p->rqst);
+		KUNIT_EXPECT_EQ(test, p->request.num_pages, 2 + i);
+		svcrdma_pages_unhold(&p->request);
+		pages_end(test);
+	}
+}
+
 /* Others hold some pages already. Return: whether a Call holds one, too. */
 static bool holds_beyond(struct pages *p, unsigned int others)
 {
@@ -728,6 +745,7 @@ static struct kunit_case pages_cases[] = {
 	KUNIT_CASE_PARAM(test_restore, read_gen_params),
 	KUNIT_CASE(test_deferred),
 	KUNIT_CASE(test_hold_most),
+	KUNIT_CASE(test_hold_part),
 	KUNIT_CASE(test_hold_limit),
 	KUNIT_CASE(test_hold_limit_of_all),
 	KUNIT_CASE(test_spares),
