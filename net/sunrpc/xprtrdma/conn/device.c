@@ -48,8 +48,9 @@ static void device_limits(struct rpcrdma_device *device)
 	const struct ib_device_attr *attrs = &device->ib->attrs;
 	bool gaps = attrs->kernel_cap_flags & IBK_SG_GAPS_REG;
 
+	/* Some register no pages of 64 KiB, and their drivers do not notice. */
 	device->usable = attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
-			 attrs->max_fast_reg_page_list_len;
+			 attrs->max_fast_reg_page_list_len && attrs->page_size_cap & PAGE_SIZE;
 	device->max_send_sge = attrs->max_send_sge;
 	device->max_mr_pages = device_max_mr_pages(attrs);
 	device->max_sg_len = device_max_sg_len(device->ib);
@@ -72,7 +73,8 @@ static int device_add_one(struct ib_device *ib)
 	device->ib = ib;
 	device_limits(device);
 	if (!device->usable)
-		pr_err("%s: not usable: no memory management extensions\n", ib->name);
+		pr_err("%s: not usable: no memory management extensions for pages of %lu octets\n",
+		       ib->name, PAGE_SIZE);
 	kref_init(&device->ref);
 	spin_lock_init(&device->lock);
 	INIT_LIST_HEAD(&device->conns);

@@ -51,6 +51,7 @@ static int devices_make(struct kunit *test)
 	for (i = 0; i < DEVICES; i++) {
 		ibs[i].attrs.device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS;
 		ibs[i].attrs.max_fast_reg_page_list_len = 1;
+		ibs[i].attrs.page_size_cap = PAGE_SIZE;
 	}
 	return 0;
 }
@@ -89,6 +90,18 @@ static void test_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, device.max_mr_pages, row->mr_pages);
 	KUNIT_EXPECT_EQ(test, device.max_read_responder, row->served);
 	KUNIT_EXPECT_EQ(test, device.max_read_initiator, row->issued);
+}
+
+/* It has to register pages as large as the kernel's. */
+static void test_page_size(struct kunit *test)
+{
+	struct rpcrdma_device device = { .ib = &ibs[0] };
+
+	device_limits(&device);
+	KUNIT_EXPECT_TRUE(test, device.usable);
+	ibs[0].attrs.page_size_cap = ~(u64)PAGE_SIZE;
+	device_limits(&device);
+	KUNIT_EXPECT_FALSE(test, device.usable);
 }
 
 static size_t mapping_size;
@@ -168,6 +181,7 @@ static void test_device_removed(struct kunit *test)
 
 static struct kunit_case device_cases[] = {
 	KUNIT_CASE_PARAM(test_limits, limit_gen_params),
+	KUNIT_CASE(test_page_size),
 	KUNIT_CASE(test_max_sg_len),
 	KUNIT_CASE(test_device_list),
 	KUNIT_CASE(test_device_removed),
