@@ -137,8 +137,8 @@ static void count_nfsd(struct doctor *d, struct room *room)
 	unsigned long most;
 	char *text;
 
-	sscanf(d->release, "%u.%u", &major, &minor);
-	if (!major || major > 6 || (major == 6 && minor >= 12))
+	if (sscanf(d->release, "%u.%u", &major, &minor) != 2 || major > 6 ||
+	    (major == 6 && minor >= 12))
 		return;
 	text = doctor_read_nfsd(d, CHECK, "/proc/fs/nfsd/max_connections");
 	if (!text)
@@ -162,7 +162,7 @@ void doctor_clients(struct doctor *d)
 	count_nfsd(d, &room);
 	if (room.least)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL,
-			   "room for about %lu more connections, if all are used: the limit is %s; nfsd has %u threads",
+			   "room for about %lu more connections in use: the limit is %s; nfsd has %u threads",
 			   room.least, room.what, d->threads);
 	else
 		doctor_add(d, CHECK, DOCTOR_WRONG, room.advice,

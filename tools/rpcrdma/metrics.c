@@ -169,11 +169,12 @@ static uint64_t usable(const struct attrs *device)
 static void print_numbers(FILE *out, const struct number *numbers, const struct objects *objects,
 			  const char *label, unsigned int name)
 {
-	const struct attrs *object;
+	unsigned int i;
 
 	for (; numbers->metric.name; numbers++) {
 		metric_begin(out, &numbers->metric);
-		for (object = objects->of; object < objects->of + objects->count; object++) {
+		for (i = 0; i < objects->count; i++) {
+			const struct attrs *object = &objects->of[i];
 			const struct label labels[] = { { label, attr_string(object, name) }, { } };
 
 			metric_sample(out, numbers->metric.name, labels,

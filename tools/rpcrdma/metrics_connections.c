@@ -116,10 +116,11 @@ static void limit_peers(struct row *rows, unsigned int count, unsigned int limit
 static unsigned int rows_of(struct row *rows, const struct objects *connections,
 			    unsigned int role, unsigned int limit)
 {
-	const struct attrs *c = connections->of;
-	unsigned int count = 0;
+	unsigned int count = 0, i;
 
-	for (; c < connections->of + connections->count; c++) {
+	for (i = 0; i < connections->count; i++) {
+		const struct attrs *c = &connections->of[i];
+
 		if (!connection_is(c, role))
 			continue;
 		rows[count++] = (struct row){

@@ -16,7 +16,7 @@ static void is_room_for(unsigned int connections, const char *what)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "about %u more connections, if all are used: the limit is %s;",
+	snprintf(text, sizeof(text), "about %u more connections in use: the limit is %s;",
 		 connections, what);
 	examine();
 	expect(has("clients", DOCTOR_OK, text));

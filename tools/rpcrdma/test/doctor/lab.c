@@ -252,7 +252,8 @@ static void plant_rest(void)
 	      "Limit  Soft Limit\nMax locked memory  8388608  8388608 bytes\n");
 	plant("/proc/self/status", "Name:\tdoctor\nCapEff:\t0000000000000000\n");
 	plant("/proc/net/netfilter/nf_log", "");
-	plant("/proc/meminfo", "MemTotal:  8388608 kB\nMemFree:  1 kB\nMemAvailable:  4194304 kB\n");
+	plant("/proc/meminfo",
+	      "MemTotal:  8388608 kB\nMemFree:  1 kB\nMemAvailable:  4194304 kB\n");
 	plant("/proc/fs/nfsd/threads", "8\n");
 	plant("/proc/fs/nfsd/portlist", "rdma 20049\nrdma 20049\ntcp 2049\n");
 	plant("/proc/self/mountinfo",

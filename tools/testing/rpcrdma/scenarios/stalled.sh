@@ -79,12 +79,14 @@ slow_writes() {
 }
 
 # stalled WHAT ANSWER LINE LINE CALL: three peers execute the lines, and then send two Calls at once,
-# so that they are granted four. When there is a delay, they do the same with four: after two delays
-# these reach the server, and they are held for at least five seconds more.
+# so that they are granted four, as a short delay lets the server hold both. When there is a long
+# one, they do the same with four: after two delays these reach the server, and they are held for at
+# least five seconds more.
 stalled() {
 	local what=$1 n pids=() waiting=0 answered=0
 	need "$what: the server's link address is known" neighbour_known
 	rm -f /tmp/delayed
+	need "$what: delay the client's packets a little" impair "$(cable)" delay 50ms
 	for n in 1 2 3; do
 		slow_peer "${@:2}" | /tmp/peer >/tmp/slow.$n 2>&1 &
 		pids+=($!)
