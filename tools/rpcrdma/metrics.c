@@ -259,7 +259,7 @@ static int replace(const char *temporary, int fd, const struct metrics *metrics)
 
 	if (!file)
 		return errno;
-	fchmod(fd, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+	fchmod(fd, 0644);
 	print(file, metrics);
 	failed = ferror(file);
 	if (fclose(file) || failed || rename(temporary, metrics->output))

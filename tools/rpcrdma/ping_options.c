@@ -125,7 +125,7 @@ static const char *take(struct ping_options *options, int option)
 /* The argument that is wrong: an option, or what it has */
 static const char *refused(int option, char **argv)
 {
-	static char letter[] = "-?";
+	static char letter[3] = "-?";
 
 	if (option != '?')
 		return optarg;

@@ -65,9 +65,9 @@ static void print_total(const struct connections *all, unsigned int peers)
 		sent += connection_octets(all->of[i], RPCRDMA_A_CONNECTION_SENT);
 		received += connection_octets(all->of[i], RPCRDMA_A_CONNECTION_RECEIVED);
 	}
-	printf("total: %u, %u peer%s, %u established, %s errors, %s sent, %s received\n", all->count,
-	       peers, peers == 1 ? "" : "s", established, fmt_count(errors).s, fmt_size(sent).s,
-	       fmt_size(received).s);
+	printf("total: %u, %u peer%s, %u established, %s errors, %s sent, %s received\n",
+	       all->count, peers, peers == 1 ? "" : "s", established, fmt_count(errors).s,
+	       fmt_size(sent).s, fmt_size(received).s);
 }
 
 void connections_print(const struct connections *all, const struct column *columns,

@@ -267,7 +267,7 @@ void details_of_device(const struct attrs *d)
 	     COUNT(d, RPCRDMA_A_DEVICE_MAX_READS_SERVED));
 	line("connections", "%s at most", COUNT(d, RPCRDMA_A_DEVICE_MAX_QPS));
 	if (attr_number(d, RPCRDMA_A_DEVICE_SHARED_RECEIVES))
-		line("shared", "%s Receives; %s times few were posted, %s times none; %s connections sent too much",
+		line("shared", "%s Receives; %s times few, %s times none; %s peers sent too much",
 		     COUNT(d, RPCRDMA_A_DEVICE_SHARED_RECEIVES),
 		     COUNT(d, RPCRDMA_A_DEVICE_SHARED_LIMITS),
 		     COUNT(d, RPCRDMA_A_DEVICE_SHARED_EMPTY),

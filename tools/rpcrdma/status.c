@@ -56,8 +56,9 @@ static void print_nagios(const struct doctor *d, const char *word)
 	if (*separator == ' ')
 		printf(" - %zu connections to servers, %zu of clients", d->clients.established,
 		       d->servers.established);
-	printf("|client=%zu;;;0 client_established=%zu;;;0 server=%zu;;;0 server_established=%zu;;;0 findings=%zu;;;0\n",
-	       d->clients.count, d->clients.established, d->servers.count,
+	printf("|client=%zu;;;0 client_established=%zu;;;0", d->clients.count,
+	       d->clients.established);
+	printf(" server=%zu;;;0 server_established=%zu;;;0 findings=%zu;;;0\n", d->servers.count,
 	       d->servers.established, d->count[DOCTOR_WRONG]);
 }
 
