@@ -75,7 +75,7 @@ shell: ## a shell in a guest with an NFS server; GUEST=um; MODULE=inbox; DEVICE=
 	@$(LAB) shell $(if $(GUEST),--guest $(GUEST)) $(if $(MODULE),--module $(MODULE)) \
 		$(if $(DEVICE),--device $(DEVICE))
 
-bench: ## compare our module with the kernel's own; ROUNDS=7, 0: only what TCG counts; SAMPLE=1; T=pattern
+bench: ## compare our module with the kernel's own; ROUNDS=7, 0: only what TCG counts; SAMPLE=1; GUEST=um-7-smp; T=pattern
 	@$(LAB) bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(T),'$(T)')
 
 soak: ## I/O while faults happen at random; HOURS=2; SEED=; GUEST=um-7-smp; DEVICE=mem

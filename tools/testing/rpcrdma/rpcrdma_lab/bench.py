@@ -25,8 +25,8 @@ from .instructions import PAGE, CountingGuest
 # Packages that it needs, and the other parts of the lab do not
 PACKAGES = (*chart.PACKAGES, *ratio.PACKAGES)
 
-# Seccomp spares most of what the host's ptrace takes of each RPC.
-GUEST = "um-7"
+# Seccomp spares most of what the host's ptrace takes of each RPC. um-7-smp has two CPUs.
+GUEST = os.environ.get("GUEST", "um-7")
 LIMIT = 60                      # seconds for one step in the guest
 LONG = 240                      # for the first one, which makes files, and for a program
 # How often a session is tried with the kernel's own module over siw, which may lose the first
@@ -347,7 +347,8 @@ class Bench:
 def conditions(guest: Guest) -> dict[str, str]:
     """What is measured, and where."""
     commit = attempt("git", "-C", TOP, "describe", "--always", "--dirty", "--abbrev=7")
-    emulator = (f"User-Mode Linux ({guest.kernel.append}), pinned to one CPU" if guest.uml
+    emulator = (f"User-Mode Linux ({guest.kernel.append}), "
+                f"{'pinned to one CPU' if guest.cpus == 1 else 'two CPUs'}" if guest.uml
                 else "QEMU's TCG, one CPU")
     return {"commit": "unknown" if commit.returncode else commit.stdout.strip(),
             "host": host.machine(), "guest": f"{guest.kernel.release} in {emulator}"}
