@@ -66,8 +66,12 @@ client() {
 slow_reads() {
 	stalled "slow RDMA Reads" "$(null_reply $XID)" \
 		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)" \
-		"$(start $XID $RDMA_MSG) $(repeat 256 "$(read_segment 40 @a+0,16)") 0 0 0 \
-			$(null_call $XID)"
+		"$(call_with_reads)"
+}
+
+call_with_reads() {
+	echo "$(start $XID $RDMA_MSG) $(repeat 256 "$(read_segment 40 @a+0,16)") 0 0 0 \
+		$(null_call $XID)"
 }
 
 # Each Reply needs more RDMA Writes than a chain has. $FOUND is in the first answer.
@@ -78,10 +82,10 @@ slow_writes() {
 			$(nfs_call $XID 3 $READ) $FOUND 0 0 65536"
 }
 
-# stalled WHAT ANSWER LINE LINE CALL: three peers execute the lines, and then send two Calls at once,
-# so that they are granted four, as a short delay lets the server hold both. When there is a long
-# one, they do the same with four: after two delays these reach the server, and they are held for at
-# least five seconds more.
+# stalled WHAT ANSWER LINE LINE CALL: three peers send two Calls at once, which need RDMA Reads: as a
+# short delay lets the server hold both, they are granted four. When there is a long one they execute
+# the lines and send CALL four times: after two delays these reach the server, and they are held for
+# at least five seconds more.
 stalled() {
 	local what=$1 n pids=() waiting=0 answered=0
 	need "$what: the server's link address is known" neighbour_known
@@ -110,7 +114,8 @@ stalled() {
 slow_peer() {
 	local answer=$1 call=$4
 	printf '%s\n' "timeout 60" "private $PRIVATE" "connect $SERVER4 $PORT" "buffer a 65536" \
-		"$2" "$3" "flood 2 $call" "expect $answer" "expect $answer"
+		"send $(null_message $OTHER)" "expect $(null_reply $OTHER)" \
+		"flood 2 $(call_with_reads)" "expect $(null_reply $XID)" "expect $(null_reply $XID)"
 	while [ ! -e /tmp/delayed ]; do
 		sleep 0.1
 	done
