@@ -10,7 +10,9 @@
 
 #define CHECK		"clients"
 #define CONN_KIB	803	/* an end of a used connection over siw, by performance.rst */
-#define RESERVE_KIB	(32 * 1024UL)	/* at least, as the module leaves it */
+/* What the module leaves at least, and at most */
+#define RESERVE_MIN_KIB	(32 * 1024UL)
+#define RESERVE_MAX_KIB	(1024 * 1024UL)
 #define REQUESTS	64	/* max_requests by default */
 
 #define GUIDE		"see \"Thousands of clients\" in " DOCTOR_GUIDE
@@ -122,8 +124,10 @@ static void count_memory(struct doctor *d, struct room *room)
 	if (total && available) {
 		unsigned long reserve = strtoul(total, NULL, 10) / 32;
 
-		if (reserve < RESERVE_KIB)
-			reserve = RESERVE_KIB;
+		if (reserve < RESERVE_MIN_KIB)
+			reserve = RESERVE_MIN_KIB;
+		if (reserve > RESERVE_MAX_KIB)
+			reserve = RESERVE_MAX_KIB;
 		limit(room, left(strtoul(available, NULL, 10), reserve) / CONN_KIB, "memory",
 		      "add memory, or use fewer connections; " GUIDE);
 	}

@@ -38,6 +38,7 @@ static const struct {
 #define CONN_PAGES	(SZ_1M / PAGE_SIZE)
 #define LEFT_PAGES	(SZ_64K / PAGE_SIZE)
 #define RESERVE_MIN	(SZ_32M / PAGE_SIZE)
+#define RESERVE_MAX	(SZ_1G / PAGE_SIZE)
 
 siphash_key_t rpcrdma_host_key;		/* not static: the tests set it */
 
@@ -90,7 +91,7 @@ unsigned int rpcrdma_admission_waiting(unsigned long pages)
 unsigned long rpcrdma_admission_memory(unsigned long ram, unsigned int beginning,
 				       unsigned int established)
 {
-	return max(ram / 32, RESERVE_MIN) + (beginning + 1) * CONN_PAGES + established * LEFT_PAGES;
+	return clamp(ram / 32, RESERVE_MIN, RESERVE_MAX) + (beginning + 1) * CONN_PAGES + established * LEFT_PAGES;
 }
 
 /* Is there memory for one more connection of this host, now or without those that begin? */

@@ -124,20 +124,29 @@ static void listener_relisten_work(struct work_struct *work)
 	mutex_unlock(&listener->setup);
 }
 
-/* It is refused. That others begin, and may take what memory there is, is no reason. */
-static bool listener_waited_in_vain(const struct rpcrdma_conn *conn)
+/*
+ * Need a request not wait: the role may take it, or it is closed, or it is to be refused, because
+ * all the time there was no memory for it. That others begin and may take what there is, is no
+ * reason to refuse it.
+ */
+static bool listener_may_take_locked(struct rpcrdma_listener *listener,
+				     const struct rpcrdma_conn *conn, bool *refuse)
 {
-	return ktime_ms_delta(ktime_get(), READ_ONCE(conn->state_since)) >= MEMORY_WAIT_MS &&
-	       !rpcrdma_admission_has_memory(&conn->peer_addr, false);
-}
+	ktime_t *memory = &listener->memory[rpcrdma_admission_host(&conn->peer_addr)];
+	bool has_memory = rpcrdma_admission_has_memory(&conn->peer_addr, true);
+	ktime_t now = ktime_get();
 
-/* The role may take a request, or it has waited in vain for memory, or it is closed. */
-static bool listener_may_take(const struct rpcrdma_conn *conn)
-{
-	return READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING ||
-	       (rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING) &&
-		(rpcrdma_admission_has_memory(&conn->peer_addr, true) ||
-		 listener_waited_in_vain(conn)));
+	lockdep_assert_held(&listener->lock);
+	*refuse = false;
+	if (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING)
+		return true;
+	if (has_memory || rpcrdma_admission_has_memory(&conn->peer_addr, false))
+		*memory = now;
+	else
+		*refuse = ktime_ms_delta(now, max(*memory, READ_ONCE(conn->state_since))) >=
+			  MEMORY_WAIT_MS;
+	return (has_memory || *refuse) &&
+	       rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING);
 }
 
 /*
@@ -145,7 +154,7 @@ static bool listener_may_take(const struct rpcrdma_conn *conn)
  * limits, so the others need no look. If requests wait and none may be taken, @look looks again
  * later.
  */
-static struct rpcrdma_conn *listener_next_locked(struct rpcrdma_listener *listener)
+static struct rpcrdma_conn *listener_next_locked(struct rpcrdma_listener *listener, bool *refuse)
 {
 	struct rpcrdma_conn *conn;
 	unsigned int i;
@@ -156,7 +165,7 @@ static struct rpcrdma_conn *listener_next_locked(struct rpcrdma_listener *listen
 	for (i = 0; i < RPCRDMA_HOSTS; i++, listener->turn++) {
 		conn = list_first_entry_or_null(&listener->pending[listener->turn % RPCRDMA_HOSTS],
 						struct rpcrdma_conn, pending_list);
-		if (conn && listener_may_take(conn))
+		if (conn && listener_may_take_locked(listener, conn, refuse))
 			return conn;
 	}
 	queue_delayed_work(rpcrdma_wq, &listener->look, LOOK_DELAY);
@@ -167,10 +176,10 @@ static void listener_look_work(struct work_struct *work)
 {
 	struct rpcrdma_listener *listener = container_of(to_delayed_work(work),
 							 struct rpcrdma_listener, look);
-	bool any;
+	bool any, refuse;
 
 	spin_lock_bh(&listener->lock);
-	any = listener_next_locked(listener);
+	any = listener_next_locked(listener, &refuse);
 	spin_unlock_bh(&listener->lock);
 	if (any)
 		listener->incoming(listener);
@@ -264,7 +273,7 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 
 	for (;;) {
 		spin_lock_bh(&listener->lock);
-		conn = listener_next_locked(listener);
+		conn = listener_next_locked(listener, &refuse);
 		if (conn) {
 			list_del_init(&conn->pending_list);
 			listener->num_pending--;
@@ -273,7 +282,6 @@ struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener)
 		spin_unlock_bh(&listener->lock);
 		if (!conn)
 			return NULL;
-		refuse = listener_waited_in_vain(conn);
 		if (rpcrdma_admission_begin(conn)) {
 			if (!refuse)
 				return conn;

@@ -614,7 +614,8 @@ static void test_memory_of_one_more(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, memory_mib(0, 0, 0), 32 + 1);
 	KUNIT_EXPECT_EQ(test, memory_mib(1, 0, 0), 32 + 1);
-	KUNIT_EXPECT_EQ(test, memory_mib(64, 0, 0), 2048 + 1);
+	KUNIT_EXPECT_EQ(test, memory_mib(16, 0, 0), 512 + 1);
+	KUNIT_EXPECT_EQ(test, memory_mib(64, 0, 0), 1024 + 1);
 	KUNIT_EXPECT_EQ(test, memory_mib(1, 255, 0), 32 + 256);
 	KUNIT_EXPECT_EQ(test, memory_mib(1, 0, 1600), 32 + 1 + 100);
 }

@@ -532,7 +532,10 @@ static void test_waits_for_others(struct kunit *test)
 	cm.others_take_memory = true;
 	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 100000);
 	expect_next(test, listener, NULL);
+	/* There was memory until now. */
 	cm.no_memory_for = 1;
+	expect_next(test, listener, NULL);
+	listener->memory[1] = cm.conn[0]->state_since;
 	cm.none_may_begin = 1;
 	expect_next(test, listener, NULL);
 	KUNIT_EXPECT_EQ(test, cm.refused, 0);
