@@ -169,6 +169,8 @@ static void conn_keep(struct rpcrdma_conn *conn, int err)
 	rpcrdma_conn_get(conn);
 	__module_get(THIS_MODULE);
 	WRITE_ONCE(conn->stuck, true);
+	if (conn->shared)
+		WRITE_ONCE(conn->shared->broken, true);
 	conn_lock_out(conn);
 	rpcrdma_mr_destroy(conn);
 }

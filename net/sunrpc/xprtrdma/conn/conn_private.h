@@ -144,7 +144,7 @@ struct rpcrdma_shared {
 
 	struct mutex setup;		/* held by @limit_work, and to clear @srq */
 	struct ib_srq *srq;		/* NULL: @limit_work has nothing to do */
-	struct work_struct limit_work;
+	struct delayed_work limit_work;
 	bool limited;			/* few were posted; @limit_work clears it */
 	bool broken;			/* new connections do not get it */
 

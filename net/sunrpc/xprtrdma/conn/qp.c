@@ -181,6 +181,8 @@ int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 	if (rpcrdma_shared_attach(conn, depths->cqes - depths->rq)) {
 		depths->cqes -= depths->rq;
 		depths->rq = 0;
+		/* So that none can hold all of them */
+		conn->credits = min(conn->credits, max(conn->shared->bound / 8, 2U));
 		rdma_set_min_rnr_timer(conn->cm_id, RNR_TIMER);
 	} else {
 		err = qp_create_own(conn);
@@ -204,8 +206,8 @@ static bool qp_is_stopped(struct ib_qp *qp)
  */
 static void qp_drain_shared(struct rpcrdma_conn *conn)
 {
-	if (conn->ops)
-		wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT);
+	if (conn->ops && !wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT))
+		WRITE_ONCE(conn->device->no_last_wqe, true);
 	ib_drain_sq(conn->qp);
 }
 

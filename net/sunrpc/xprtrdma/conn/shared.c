@@ -13,7 +13,8 @@
  * grant a quarter of the credits until half are posted again. iWARP cannot wait and breaks the
  * connection, so on it connections have their own Receives.
  *
- * A peer that has more messages in flight than it was ever allowed is disconnected. Until that
+ * No connection gets more than an eighth of them as credits, but some together may hold all. A
+ * peer that has more messages in flight than it was ever allowed is disconnected. Until that
  * has happened it can take all Receives, so the completion queue has an entry for each. That is
  * why connections with a shared receive queue share its completion queue, too. They have its
  * protection domain because rxe looks for the memory of Receives in the queue pair's. A server
@@ -31,6 +32,9 @@
 /* Receives of a new queue, and how many are reposted at a time */
 #define SHARED_FIRST	16U
 #define SHARED_BATCH	8U
+
+/* How long to wait if there is no memory for more, or the driver cannot report */
+#define SHARED_RETRY	(HZ / 10)
 
 /* How long half of the Receives are not needed before some are freed */
 #define SHARED_REST	(30 * HZ)
@@ -134,7 +138,7 @@ void rpcrdma_shared_put(struct rpcrdma_recv *recv)
 		rpcrdma_recv_free(recv, shared->device->ib);
 	}
 	if (unlikely(rearm))
-		queue_work(rpcrdma_wq, &shared->limit_work);
+		mod_delayed_work(rpcrdma_wq, &shared->limit_work, 0);
 }
 
 /* In the teardown: what the connection still has is its own, and is freed with it. */
@@ -148,13 +152,14 @@ void rpcrdma_shared_lose(struct rpcrdma_conn *conn)
 	atomic_sub(conn->num_recvs, &shared->device->shared_recvs);
 	/* Make others, or @pressed might last. */
 	if (conn->num_recvs)
-		queue_work(rpcrdma_wq, &shared->limit_work);
+		mod_delayed_work(rpcrdma_wq, &shared->limit_work, 0);
 }
 
-/* Make the Receives that are missing, if there is memory, and post all that are idle. */
-static void shared_fill(struct rpcrdma_shared *shared)
+/* Make the Receives that are missing, and post all that are idle. Return: false without memory. */
+static bool shared_fill(struct rpcrdma_shared *shared)
 {
 	struct rpcrdma_recv *recv;
+	bool enough = true;
 
 	spin_lock_bh(&shared->lock);
 	while (shared->num < shared->most) {
@@ -164,6 +169,7 @@ static void shared_fill(struct rpcrdma_shared *shared)
 		spin_lock_bh(&shared->lock);
 		if (!recv) {
 			shared->most = max(shared->num, 1U);
+			enough = false;
 			break;
 		}
 		recv->shared = shared;
@@ -174,6 +180,7 @@ static void shared_fill(struct rpcrdma_shared *shared)
 	}
 	shared_post_locked(shared);
 	spin_unlock_bh(&shared->lock);
+	return enough;
 }
 
 /*
@@ -184,13 +191,19 @@ static int shared_arm(struct rpcrdma_shared *shared)
 {
 	struct ib_srq_attr attr = {};
 	bool pressed;
+	int err;
 
 	spin_lock_bh(&shared->lock);
 	attr.srq_limit = DIV_ROUND_UP(shared->most, 4);
 	pressed = shared->posted < attr.srq_limit;
 	WRITE_ONCE(shared->pressed, pressed);
 	spin_unlock_bh(&shared->lock);
-	return pressed ? 0 : ib_modify_srq(shared->srq, &attr, IB_SRQ_LIMIT);
+	if (pressed)
+		return 0;
+	err = ib_modify_srq(shared->srq, &attr, IB_SRQ_LIMIT);
+	if (err)
+		WRITE_ONCE(shared->pressed, true);	/* a later message that comes back retries */
+	return err;
 }
 
 /*
@@ -207,23 +220,35 @@ static void shared_event(struct ib_event *event, void *context)
 	}
 	atomic_long_inc(&shared->device->shared_limits);
 	WRITE_ONCE(shared->limited, true);
-	queue_work(rpcrdma_wq, &shared->limit_work);
+	mod_delayed_work(rpcrdma_wq, &shared->limit_work, 0);
 }
 
-/* The device has reported something, or it has to report something else from now on. */
+/*
+ * The device has reported something, or it has to report something else from now on. New Receives
+ * may all be taken at once: then there have to be more, before connections are granted less. If
+ * there is no memory the work tries again, as no other event may come.
+ */
 static void shared_limit_work(struct work_struct *work)
 {
-	struct rpcrdma_shared *shared = container_of(work, struct rpcrdma_shared, limit_work);
+	struct rpcrdma_shared *shared = container_of(to_delayed_work(work),
+						     struct rpcrdma_shared, limit_work);
+	bool done, grow = xchg(&shared->limited, false);
 
 	mutex_lock(&shared->setup);
-	if (shared->srq) {
+	while (shared->srq) {
 		spin_lock_bh(&shared->lock);
-		if (READ_ONCE(shared->limited))
+		if (grow)
 			shared->most = min(2 * shared->most, shared->bound);
-		WRITE_ONCE(shared->limited, false);
 		spin_unlock_bh(&shared->lock);
-		shared_fill(shared);
-		shared_arm(shared);
+		done = shared_fill(shared);
+		done &= !shared_arm(shared);
+		grow = READ_ONCE(shared->pressed) && shared->most < shared->bound;
+		if (!done && grow) {
+			WRITE_ONCE(shared->limited, true);
+			mod_delayed_work(rpcrdma_wq, &shared->limit_work, SHARED_RETRY);
+		}
+		if (!done || !grow)
+			break;
 	}
 	mutex_unlock(&shared->setup);
 }
@@ -240,12 +265,12 @@ static void shared_free(struct rpcrdma_shared *shared)
 	mutex_unlock(&shared->setup);
 	if (!IS_ERR_OR_NULL(srq))
 		ib_destroy_srq(srq);
-	cancel_work_sync(&shared->limit_work);
+	cancel_delayed_work_sync(&shared->limit_work);
+	if (!IS_ERR_OR_NULL(shared->cq))
+		ib_free_cq(shared->cq);
 	list_for_each_entry_safe(recv, next, &shared->recvs, resource.all)
 		rpcrdma_recv_free(recv, shared->device->ib);
 	atomic_sub(shared->num, &shared->device->shared_recvs);
-	if (!IS_ERR_OR_NULL(shared->cq))
-		ib_free_cq(shared->cq);
 	if (!IS_ERR(shared->pd))
 		ib_dealloc_pd(shared->pd);
 	mutex_destroy(&shared->setup);
@@ -288,7 +313,7 @@ static struct rpcrdma_shared *shared_make(const struct rpcrdma_shared *template,
 	if (!shared)
 		return NULL;
 	mutex_init(&shared->setup);
-	INIT_WORK(&shared->limit_work, shared_limit_work);
+	INIT_DELAYED_WORK(&shared->limit_work, shared_limit_work);
 	shared->since = jiffies;
 	spin_lock_init(&shared->lock);
 	INIT_LIST_HEAD(&shared->recvs);
@@ -329,11 +354,12 @@ bool rpcrdma_shared_attach(struct rpcrdma_conn *conn, unsigned int cqes)
 	struct rpcrdma_shared *shared;
 	unsigned int noio;
 
-	if (!like.bound || !attrs->max_srq || rdma_protocol_iwarp(device->ib, conn->port))
+	if (!like.bound || !attrs->max_srq || rdma_protocol_iwarp(device->ib, conn->port) ||
+	    READ_ONCE(device->no_last_wqe))
 		return false;
 	noio = memalloc_noio_save();
 	mutex_lock(&device->shared_lock);
-	like.vector = device->shared_turn++ % device->ib->num_comp_vectors;
+	like.vector = device->shared_turn++ % max(device->ib->num_comp_vectors, 1);
 	list_for_each_entry(shared, &device->shared, all)
 		if (shared_fits(shared, &like, cqes))
 			break;

@@ -38,6 +38,7 @@ struct lab {
 	struct ib_cqe *posted[BOUND];	/* in the order in which they are taken, over all queues */
 	unsigned int num_posted;
 	bool refuses;			/* to post */
+	bool no_memory;			/* for another Receive */
 
 	struct rpcrdma_conn *conn[CONNS];
 	struct ib_qp qp[CONNS];
@@ -97,6 +98,11 @@ static void close_noted(struct rpcrdma_conn *conn, int status)
 	lab->status = status;
 }
 
+static struct rpcrdma_recv *recv_made(struct ib_pd *pd, u32 size, gfp_t gfp)
+{
+	return lab->no_memory ? NULL : rpcrdma_recv_alloc(pd, size, gfp);
+}
+
 #undef ib_alloc_pd
 #define ib_alloc_pd		pd_made
 #define ib_alloc_cq		cq_made
@@ -105,10 +111,12 @@ static void close_noted(struct rpcrdma_conn *conn, int status)
 #define ib_free_cq		cq_gone
 #define ib_dealloc_pd		pd_gone
 #define rpcrdma_conn_close	close_noted
+#define rpcrdma_recv_alloc	recv_made
 
 #include "../conn/shared.c"
 
 #undef rpcrdma_conn_close
+#undef rpcrdma_recv_alloc
 
 static int lab_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
 			  enum ib_srq_attr_mask mask, struct ib_udata *udata)
@@ -369,6 +377,48 @@ static void test_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lab->closed, 0);
 }
 
+/* The new ones are taken at once, here by the driver: there are more before credits are few. */
+static void test_limit_again(struct kunit *test)
+{
+	struct rpcrdma_conn *conn = lab->conn[0];
+
+	KUNIT_ASSERT_TRUE(test, shared_test_attach(conn, CQES));
+	conn->recv_credits = BOUND;
+	lab->refuses = true;
+	arrive(test, 0, FIRST - FIRST / 4 + 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, conn->shared->num, BOUND);
+	KUNIT_EXPECT_TRUE(test, shared_test_few(conn));
+	lab->refuses = false;
+	give_back_all();
+	KUNIT_EXPECT_FALSE(test, shared_test_few(conn));
+}
+
+/* All are lost with a connection, and there is no memory for others: there are when there is. */
+static void test_no_memory(struct kunit *test)
+{
+	struct rpcrdma_conn *conn = lab->conn[0], *other = lab->conn[1];
+
+	KUNIT_ASSERT_TRUE(test, shared_test_attach(conn, CQES));
+	KUNIT_ASSERT_TRUE(test, shared_test_attach(other, CQES));
+	conn->recv_credits = BOUND;
+	lab->no_memory = true;
+	arrive(test, 0, FIRST, IB_WC_SUCCESS);
+	rpcrdma_recv_destroy(conn);
+	flush_workqueue(rpcrdma_wq);
+	KUNIT_EXPECT_EQ(test, lab->num_posted, 0);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&other->shared->limit_work));
+	lab->no_memory = false;
+	flush_delayed_work(&other->shared->limit_work);
+	KUNIT_EXPECT_GT(test, lab->num_posted, 0U);
+	KUNIT_EXPECT_FALSE(test, shared_test_few(other));
+	shared_test_detach(conn);
+
+	conn->device = NULL;
+	rpcrdma_conn_close(conn, -ECANCELED);
+	flush_workqueue(rpcrdma_teardown_wq);
+	give_back(BOUND);
+}
+
 /* Half of them were not needed for a while, so as many go. */
 static void test_rest(struct kunit *test)
 {
@@ -476,6 +526,8 @@ static struct kunit_case shared_cases[] = {
 	KUNIT_CASE(test_others_do_not),
 	KUNIT_CASE(test_none),
 	KUNIT_CASE(test_limit),
+	KUNIT_CASE(test_limit_again),
+	KUNIT_CASE(test_no_memory),
 	KUNIT_CASE(test_rest),
 	KUNIT_CASE(test_too_many),
 	KUNIT_CASE(test_errors),
