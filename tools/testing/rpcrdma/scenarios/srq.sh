@@ -68,15 +68,15 @@ both_kinds() {
 
 # More credits than Receives: messages that find none are repeated, and credits become few.
 few_receives() {
-	need "$1: mount v3" nfs_mount 3 rdma /mnt
-	check "$1: the connection shares Receives" sharing 1
+	need "$1: mount v3" nfs_mount 3 rdma /mnt nconnect=16
+	check "$1: each connection shares Receives" sharing 16
 	check "$1: 64 jobs: verified I/O" \
 		fio_verify --direct=1 --bsrange=4k-16k --numjobs=64 --size=128k
 	check "$1: there are as many as the device takes at most" \
 		[ "$(of_device shared-receives)" -le 32 ]
 	check "$1: few were left" [ "$(of_device shared-limits)" -gt 0 ]
 	check "$1: no client sent too much" is 0 "$(of_device credits-exceeded)"
-	check "$1: all on one connection, and nothing twice" steady
+	check "$1: all on the same connections, and nothing twice" steady
 	say "$1: none was left $(of_device shared-empty) times," \
 		"$(counted mem0 rnr_naks) messages were repeated"
 }
