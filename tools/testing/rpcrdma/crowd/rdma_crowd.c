@@ -296,7 +296,9 @@ static int crowd_first_call(struct crowd_conn *conn)
 
 static int crowd_make(struct crowd_conn *conn)
 {
-	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = rnr_retry };
+	struct rdma_conn_param param = {
+		.responder_resources = 1, .retry_count = 7, .rnr_retry_count = rnr_retry,
+	};
 	struct rdma_cm_id *id;
 
 	id = rdma_create_id(crowd_net, crowd_event, conn, RDMA_PS_TCP, IB_QPT_RC);

@@ -76,7 +76,12 @@ crowd_has() {
 	read -r up <$CROWD/up && read -r lost <$CROWD/lost && [ "$up" = "$1" ] && [ "$lost" -ge "$2" ]
 }
 
+# A transport connects with its first RPC, and each RPC takes the next one.
 mount_is_up() {
+	local n
+	for ((n = 0; n < $1; n++)); do
+		stat -f /mnt >/dev/null || return
+	done
 	is "$1" "$(connections)"
 }
 
