@@ -19,6 +19,7 @@ _rpcrdma() {
 
 	case $command,${before[-1]} in
 	*,-c | *,-i | *,-W | *,--program | *,--top) words= ;;
+	metrics,-o | metrics,--output) compopt -o default; words= ;;
 	*,--rdma-version) words="1 2" ;;
 	stat,--columns | stat,--sort)
 		words="ID ROLE PEER RPC/s SENT/s RECV/s P50 P99 CREDITS WAITS/s ERRORS/s" ;;
@@ -28,7 +29,7 @@ _rpcrdma() {
 	show,to) words=$(_rpcrdma_servers) ;;
 	show,device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
 	show,state) words="resolving connecting pending accepting established closing closed" ;;
-	show,mount) words=$(sed -n 's/^[^ ]* \([^ ]*\) nfs4\? .*proto=rdma.*/\1/p' /proc/mounts) ;;
+	show,mount) words=$(_rpcrdma_mounts) ;;
 	,*) words="show stat monitor metrics ping doctor status help version --json --help --version" ;;
 	help,*) words="show stat monitor metrics ping doctor status" ;;
 	show,*) words="client server listeners devices to device state mount"
@@ -41,16 +42,26 @@ _rpcrdma() {
 	doctor,*) words="--json --quiet --help $(_rpcrdma_hosts)" ;;
 	*) words= ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	# Not by compgen -W, which expands words as the shell does, and servers choose some of them.
+	read -rd '' -a words <<<"$words"
+	COMPREPLY=()
+	for i in "${words[@]}"; do
+		[[ $i != "$word"* ]] || COMPREPLY+=("$i")
+	done
 	# Readline replaces only what is behind the last colon.
 	[[ $word != *:* || $COMP_WORDBREAKS != *:* ]] ||
 		COMPREPLY=("${COMPREPLY[@]#"${word%:*}:"}")
 }
 
+# Names that the shell would not take as they are, as with blanks, are left out here and below.
+_rpcrdma_mounts() {
+	sed -n 's/^[^ ]* \([[:alnum:]/.,:@%+_-]*\) nfs4\? .*proto=rdma.*/\1/p' /proc/mounts
+}
+
 # Servers of NFS mounts; IPv6 addresses are in brackets there.
 _rpcrdma_servers() {
-	sed -n 's/^\[\([^]]*\)\]:.* nfs4\? .*/\1/p; s/^\([^][ #:]*\):.* nfs4\? .*/\1/p' /proc/mounts |
-		sort -u
+	sed -n 's/^\[\([[:alnum:]:.%_-]*\)\]:.* nfs4\? .*/\1/p
+		s/^\([[:alnum:]._-]*\):.* nfs4\? .*/\1/p' /proc/mounts | sort -u
 }
 
 # They are the most likely hosts; then those of /etc/hosts
