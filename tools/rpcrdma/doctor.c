@@ -12,6 +12,7 @@
 
 #include "cmd.h"
 #include "doctor.h"
+#include "fmt.h"
 #include "host.h"
 #include "json.h"
 #include "term.h"
@@ -30,14 +31,6 @@ static const struct look {
 	[DOCTOR_UNKNOWN] = { "unknown", COLOUR_WARN },
 };
 
-/* A terminal obeys control characters, and JSON has to be UTF-8. */
-static void make_plain(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 void doctor_add(struct doctor *d, const char *check, enum doctor_verdict verdict,
 		const char *advice, const char *format, ...)
 {
@@ -54,8 +47,8 @@ void doctor_add(struct doctor *d, const char *check, enum doctor_verdict verdict
 	vsnprintf(result->what, sizeof(result->what), format, args);
 	va_end(args);
 	snprintf(result->advice, sizeof(result->advice), "%s", advice ?: "");
-	make_plain(result->what);
-	make_plain(result->advice);
+	fmt_plain(result->what);
+	fmt_plain(result->advice);
 }
 
 const char *doctor_advise(char text[DOCTOR_TEXT_MAX], const char *format, ...)
@@ -125,7 +118,8 @@ enum doctor_health doctor_health(struct doctor *d)
 	doctor_server(d);
 	doctor_mount(d);
 	doctor_connection(d);
-	if (d->silent || !d->usable || (d->clients.count && d->clients.stuck == d->clients.count))
+	if (d->silent || !d->usable || d->no_listener ||
+	    (d->clients.count && d->clients.stuck == d->clients.count))
 		return HEALTH_DOWN;
 	if (d->count[DOCTOR_WRONG])
 		return HEALTH_DEGRADED;

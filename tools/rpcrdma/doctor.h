@@ -140,7 +140,7 @@ struct doctor {
 	bool silent;		/* no loaded module tells about connections */
 	struct doctor_connections clients, servers;	/* by this host's role */
 	unsigned int listens;	/* port of this server's listener; 0: none */
-	unsigned int threads;	/* of the NFS server here */
+	bool no_listener;	/* no client can connect, though the server is to listen for RDMA */
 
 	struct doctor_result results[DOCTOR_RESULTS_MAX];
 	size_t result_count;
@@ -164,8 +164,9 @@ enum doctor_health { HEALTH_OK, HEALTH_DEGRADED, HEALTH_DOWN, HEALTH_UNKNOWN };
 /**
  * doctor_health - make the checks about now that need neither root nor traffic
  *
- * Return: HEALTH_DOWN if no RPC can travel over RDMA: no module of this project is loaded, no
- * device is usable, or all connections to servers are stuck. HEALTH_DEGRADED with other findings.
+ * Return: HEALTH_DOWN if this host cannot be a client, or the server that it is to be: no module
+ * of this project is loaded, no device is usable, all connections to servers are stuck, or the NFS
+ * server has no listener though it is to have one. HEALTH_DEGRADED with other findings.
  */
 enum doctor_health doctor_health(struct doctor *d);
 
@@ -338,7 +339,7 @@ bool doctor_vendor(struct doctor *d, const char *check, enum doctor_verdict verd
 
 /**
  * doctor_read_nfsd - read a file of /proc/fs/nfsd
- * @check: adds a result if that is not possible
+ * @check: adds a result if that is not possible; NULL: it does not
  *
  * Return: what it has, to be freed by the caller, or NULL.
  */

@@ -23,6 +23,7 @@ struct room {
 	unsigned long conns;	/* for which iWARP devices have registrations; others need none */
 	unsigned long used;	/* queue pairs in use, about one for each connection */
 	bool known;		/* this module tells about a device */
+	unsigned long threads;	/* of the NFS server, 0: not known */
 	unsigned long least;
 	const char *what;
 	const char *advice;
@@ -147,28 +148,46 @@ static void count_nfsd(struct doctor *d, struct room *room)
 	text = doctor_read_nfsd(d, CHECK, "/proc/fs/nfsd/max_connections");
 	if (!text)
 		return;
-	most = strtoul(text, NULL, 10) ?: 20UL * d->threads + 60;
+	most = strtoul(text, NULL, 10);
 	free(text);
-	limit(room, left(most, room->used), "max_connections of nfsd",
-	      "echo 65535 >/proc/fs/nfsd/max_connections");
+	if (!most && room->threads)
+		most = 20 * room->threads + 60;
+	if (most)
+		limit(room, left(most, room->used), "max_connections of nfsd",
+		      "echo 65535 >/proc/fs/nfsd/max_connections");
+}
+
+/* Only root may read them, and without their number the rest is the same. */
+static unsigned long threads_of(struct doctor *d)
+{
+	char *text = doctor_read_nfsd(d, NULL, "/proc/fs/nfsd/threads");
+	unsigned long threads = text ? strtoul(text, NULL, 10) : 0;
+
+	free(text);
+	return threads;
 }
 
 void doctor_clients(struct doctor *d)
 {
 	struct room room = {};
+	char threads[64] = "";
 
 	if (!d->listens)
 		return;
 	count_devices(d, &room);
 	if (!room.known)	/* the kernel's own module needs other amounts */
 		return;
+	room.threads = threads_of(d);
+	if (room.threads)
+		snprintf(threads, sizeof(threads), "; nfsd has %lu threads", room.threads);
 	count_memory(d, &room);
 	count_nfsd(d, &room);
 	if (room.least)
 		doctor_add(d, CHECK, DOCTOR_OK, NULL,
-			   "room for about %lu more connections in use: the limit is %s; nfsd has %u threads",
-			   room.least, room.what, d->threads);
+			   "room for about %lu more connections in use: the limit is %s%s",
+			   room.least, room.what, threads);
 	else
 		doctor_add(d, CHECK, DOCTOR_WRONG, room.advice,
-			   "the server has no room for another connection: the limit is %s", room.what);
+			   "the server has no room for another connection: the limit is %s",
+			   room.what);
 }

@@ -60,7 +60,8 @@ static bool is_wanted(struct doctor *d)
 
 static void check_wishes(struct doctor *d)
 {
-	if (is_wanted(d))
+	d->no_listener = is_wanted(d);
+	if (d->no_listener)
 		doctor_add(d, CHECK, DOCTOR_WRONG,
 			   "systemctl restart nfs-server, or echo \"rdma 20049\" >/proc/fs/nfsd/portlist",
 			   "the NFS server runs and does not listen for RDMA, as nfs.conf asks it to");
@@ -68,6 +69,18 @@ static void check_wishes(struct doctor *d)
 		doctor_add(d, CHECK, DOCTOR_NOTE,
 			   "if it is to: rdma=y for [nfsd] in /etc/nfs.conf, systemctl restart nfs-server",
 			   "the NFS server runs and does not listen for RDMA");
+}
+
+static void cannot_read(struct doctor *d, const char *check, const char *path, const char *why,
+			bool hangs)
+{
+	if (hangs)
+		doctor_add(d, check, DOCTOR_UNKNOWN,
+			   "does rpc.nfsd or nfsdctl hang? see ps and the log",
+			   "%s cannot be read: no answer from the NFS server", path);
+	else
+		doctor_add(d, check, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
+			   "%s cannot be read: %s", path, why);
 }
 
 /*
@@ -84,13 +97,8 @@ char *doctor_read_nfsd(struct doctor *d, const char *check, const char *path)
 	ret = doctor_run(d, argv, &status, &text);
 	if (!ret && !status)
 		return text;
-	if (ret == -ETIMEDOUT)
-		doctor_add(d, check, DOCTOR_UNKNOWN,
-			   "does rpc.nfsd or nfsdctl hang? see ps and the log",
-			   "%s cannot be read: no answer from the NFS server", path);
-	else
-		doctor_add(d, check, DOCTOR_UNKNOWN, "run rpcrdma doctor as root",
-			   "%s cannot be read: %s", path, text ?: strerror(-ret));
+	if (check)
+		cannot_read(d, check, path, text ?: strerror(-ret), ret == -ETIMEDOUT);
 	free(text);
 	return NULL;
 }
@@ -100,6 +108,7 @@ static void check_listener(const char *local, bool waits, void *data)
 {
 	struct doctor *d = data;
 
+	d->no_listener &= waits;
 	if (waits)
 		doctor_add(d, CHECK, DOCTOR_WRONG,
 			   "have a device for that address: see rdma link, ip address; then wait 5 s",
@@ -109,8 +118,11 @@ static void check_listener(const char *local, bool waits, void *data)
 
 static void check_listeners(struct doctor *d)
 {
-	int ret = d->kernel->listeners(d, check_listener, d);
+	int ret;
 
+	d->no_listener = true;
+	ret = d->kernel->listeners(d, check_listener, d);
+	d->no_listener &= !ret;
 	if (ret && ret != -ENOENT)
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN,
 			   "install rpcrdma-tools of the same version as the module",
@@ -130,33 +142,24 @@ static void check_port(struct doctor *d)
 			   "the NFS server listens for RDMA at port %u", d->listens);
 }
 
-static void check_portlist(struct doctor *d)
-{
-	char *list = doctor_read_nfsd(d, CHECK, "/proc/fs/nfsd/portlist");
-
-	if (!list)
-		return;
-	d->listens = rdma_port(list);
-	free(list);
-	if (d->listens)
-		check_port(d);
-	else
-		check_wishes(d);
-}
-
+/* Other users than root may read this list, and not /proc/fs/nfsd/threads. */
 void doctor_server(struct doctor *d)
 {
-	char *threads;
+	char *list;
 
-	if (!doctor_exists(d, "/proc/fs/nfsd/threads")) {
+	if (!doctor_exists(d, "/proc/fs/nfsd/portlist")) {
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "this host is no NFS server");
 		return;
 	}
-	threads = doctor_read_nfsd(d, CHECK, "/proc/fs/nfsd/threads");
-	d->threads = threads ? strtoul(threads, NULL, 10) : 0;
-	if (threads && !d->threads)
+	list = doctor_read_nfsd(d, CHECK, "/proc/fs/nfsd/portlist");
+	if (!list)
+		return;
+	d->listens = rdma_port(list);
+	if (d->listens)
+		check_port(d);
+	else if (*list)
+		check_wishes(d);
+	else
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "no NFS server runs here");
-	else if (threads)
-		check_portlist(d);
-	free(threads);
+	free(list);
 }

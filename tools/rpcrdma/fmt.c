@@ -9,6 +9,13 @@
 #define HOUR	(60 * MINUTE)
 #define DAY	(24 * HOUR)
 
+void fmt_plain(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 uint64_t fmt_whole(double value)
 {
 	if (value >= (double)UINT64_MAX)

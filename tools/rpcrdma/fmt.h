@@ -14,6 +14,13 @@ struct text {
 };
 
 /**
+ * fmt_plain - make a text one that can be printed
+ * @text: gets a question mark for each control character, which a terminal would obey, and for
+ *	what is not ASCII, as JSON has to be UTF-8
+ */
+void fmt_plain(char *text);
+
+/**
  * fmt_whole - a number that may be too large for 64 bits, if the kernel lies
  * @value: not negative
  *

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
+#include "fmt.h"
 #include "json.h"
 
 static int cmd_help(int argc, char **argv);
@@ -38,14 +39,6 @@ void die_as_json(void)
 	errors_as_json = true;
 }
 
-/* A terminal obeys control characters, and JSON has to be UTF-8. */
-static void make_plain(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 noreturn void die(int status, const char *format, ...)
 {
 	bool as_json = errors_as_json;
@@ -56,7 +49,7 @@ noreturn void die(int status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	make_plain(text);
+	fmt_plain(text);
 	if (as_json)
 		out_json_line(json_pack("{s:s}", "error", text));
 	fflush(stdout);

@@ -11,6 +11,8 @@
 
 #define SYNOPSIS	"status [-j|--json] [-n|--nagios]"
 
+#define REASONS_MAX	3	/* in the line for monitoring */
+
 /* By enum doctor_health, whose values are the exit codes of monitoring plugins */
 static const struct {
 	const char *word, *nagios;
@@ -43,17 +45,15 @@ static void print_reason(const char *separator, const char *text)
 
 static void print_nagios(const struct doctor *d, const char *word)
 {
-	const char *separator = " - ";
-	size_t i;
+	size_t i, reasons = 0;
 
 	printf("RPCRDMA %s", word);
-	for (i = 0; i < d->result_count; i++) {
-		if (d->results[i].verdict < DOCTOR_WRONG)
-			continue;
-		print_reason(separator, d->results[i].what);
-		separator = "; ";
-	}
-	if (*separator == ' ')
+	for (i = 0; i < d->result_count; i++)
+		if (d->results[i].verdict >= DOCTOR_WRONG && reasons++ < REASONS_MAX)
+			print_reason(reasons == 1 ? " - " : "; ", d->results[i].what);
+	if (reasons > REASONS_MAX)
+		printf("; and %zu more", reasons - REASONS_MAX);
+	if (!reasons)
 		printf(" - %zu connections to servers, %zu of clients", d->clients.established,
 		       d->servers.established);
 	printf("|client=%zu;;;0 client_established=%zu;;;0", d->clients.count,

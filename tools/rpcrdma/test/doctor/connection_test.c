@@ -19,6 +19,21 @@ static void connections(void)
 	expect(only("connection", DOCTOR_WRONG,
 		    "the connection to 10.17.0.1:20049 is resolving for 12 s"));
 
+	begin("connections that do not come up");
+	answers.resolving_for = 12500;
+	answers.resolving = 16;
+	doctor_connection(&d);
+	expect(only("connection", DOCTOR_WRONG,
+		    "16 connections to 10.17.0.1:20049 are not established, the longest is resol"));
+
+	begin("connections to many servers that do not come up");
+	answers.resolving_for = 12500;
+	answers.resolving = 200;
+	answers.servers = 200;
+	doctor_connection(&d);
+	expect(d.count[DOCTOR_WRONG] == 32);
+	expect(has("connection", DOCTOR_WRONG, "the connection to 10.17.0.31:20049 is"));
+
 	begin("a connection that has only begun");
 	answers.resolving_for = 200;
 	doctor_connection(&d);
@@ -63,7 +78,22 @@ static void health(void)
 
 	begin("health of a server that nobody can ask");
 	remove_file("/proc/fs/nfsd/portlist");
+	plant("/proc/fs/nfsd/portlist/denied", "");
 	expect(doctor_health(&d) == HEALTH_UNKNOWN);
+
+	begin("health of a server for an ordinary user");
+	remove_file("/proc/fs/nfsd/threads");
+	plant("/proc/fs/nfsd/threads/denied", "");
+	expect(doctor_health(&d) == HEALTH_OK);
+
+	begin("health of a server whose listener waits for a device");
+	answers.waits = true;
+	expect(doctor_health(&d) == HEALTH_DOWN);
+
+	begin("health of a server that is to listen and does not");
+	plant_program("nfsconf", "echo y");
+	plant("/proc/fs/nfsd/portlist", "tcp 2049\n");
+	expect(doctor_health(&d) == HEALTH_DOWN);
 }
 
 void connection_tests(void)

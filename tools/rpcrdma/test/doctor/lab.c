@@ -187,6 +187,7 @@ static int connections(struct doctor *doctor,
 {
 	struct doctor_connection c = { .client = true, .established = true, .age = 60000,
 				       .peer = "10.17.0.1:20049", .state = "established" };
+	char peer[64];
 	unsigned int i;
 
 	for (i = 0; i < answers.established; i++)
@@ -194,8 +195,11 @@ static int connections(struct doctor *doctor,
 	c.established = false;
 	c.state = "resolving";
 	c.age = answers.resolving_for;
-	if (c.age)
+	c.peer = peer;
+	for (i = 0; c.age && i < answers.resolving; i++) {
+		snprintf(peer, sizeof(peer), "10.17.0.%u:20049", 1 + i % answers.servers);
 		fn(&c, data);
+	}
 	return answers.connections;
 }
 
@@ -277,6 +281,7 @@ void begin(const char *test)
 		.route_netdev = "eth0", .source = "10.17.0.1", .netdev = "eth0",
 		.device = { .fast_registration = true, .page_list = true, .qps = 1024,
 			    .mrs = 4096 },
+		.resolving = 1, .servers = 1,
 	};
 	doctor_init(&d);
 	d.root = root;

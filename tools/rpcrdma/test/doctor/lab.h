@@ -24,7 +24,8 @@ struct answers {
 	bool waits;			/* the only listener, for a device */
 	int connections;
 	unsigned int established;	/* connections to a server */
-	unsigned int resolving_for;	/* ms; another one, or 0: none */
+	unsigned int resolving_for;	/* ms; others, or 0: none */
+	unsigned int resolving, servers;	/* how many these are, and of how many servers */
 };
 
 extern struct answers answers;

@@ -211,16 +211,23 @@ static void listener_tests(void)
 
 	begin("the NFS server does not answer");
 	d.patience = 250;
-	remove_file("/proc/fs/nfsd/threads");
-	plant_pipe("/proc/fs/nfsd/threads");
+	remove_file("/proc/fs/nfsd/portlist");
+	plant_pipe("/proc/fs/nfsd/portlist");
 	doctor_examine(&d);
 	expect(only("listener", DOCTOR_UNKNOWN, "no answer from the NFS server"));
 
-	begin("no threads");
+	begin("the NFS server does not run");
 	plant("/proc/fs/nfsd/threads", "0\n");
 	plant("/proc/fs/nfsd/portlist", "");
 	doctor_examine(&d);
 	expect(!doctor_exit_code(&d));
+
+	begin("a user who may not read the number of threads");
+	remove_file("/proc/fs/nfsd/threads");
+	plant("/proc/fs/nfsd/threads/denied", "");
+	doctor_examine(&d);
+	expect(!doctor_exit_code(&d));
+	expect(has("listener", DOCTOR_OK, "20049"));
 
 	begin("no server");
 	remove_file("/proc/fs");

@@ -107,6 +107,12 @@ connections() {
 	check "and not another mount's" is 0 \
 		"$(rpcrdma show -j client mount /nowhere | jq '.client | length')"
 	check "status is not down" not status_is 2 down
+	check "it is the same for an ordinary user" is "$(head -n 1 /tmp/printed)" \
+		"$(status_of_nobody)"
+}
+
+status_of_nobody() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups $TOOL status | head -n 1
 }
 
 thresholds_agree() {
