@@ -259,9 +259,10 @@ static int replace(const char *temporary, int fd, const struct metrics *metrics)
 
 	if (!file)
 		return errno;
-	fchmod(fd, 0644);
-	print(file, metrics);
-	failed = ferror(file);
+	failed = fchmod(fd, 0644);
+	if (!failed)
+		print(file, metrics);
+	failed |= ferror(file);
 	if (fclose(file) || failed || rename(temporary, metrics->output))
 		return errno ?: EIO;
 	return 0;
@@ -271,7 +272,11 @@ static void write_file(const struct metrics *metrics)
 {
 	char temporary[PATH_MAX];
 	int fd = -1, err = ENAMETOOLONG;
+	struct stat old;
 
+	if (!lstat(metrics->output, &old) && !S_ISREG(old.st_mode))	/* as /dev/null */
+		die(STATUS_USAGE, "metrics: FILE has to be a regular file (got %s)",
+		    metrics->output);
 	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", metrics->output) <
 	    (int)sizeof(temporary)) {
 		fd = mkstemp(temporary);
