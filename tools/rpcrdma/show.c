@@ -96,6 +96,21 @@ static void parse_words(struct show *show, char **words)
 		die(STATUS_USAGE, "show: only connections are chosen by words (got %s)", words[1]);
 }
 
+/* Before the first table is printed */
+static void check_style(const struct show *show)
+{
+	const struct kind *kind;
+	struct text command;
+
+	if (show->json || show->details)
+		table_refuse(&show->style, "show", show->json ? "-j" : "-d");
+	for (kind = kinds; kind->word; kind++) {
+		command = fmt_print("show %s", kind->word);
+		if (wants(show, kind))
+			table_check(&show->style, command.s, kind->columns);
+	}
+}
+
 static struct show parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -116,10 +131,11 @@ static struct show parse(int argc, char **argv)
 			show.details = true;
 		else if (c == 'a')
 			show.all = true;
-		else if (!table_option(&show.style, c))
+		else if (!table_option(&show.style, "show", c))
 			usage_of(c, SYNOPSIS);
 	}
 	parse_words(&show, argv + optind);
+	check_style(&show);
 	if (show.json)
 		die_as_json();
 	return show;
@@ -174,10 +190,8 @@ static void add_user(const char *name, void *data)
 
 	if (!string) {
 		plain = strdupa(name);
-		for (name = plain; *plain; plain++)
-			if (*plain & 0x80)
-				*plain = '?';
-		string = json_string(name);
+		fmt_plain(plain);
+		string = json_string(plain);
 	}
 	json_array_append_new(data, string);
 }
@@ -185,16 +199,17 @@ static void add_user(const char *name, void *data)
 /* The attributes of an object, and what the kernel tells of it elsewhere */
 static json_t *object_json(const struct kind *kind, const struct attrs *object)
 {
-	json_t *json = attrs_json(object), *users = json_array();
+	json_t *json = attrs_json(object), *users;
 	int number;
 
-	if (kind->role == ANY_ROLE) {
-		json_decref(users);
+	if (kind->role == ANY_ROLE)
 		return json;
-	}
 	number = xprt_switch_of(object);
 	if (number >= 0)
 		json_add(json, "xprt-switch", json_integer(number));
+	if (!users_known(object))
+		return json;
+	users = json_array();
 	users_of(&(struct connections){ 1, &object }, add_user, users);
 	json_add(json, kind->role == RPCRDMA_CONNECTION_ROLE_CLIENT ? "mounts" : "clients", users);
 	return json;

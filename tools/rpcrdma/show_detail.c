@@ -190,7 +190,10 @@ static void sunrpc(const struct attrs *c)
 
 static void print_user(const char *name, void *data)
 {
-	line(data, "%s", name);
+	char *plain = strdupa(name);
+
+	fmt_plain(plain);
+	line(data, "%s", plain);
 }
 
 void details_of_connection(const struct attrs *c)

@@ -23,6 +23,21 @@
 #define INTERVAL_MAX	1e6	/* s */
 #define COUNT_MAX	1e9
 
+static const struct column columns[] = {
+	{ "ID", SCOLS_FL_RIGHT },
+	{ "ROLE" },
+	{ "PEER", SCOLS_FL_TRUNC },
+	{ "RPC/s", SCOLS_FL_RIGHT },
+	{ "SENT/s", SCOLS_FL_RIGHT },
+	{ "RECV/s", SCOLS_FL_RIGHT },
+	{ "P50", SCOLS_FL_RIGHT },
+	{ "P99", SCOLS_FL_RIGHT },
+	{ "CREDITS", SCOLS_FL_RIGHT },
+	{ "WAITS/s", SCOLS_FL_RIGHT, 100 },
+	{ "ERRORS/s", SCOLS_FL_RIGHT, 100 },
+	{ }
+};
+
 struct stat {
 	double interval;	/* s, 0: one report and no interval */
 	unsigned long count;	/* of reports, 0: without end */
@@ -55,7 +70,7 @@ static struct stat parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
 		if (c == 'j')
 			stat.json = true;
-		else if (!table_option(&stat.style, c))
+		else if (!table_option(&stat.style, "stat", c))
 			usage_of(c, SYNOPSIS);
 	}
 	if (argc - optind > 2)
@@ -66,8 +81,11 @@ static struct stat parse(int argc, char **argv)
 	}
 	if (optind < argc)
 		stat.count = number("COUNT", argv[optind], 1, COUNT_MAX);
-	if (stat.json)
+	if (stat.json) {
+		table_refuse(&stat.style, "stat", "-j");
 		die_as_json();
+	}
+	table_check(&stat.style, "stat", columns);
 	return stat;
 }
 
@@ -128,20 +146,6 @@ static void print_row(struct table *table, const struct rates *rates)
 static void print_table(const struct stat *stat, const struct rates *rates, unsigned int count,
 			bool first)
 {
-	static const struct column columns[] = {
-		{ "ID", SCOLS_FL_RIGHT },
-		{ "ROLE" },
-		{ "PEER", SCOLS_FL_TRUNC },
-		{ "RPC/s", SCOLS_FL_RIGHT },
-		{ "SENT/s", SCOLS_FL_RIGHT },
-		{ "RECV/s", SCOLS_FL_RIGHT },
-		{ "P50", SCOLS_FL_RIGHT },
-		{ "P99", SCOLS_FL_RIGHT },
-		{ "CREDITS", SCOLS_FL_RIGHT },
-		{ "WAITS/s", SCOLS_FL_RIGHT, 100 },
-		{ "ERRORS/s", SCOLS_FL_RIGHT, 100 },
-		{ }
-	};
 	struct table *table = table_new(columns, &stat->style);
 	unsigned int i;
 

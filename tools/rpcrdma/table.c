@@ -29,24 +29,24 @@ struct key {
 	char text[CELL_MAX];
 };
 
-static unsigned int top_of(const char *word)
+static unsigned int top_of(const char *command, const char *word)
 {
 	char *end;
 	unsigned long top = strtoul(word, &end, 10);
 
 	if (strchr("0123456789", *word) && *word && !*end && top && top <= TOP_MAX)
 		return top;
-	die(STATUS_USAGE, "--top: a number from 1 to %u (got %s)", TOP_MAX, word);
+	die(STATUS_USAGE, "%s: --top: a number from 1 to %u (got %s)", command, TOP_MAX, word);
 }
 
-bool table_option(struct table_style *style, int option)
+bool table_option(struct table_style *style, const char *command, int option)
 {
 	if (option == OPTION_COLUMNS)
 		style->columns = optarg;
 	else if (option == OPTION_SORT)
 		style->sort = optarg;
 	else if (option == OPTION_TOP)
-		style->top = top_of(optarg);
+		style->top = top_of(command, optarg);
 	else if (option == OPTION_NO_HEADINGS)
 		style->no_headings = true;
 	else if (option == OPTION_RAW)
@@ -54,6 +54,39 @@ bool table_option(struct table_style *style, int option)
 	else
 		return false;
 	return true;
+}
+
+static void check_name(const char *command, const char *option, const struct column *columns,
+		       const char *name)
+{
+	char all[256] = "";
+	size_t len = 0;
+
+	for (; columns->name; columns++) {
+		if (!strcasecmp(columns->name, name))
+			return;
+		len += snprintf(all + len, sizeof(all) - len, "%s%s", len ? ", " : "",
+				columns->name);
+	}
+	die(STATUS_USAGE, "%s: %s: %s (got %s)", command, option, all, name);
+}
+
+void table_check(const struct table_style *style, const char *command,
+		 const struct column *columns)
+{
+	char *names = style->columns ? strdupa(style->columns) : NULL, *name;
+
+	while ((name = strsep(&names, ",")))
+		check_name(command, "--columns", columns, name);
+	if (style->sort)
+		check_name(command, "--sort", columns, style->sort);
+}
+
+void table_refuse(const struct table_style *style, const char *command, const char *instead)
+{
+	if (style->columns || style->sort || style->top || style->raw)
+		die(STATUS_USAGE, "%s: --columns, --sort, --top and --raw are for tables (got %s)",
+		    command, instead);
 }
 
 /* What libsmartcols returns if there is no memory is NULL or negative. */
@@ -83,8 +116,6 @@ static unsigned int column_of(const struct table *table, const char *name)
 
 	for (i = 0; i < table->width && strcasecmp(name, table->columns[i].name); i++)
 		;
-	if (i == table->width)
-		die(STATUS_USAGE, "a table has no column %s; its first line has all", name);
 	return i;
 }
 

@@ -56,16 +56,29 @@ enum { OPTION_COLUMNS = 256, OPTION_SORT, OPTION_TOP, OPTION_NO_HEADINGS, OPTION
 
 /**
  * table_option - take an option; false: it is none of these
+ * @command: for what to say if it is wrong, as in the next two
  */
-bool table_option(struct table_style *style, int option);
+bool table_option(struct table_style *style, const char *command, int option);
+
+/**
+ * table_check - end the program if a column is named that these are not
+ */
+void table_check(const struct table_style *style, const char *command,
+		 const struct column *columns);
+
+/**
+ * table_refuse - end the program if one of these options is given
+ * @instead: the option because of which there is no table
+ */
+void table_refuse(const struct table_style *style, const char *command, const char *instead);
 
 /* A table that is being filled. Its maker frees it by table_end(). */
 struct table;
 
 /**
- * table_new - an empty table; the program ends if a column is named that it does not have
+ * table_new - an empty table
  * @columns: must live as long as the table
- * @style: of the user
+ * @style: of the user, after table_check()
  */
 struct table *table_new(const struct column *columns, const struct table_style *style);
 

@@ -16,24 +16,29 @@
 #include "xprt_switch.h"
 
 struct user {
-	bool mounts;
-	int number;		/* of its switch; -1: only the address is known */
+	int number;		/* of a mount's switch; -1: only the address is known */
 	struct text address;	/* of the other end */
 	char *name;
 };
 
-static struct user *users;
-static size_t count;
+/* From users_get() to users_free() */
+struct list {
+	struct user *of;
+	size_t count;
+};
 
-static void add(bool mounts, int number, struct text address, const char *name)
+static struct list mounts, clients;	/* these in the order of their addresses */
+static bool clients_known;
+
+static void add(struct list *list, int number, struct text address, const char *name)
 {
-	struct user *more = realloc(users, (count + 1) * sizeof(*more));
-	struct user user = { mounts, number, address, strdup(name) };
+	struct user *more = realloc(list->of, (list->count + 1) * sizeof(*more));
+	struct user user = { number, address, strdup(name) };
 
 	if (!more || !user.name)
 		die(STATUS_FAILED, "%s", strerror(ENOMEM));
-	users = more;
-	users[count++] = user;
+	list->of = more;
+	more[list->count++] = user;
 }
 
 /* The NFS client's folder of a superblock has links to its RPC clients, and these to the switch. */
@@ -76,13 +81,31 @@ static void get_mounts(void)
 		while (!mnt_table_next_fs(table, each, &fs))
 			if (mnt_fs_match_fstype(fs, "nfs,nfs4") &&
 			    !strncmp(option_of(fs, "proto").s, "rdma", 4))
-				add(true, switch_of_mount(mnt_fs_get_devno(fs)),
+				add(&mounts, switch_of_mount(mnt_fs_get_devno(fs)),
 				    option_of(fs, "addr"), mnt_fs_get_target(fs));
 	mnt_free_iter(each);
 	mnt_unref_table(table);
 }
 
-/* The value of a line NAME: "VALUE", in which the kernel has escaped quotation marks, or NULL */
+/* Undo what the kernel does to quotation marks, backslashes and control characters: \xNN */
+static void unescape(char *text)
+{
+	unsigned int octet;
+	char *to = text;
+	int len;
+
+	while (*text) {
+		if (sscanf(text, "\\x%2x%n", &octet, &len) == 1 && octet) {
+			*to++ = octet;
+			text += len;
+		} else {
+			*to++ = *text++;
+		}
+	}
+	*to = '\0';
+}
+
+/* The value of a line NAME: "VALUE", or NULL */
 static char *quoted(char *line, const char *name)
 {
 	size_t len = strlen(name);
@@ -95,6 +118,7 @@ static char *quoted(char *line, const char *name)
 	if (len < 2 || line[len - 1] != '"')
 		return NULL;
 	line[len - 1] = '\0';
+	unescape(line);
 	return line;
 }
 
@@ -111,63 +135,115 @@ static void get_client(const char *path)
 			address = address_of(value);
 		value = quoted(line, "name: \"");
 		if (value)
-			add(false, -1, address, value);
+			add(&clients, -1, address, value);
 	}
 	free(line);
 	if (file)
 		fclose(file);
 }
 
+static int compare(const void *a, const void *b)
+{
+	const struct user *one = a, *other = b;
+
+	return strcmp(one->address.s, other->address.s) ?: strcmp(one->name, other->name);
+}
+
 static void get_clients(void)
 {
-	char pattern[PATH_MAX];
+	char folder[PATH_MAX], pattern[PATH_MAX + 8];
 	glob_t paths = { };
 	size_t i;
 
-	snprintf(pattern, sizeof(pattern), "%s/proc/fs/nfsd/clients/*/info", sock_root());
+	snprintf(folder, sizeof(folder), "%s/proc/fs/nfsd/clients", sock_root());
+	clients_known = !access(folder, R_OK | X_OK);
+	snprintf(pattern, sizeof(pattern), "%s/*/info", folder);
 	glob(pattern, GLOB_NOSORT, NULL, &paths);
 	for (i = 0; i < paths.gl_pathc; i++)
 		get_client(paths.gl_pathv[i]);
 	globfree(&paths);
+	if (clients.count)
+		qsort(clients.of, clients.count, sizeof(*clients.of), compare);
 }
 
-void users_get(bool mounts, bool clients)
+void users_get(bool of_client, bool of_server)
 {
-	users = NULL;
-	count = 0;
-	if (mounts)
+	mounts = (struct list){ };
+	clients = (struct list){ };
+	clients_known = false;
+	if (of_client)
 		get_mounts();
-	if (clients)
+	if (of_server)
 		get_clients();
+}
+
+static void free_list(struct list *list)
+{
+	while (list->count)
+		free(list->of[--list->count].name);
+	free(list->of);
 }
 
 void users_free(void)
 {
-	while (count)
-		free(users[--count].name);
-	free(users);
+	free_list(&mounts);
+	free_list(&clients);
 }
 
-static bool uses(const struct user *user, const struct attrs *connection)
+bool users_known(const struct attrs *connection)
 {
-	if (user->mounts != connection_is(connection, RPCRDMA_CONNECTION_ROLE_CLIENT))
-		return false;
-	if (user->number >= 0)
-		return user->number == xprt_switch_of(connection);
-	return !strcmp(user->address.s, connection_address(connection).s);
+	return clients_known || connection_is(connection, RPCRDMA_CONNECTION_ROLE_CLIENT);
+}
+
+static bool uses(const struct user *mount, const struct attrs *connection)
+{
+	int number = xprt_switch_of(connection);
+
+	if (mount->number >= 0 && number >= 0)
+		return mount->number == number;
+	return !strcmp(mount->address.s, connection_address(connection).s);
+}
+
+static bool uses_any(const struct user *mount, const struct connections *connections)
+{
+	unsigned int i;
+
+	for (i = 0; i < connections->count; i++)
+		if (uses(mount, connections->of[i]))
+			return true;
+	return false;
+}
+
+/* The first client at an address or at one behind it: there may be thousands of them. */
+static size_t find(const char *address)
+{
+	size_t low = 0, high = clients.count, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (strcmp(clients.of[middle].address.s, address) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 void users_of(const struct connections *connections,
 	      void (*fn)(const char *name, void *data), void *data)
 {
-	unsigned int i;
-	size_t n;
+	const struct text address = connection_address(connections->of[0]);
+	size_t i;
 
-	for (n = 0; n < count; n++) {
-		for (i = 0; i < connections->count; i++)
-			if (uses(&users[n], connections->of[i]))
-				break;
-		if (i < connections->count)
-			fn(users[n].name, data);
+	if (connection_is(connections->of[0], RPCRDMA_CONNECTION_ROLE_CLIENT)) {
+		for (i = 0; i < mounts.count; i++)
+			if (uses_any(&mounts.of[i], connections))
+				fn(mounts.of[i].name, data);
+		return;
+	}
+	for (i = find(address.s); i < clients.count; i++) {
+		if (strcmp(clients.of[i].address.s, address.s))
+			break;
+		fn(clients.of[i].name, data);
 	}
 }
