@@ -87,7 +87,7 @@ mount_is_up() {
 
 show() {
 	local since=${EPOCHREALTIME/./}
-	need "rpcrdma show" eval 'rpcrdma show >/tmp/show'
+	need "rpcrdma show -a" eval 'rpcrdma show -a >/tmp/show'
 	echo "show_us=$((${EPOCHREALTIME/./} - since))"
 	need "it has each connection" [ "$(wc -l </tmp/show)" -ge "$resting" ]
 }
