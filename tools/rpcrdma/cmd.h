@@ -48,8 +48,9 @@ void die_as_json(void);
 /**
  * usage_of - end the program because of an option: 'h', or one that is wrong
  * @option: as getopt_long() returns it, which has named one that is wrong
+ * @status: exit code if it is wrong
  * @synopsis: the arguments of the command, beginning with its name
  */
-noreturn void usage_of(int option, const char *synopsis);
+noreturn void usage_of(int option, int status, const char *synopsis);
 
 #endif

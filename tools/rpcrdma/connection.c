@@ -40,6 +40,28 @@ uint64_t connection_sum(const struct attrs *connection, unsigned int nest)
 	return sum;
 }
 
+bool connection_established(const struct attrs *connection)
+{
+	return attr_has(connection, RPCRDMA_A_CONNECTION_STATE) &&
+	       attr_number(connection, RPCRDMA_A_CONNECTION_STATE) == RPCRDMA_STATE_ESTABLISHED;
+}
+
+struct totals totals_of(const struct connections *connections)
+{
+	struct totals totals = { };
+	unsigned int i;
+
+	for (i = 0; i < connections->count; i++) {
+		const struct attrs *c = connections->of[i];
+
+		totals.established += connection_established(c);
+		totals.errors += connection_sum(c, RPCRDMA_A_CONNECTION_ERRORS);
+		totals.sent += connection_octets(c, RPCRDMA_A_CONNECTION_SENT);
+		totals.received += connection_octets(c, RPCRDMA_A_CONNECTION_RECEIVED);
+	}
+	return totals;
+}
+
 struct text address_of(const char *text)
 {
 	const char *colon = strchr(text, ':');

@@ -34,6 +34,11 @@ uint64_t connection_octets(const struct attrs *connection, unsigned int directio
 uint64_t connection_sum(const struct attrs *connection, unsigned int nest);
 
 /**
+ * connection_established - whether Calls and Replies can travel on it
+ */
+bool connection_established(const struct attrs *connection);
+
+/**
  * address_of - an address as the kernel prints it, without port and brackets
  */
 struct text address_of(const char *text);
@@ -52,6 +57,17 @@ struct connections {
 	unsigned int count;
 	const struct attrs **of;
 };
+
+/* Sums over connections; octets are those of connection_octets() */
+struct totals {
+	unsigned int established;
+	uint64_t errors, sent, received;
+};
+
+/**
+ * totals_of - the sums over connections, of which there may be none
+ */
+struct totals totals_of(const struct connections *connections);
 
 /**
  * connection_device - device and port, as rdma(8) writes them: rxe0/1

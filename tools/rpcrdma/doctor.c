@@ -214,7 +214,7 @@ int cmd_doctor(int argc, char **argv)
 		else if (option == 'r')
 			d.root = optarg;
 		else
-			usage_of(option, SYNOPSIS);
+			usage_of(option, STATUS_USAGE, SYNOPSIS);
 	}
 	if (argc - optind > 1)
 		die(STATUS_USAGE, "doctor: one HOST at a time (got %s)", argv[optind + 1]);

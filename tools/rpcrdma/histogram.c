@@ -15,6 +15,17 @@ struct histogram histogram_get(const struct attrs *connection)
 	return histogram;
 }
 
+void histogram_add(struct histogram *sum, const struct attrs *connection)
+{
+	struct histogram more = histogram_get(connection);
+	unsigned int i;
+
+	for (i = 0; i < more.buckets; i++)
+		sum->of[i] += more.of[i];
+	if (sum->buckets < more.buckets)
+		sum->buckets = more.buckets;
+}
+
 struct histogram histogram_since(const struct histogram *is, const struct histogram *was)
 {
 	struct histogram new = { .buckets = is->buckets };

@@ -23,6 +23,11 @@ struct histogram {
 struct histogram histogram_get(const struct attrs *connection);
 
 /**
+ * histogram_add - add that of a connection
+ */
+void histogram_add(struct histogram *sum, const struct attrs *connection);
+
+/**
  * histogram_since - what came to a histogram since an earlier one
  * @was: taken before @is; no bucket of it has more
  */

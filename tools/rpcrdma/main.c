@@ -78,12 +78,12 @@ static int finish(int status)
 	die(STATUS_FAILED, "cannot write the output: %s", strerror(errno));
 }
 
-noreturn void usage_of(int option, const char *synopsis)
+noreturn void usage_of(int option, int status, const char *synopsis)
 {
 	bool asked = option == 'h';
 
 	fprintf(asked ? stdout : stderr, "usage: rpcrdma %s\n", synopsis);
-	exit(finish(asked ? STATUS_OK : STATUS_USAGE));
+	exit(finish(asked ? STATUS_OK : status));
 }
 
 /* The command that a word names, or an option: -h, --help, -V or --version; or NULL */
@@ -118,6 +118,8 @@ static int cmd_help(int argc, char **argv)
 
 static int cmd_version(int argc, char **argv)
 {
+	if (argc > 1)	/* as help does for each command */
+		usage_of(strcmp(argv[1], "--help") ? '?' : 'h', STATUS_USAGE, "version");
 	puts("rpcrdma " VERSION);
 	return STATUS_OK;
 }
@@ -133,8 +135,9 @@ int main(int argc, char **argv)
 	if (i < argc)
 		command = command_of(argv[i]);
 	if (!command) {
-		if (i < argc)
-			fprintf(stderr, "rpcrdma: there is no command %s\n", argv[i]);
+		if (argc > 1)
+			fprintf(stderr, "rpcrdma: there is no command %s\n",
+				argv[i < argc ? i : argc - 1]);
 		help(stderr);
 		return STATUS_USAGE;
 	}

@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "fmt.h"
 #include "metrics.h"
+#include "number.h"
 #include "rules.h"
 #include "sock.h"
 
@@ -34,10 +35,9 @@ static const struct label none[] = { { } };
 
 static unsigned int parse_count(const char *word)
 {
-	char *end;
-	unsigned long count = strtoul(word, &end, 10);
+	uint32_t count;
 
-	if (*end || count < 1 || count > PEERS_MAX)
+	if (!number_parse(word, 1, PEERS_MAX, &count))
 		die(STATUS_USAGE, "metrics: COUNT has to be from 1 to %d (got %s)", PEERS_MAX,
 		    word);
 	return count;
@@ -60,7 +60,7 @@ static struct metrics parse(int argc, char **argv)
 		else if (c == 'p')
 			metrics.peers = optarg ? parse_count(optarg) : PEERS;
 		else
-			usage_of(c, SYNOPSIS);
+			usage_of(c, STATUS_USAGE, SYNOPSIS);
 	}
 	if (optind < argc)
 		die(STATUS_USAGE, "metrics: options alone (got %s)", argv[optind]);

@@ -143,8 +143,7 @@ static uint64_t one(const struct attrs *connection)
 
 static uint64_t established(const struct attrs *connection)
 {
-	return attr_has(connection, RPCRDMA_A_CONNECTION_STATE) &&
-	       attr_number(connection, RPCRDMA_A_CONNECTION_STATE) == RPCRDMA_STATE_ESTABLISHED;
+	return connection_established(connection);
 }
 
 static void sample(FILE *out, const char *name, const struct group *group, const char *direction,
@@ -271,16 +270,11 @@ static void print_counts(FILE *out, const struct groups *groups)
 
 static struct histogram latencies(const struct group *group)
 {
-	struct histogram sum = { }, more;
-	unsigned int i, j;
+	struct histogram sum = { };
+	unsigned int i;
 
-	for (i = 0; i < group->count; i++) {
-		more = histogram_get(group->rows[i].connection);
-		for (j = 0; j < more.buckets; j++)
-			sum.of[j] += more.of[j];
-		if (sum.buckets < more.buckets)
-			sum.buckets = more.buckets;
-	}
+	for (i = 0; i < group->count; i++)
+		histogram_add(&sum, group->rows[i].connection);
 	return sum;
 }
 

@@ -118,7 +118,7 @@ static bool wants_json(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
 		if (c != 'j')
-			usage_of(c, SYNOPSIS);
+			usage_of(c, STATUS_USAGE, SYNOPSIS);
 		json = true;
 	}
 	if (optind < argc)

@@ -426,12 +426,12 @@ int cmd_ping(int argc, char **argv)
 	struct session s = { .run.options = &options };
 	const char *wrong = ping_options(&options, argc, argv);
 
+	if (options.help || (wrong && !*wrong))
+		usage_of(options.help ? 'h' : '?', PING_ERROR, SYNOPSIS);
+	if (wrong && !options.refused)
+		die(PING_ERROR, "ping: %s", wrong);
 	if (wrong)
-		die(PING_ERROR, "ping: %s (got %s)", wrong, options.refused ?: "none");
-	if (options.help) {
-		puts("usage: rpcrdma " SYNOPSIS);
-		return PING_ANSWERED;
-	}
+		die(PING_ERROR, "ping: %s (got %s)", wrong, options.refused);
 	if (!ping_stats_init(&s.run.stats, options.count))
 		die(PING_ERROR, "out of memory");
 	setlinebuf(stdout);

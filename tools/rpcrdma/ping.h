@@ -67,7 +67,7 @@ struct ping_options {
  * @options: filled in
  * @argv: as main() gets it; its order may change
  *
- * Return: NULL, or what is wrong with them, which lives forever.
+ * Return: NULL, or what is wrong with them, which lives forever; "" if getopt_long() has said it.
  */
 const char *ping_options(struct ping_options *options, int argc, char **argv);
 

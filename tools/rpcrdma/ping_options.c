@@ -1,35 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* The arguments of rpcrdma ping. */
 
-#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "number.h"
 #include "ping.h"
 
 #define DEFAULT_COUNT	5
 #define NFS_PROGRAM	100003
 #define NFS_VERSION	3
 #define SECONDS_MAX	3600
-
-/* Digits only: strtoul() alone takes signs and blanks, too. */
-static bool parse_number(const char *text, unsigned long max, uint32_t *number)
-{
-	unsigned long value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *end || value > max)
-		return false;
-	*number = value;
-	return true;
-}
 
 static bool parse_seconds(const char *text, double min, uint64_t *ns)
 {
@@ -50,7 +34,7 @@ static bool parse_program(struct ping_options *options, const char *text)
 	const char *colon = strchr(text, ':');
 	char program[16];
 
-	if (colon && !parse_number(colon + 1, UINT32_MAX, &options->program_version))
+	if (colon && !number_parse(colon + 1, 0, UINT32_MAX, &options->program_version))
 		return false;
 	if (snprintf(program, sizeof(program), "%.*s",
 		     (int)(colon ? colon - text : (long)strlen(text)), text) >=
@@ -58,7 +42,7 @@ static bool parse_program(struct ping_options *options, const char *text)
 		return false;
 	if (!strcmp(program, "nfs"))
 		options->program = NFS_PROGRAM;
-	else if (!parse_number(program, UINT32_MAX, &options->program))
+	else if (!number_parse(program, 0, UINT32_MAX, &options->program))
 		return false;
 	options->any_version = !colon;
 	/* Other programs than NFS mostly begin at 1; the server knows better. */
@@ -84,7 +68,7 @@ static const char *take(struct ping_options *options, int option)
 
 	switch (option) {
 	case 'c':
-		if (!parse_number(optarg, PING_COUNT_MAX, &number) || !number)
+		if (!number_parse(optarg, 1, PING_COUNT_MAX, &number))
 			return "-c: a number from 1 to 1000000";
 		options->count = number;
 		return NULL;
@@ -98,7 +82,7 @@ static const char *take(struct ping_options *options, int option)
 		return parse_program(options, optarg) ? NULL :
 		       "--program: PROGRAM or PROGRAM:VERSION, in digits";
 	case OPTION_VERSION:
-		if (!parse_number(optarg, RPCRDMA_VERSION_MAX, &number) || !number)
+		if (!number_parse(optarg, 1, RPCRDMA_VERSION_MAX, &number))
 			return "--rdma-version: 1 or 2";
 		options->rdma_version = number;
 		return NULL;
@@ -118,21 +102,8 @@ static const char *take(struct ping_options *options, int option)
 		options->help = true;
 		return NULL;
 	default:
-		return "there is no such option, or it lacks its value";
+		return "";
 	}
-}
-
-/* The argument that is wrong: an option, or what it has */
-static const char *refused(int option, char **argv)
-{
-	static char letter[3] = "-?";
-
-	if (option != '?')
-		return optarg;
-	if (optopt <= 0 || optopt >= OPTION_PROGRAM)
-		return argv[optind - 1];
-	letter[1] = optopt;
-	return letter;
 }
 
 const char *ping_options(struct ping_options *options, int argc, char **argv)
@@ -150,11 +121,10 @@ const char *ping_options(struct ping_options *options, int argc, char **argv)
 		.any_version = true,
 	};
 	optind = 0;	/* glibc: begin again, also after an earlier call */
-	opterr = 0;
 	while ((option = getopt_long(argc, argv, "c:i:W:46jqh", long_options, NULL)) != -1) {
 		wrong = take(options, option);
 		if (wrong) {
-			options->refused = refused(option, argv);
+			options->refused = optarg;
 			return wrong;
 		}
 	}

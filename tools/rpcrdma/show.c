@@ -132,7 +132,7 @@ static struct show parse(int argc, char **argv)
 		else if (c == 'a')
 			show.all = true;
 		else if (!table_option(&show.style, "show", c))
-			usage_of(c, SYNOPSIS);
+			usage_of(c, STATUS_USAGE, SYNOPSIS);
 	}
 	parse_words(&show, argv + optind);
 	check_style(&show);

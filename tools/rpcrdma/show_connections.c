@@ -2,7 +2,6 @@
 /* The tables of connections: a row for each, or for each peer */
 
 #include <errno.h>
-#include <linux/rpcrdma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,19 +54,11 @@ static void print_rows(struct table *table, struct connections these, bool by_pe
 
 static void print_total(const struct connections *all, unsigned int peers)
 {
-	unsigned int i, established = 0;
-	uint64_t errors = 0, sent = 0, received = 0;
+	const struct totals totals = totals_of(all);
 
-	for (i = 0; i < all->count; i++) {
-		established += attr_number(all->of[i], RPCRDMA_A_CONNECTION_STATE) ==
-			       RPCRDMA_STATE_ESTABLISHED;
-		errors += connection_sum(all->of[i], RPCRDMA_A_CONNECTION_ERRORS);
-		sent += connection_octets(all->of[i], RPCRDMA_A_CONNECTION_SENT);
-		received += connection_octets(all->of[i], RPCRDMA_A_CONNECTION_RECEIVED);
-	}
 	printf("total: %u, %u peer%s, %u established, %s errors, %s sent, %s received\n",
-	       all->count, peers, peers == 1 ? "" : "s", established, fmt_count(errors).s,
-	       fmt_size(sent).s, fmt_size(received).s);
+	       all->count, peers, peers == 1 ? "" : "s", totals.established,
+	       fmt_count(totals.errors).s, fmt_size(totals.sent).s, fmt_size(totals.received).s);
 }
 
 void connections_print(const struct connections *all, const struct column *columns,

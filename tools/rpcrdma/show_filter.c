@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd.h"
+#include "host.h"
 #include "rules.h"
 #include "show.h"
 #include "users.h"
@@ -23,8 +24,9 @@ static bool binary(const char *text, struct in6_addr *address)
 static void check_address(char *text)
 {
 	struct in6_addr address;
+	struct host host;
 
-	if (!binary(address_of(text).s, &address))
+	if (!host_parse(&host, text) || !binary(host.name, &address))
 		die(STATUS_USAGE,
 		    "show: to: an IPv4 or IPv6 address, with :PORT or without (got %s)", text);
 }

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 
+#include <errno.h>
 #include <linux/rpcrdma.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "cmd.h"
 #include "connection.h"
 #include "fmt.h"
 #include "histogram.h"
 #include "show.h"
 #include "users.h"
 #include "xprt_switch.h"
-
-/* The users of connections, in a cell */
-struct users {
-	char s[128];
-	int len;	/* of all of them, which may not fit */
-};
 
 /* Cells */
 
@@ -105,16 +102,18 @@ static uint64_t sum(const struct connections *cs, unsigned int number)
 	return sum;
 }
 
-/* A text that all have */
-static struct text common(const struct connections *cs, struct text (*text)(const struct attrs *c))
+/* A text that all have. @value: of the first one, see table_value() */
+static void common(struct table *table, const struct connections *cs,
+		   struct text (*text)(const struct attrs *c), double value)
 {
 	struct text first = text(cs->of[0]);
 	unsigned int i;
 
-	for (i = 1; i < cs->count; i++)
-		if (strcmp(text(cs->of[i]).s, first.s))
-			return fmt_print("-");
-	return first;
+	for (i = 1; i < cs->count && !strcmp(text(cs->of[i]).s, first.s); i++)
+		;
+	if (i == cs->count)
+		table_value(table, value);
+	table_cell(table, COLOUR_NONE, "%s", i == cs->count ? first.s : "-");
 }
 
 static void id(struct table *table, const struct connections *cs)
@@ -134,17 +133,14 @@ static void peer(struct table *table, const struct connections *cs)
 		string(table, cs->of[0], RPCRDMA_A_CONNECTION_PEER);
 }
 
-static void state(struct table *table, const struct connections *cs)
+static void state(struct table *table, const struct connections *cs, unsigned int established)
 {
-	uint64_t first = attr_number(cs->of[0], RPCRDMA_A_CONNECTION_STATE), state;
-	unsigned int i, established = 0;
+	uint64_t first = attr_number(cs->of[0], RPCRDMA_A_CONNECTION_STATE);
 	bool mixed = false;
+	unsigned int i;
 
-	for (i = 0; i < cs->count; i++) {
-		state = attr_number(cs->of[i], RPCRDMA_A_CONNECTION_STATE);
-		established += state == RPCRDMA_STATE_ESTABLISHED;
-		mixed |= state != first;
-	}
+	for (i = 0; i < cs->count; i++)
+		mixed |= attr_number(cs->of[i], RPCRDMA_A_CONNECTION_STATE) != first;
 	if (mixed)
 		table_cell(table, COLOUR_WARN, "%u established", established);
 	else
@@ -174,34 +170,14 @@ static void credits(struct table *table, const struct connections *cs)
 		   fmt_count(sum(cs, RPCRDMA_A_CONNECTION_CREDITS_GRANTED)).s);
 }
 
-static void errors_and_octets(struct table *table, const struct connections *cs)
-{
-	uint64_t errors = 0, sent = 0, received = 0;
-	unsigned int i;
-
-	for (i = 0; i < cs->count; i++) {
-		errors += connection_sum(cs->of[i], RPCRDMA_A_CONNECTION_ERRORS);
-		sent += connection_octets(cs->of[i], RPCRDMA_A_CONNECTION_SENT);
-		received += connection_octets(cs->of[i], RPCRDMA_A_CONNECTION_RECEIVED);
-	}
-	fault(table, errors);
-	size(table, sent);
-	size(table, received);
-}
-
 static void latency(struct table *table, const struct connections *cs)
 {
-	struct histogram histogram = histogram_get(cs->of[0]), other;
-	unsigned int i, n;
+	struct histogram histogram = { };
+	unsigned int i;
 	uint64_t p99;
 
-	for (i = 1; i < cs->count; i++) {
-		other = histogram_get(cs->of[i]);
-		for (n = 0; n < other.buckets; n++)
-			histogram.of[n] += other.of[n];
-		if (histogram.buckets < other.buckets)
-			histogram.buckets = other.buckets;
-	}
+	for (i = 0; i < cs->count; i++)
+		histogram_add(&histogram, cs->of[i]);
 	p99 = histogram_percentile(&histogram, 99);
 	if (histogram_count(&histogram))
 		table_value(table, p99);
@@ -230,31 +206,42 @@ static struct text xprt_switch(const struct attrs *c)
 
 static void join(const char *name, void *data)
 {
-	struct users *users = data;
-	int room = sizeof(users->s) - users->len;
+	fprintf(data, "%s%s", ftell(data) ? "," : "", name);
+}
 
-	if (room > 0)
-		users->len += snprintf(users->s + users->len, room, "%s%s", users->len ? "," : "",
-				       name);
+static void users(struct table *table, const struct connections *cs)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *to = open_memstream(&all, &size);
+
+	if (to)
+		users_of(cs, join, to);
+	if (!to || fclose(to))
+		die(STATUS_FAILED, "%s", strerror(ENOMEM));
+	table_cell(table, COLOUR_NONE, "%s", *all ? all : "-");
+	free(all);
 }
 
 void connection_row(struct table *table, const struct connections *cs)
 {
-	struct users users = { };
+	const struct totals totals = totals_of(cs);
+	const struct attrs *first = cs->of[0];
 
 	id(table, cs);
 	peer(table, cs);
-	table_cell(table, COLOUR_NONE, "%s", common(cs, connection_device).s);
-	state(table, cs);
+	common(table, cs, connection_device, -1);
+	state(table, cs, totals.established);
 	since(table, cs);
 	credits(table, cs);
-	errors_and_octets(table, cs);
+	fault(table, totals.errors);
+	size(table, totals.sent);
+	size(table, totals.received);
 	latency(table, cs);
-	table_cell(table, COLOUR_NONE, "%s", common(cs, thresholds).s);
-	table_cell(table, COLOUR_NONE, "%s", common(cs, version).s);
-	table_cell(table, COLOUR_NONE, "%s", common(cs, xprt_switch).s);
-	users_of(cs, join, &users);
-	table_cell(table, COLOUR_NONE, "%s", *users.s ? users.s : "-");
+	common(table, cs, thresholds, attr_number(first, RPCRDMA_A_CONNECTION_CALL_THRESHOLD));
+	common(table, cs, version, attr_number(first, RPCRDMA_A_CONNECTION_VERSION));
+	common(table, cs, xprt_switch, xprt_switch_of(first));
+	users(table, cs);
 }
 
 /* Listeners */

@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "connection.h"
 #include "json.h"
+#include "number.h"
 #include "rules.h"
 #include "sample.h"
 #include "sock.h"
@@ -21,7 +22,7 @@
 #define SECOND		1e9	/* ns */
 #define INTERVAL_MIN	0.01	/* s */
 #define INTERVAL_MAX	1e6	/* s */
-#define COUNT_MAX	1e9
+#define COUNT_MAX	1000000000u
 
 static const struct column columns[] = {
 	{ "ID", SCOLS_FL_RIGHT },
@@ -40,20 +41,29 @@ static const struct column columns[] = {
 
 struct stat {
 	double interval;	/* s, 0: one report and no interval */
-	unsigned long count;	/* of reports, 0: without end */
+	unsigned int count;	/* of reports, 0: without end */
 	bool json;
 	struct table_style style;
 };
 
-static double number(const char *name, const char *word, double min, double max)
+static double seconds(const char *word)
 {
 	char *end;
 	double value = strtod(word, &end);
 
-	if (end == word || *end || !(value >= min && value <= max))
-		die(STATUS_USAGE, "stat: %s has to be from %g to %.0f (got %s)", name, min, max,
-		    word);
+	if (end == word || *end || !(value >= INTERVAL_MIN && value <= INTERVAL_MAX))
+		die(STATUS_USAGE, "stat: INTERVAL has to be from %g to %.0f (got %s)",
+		    INTERVAL_MIN, INTERVAL_MAX, word);
 	return value;
+}
+
+static unsigned int reports(const char *word)
+{
+	uint32_t count;
+
+	if (!number_parse(word, 1, COUNT_MAX, &count))
+		die(STATUS_USAGE, "stat: COUNT has to be from 1 to %u (got %s)", COUNT_MAX, word);
+	return count;
 }
 
 static struct stat parse(int argc, char **argv)
@@ -71,16 +81,16 @@ static struct stat parse(int argc, char **argv)
 		if (c == 'j')
 			stat.json = true;
 		else if (!table_option(&stat.style, "stat", c))
-			usage_of(c, SYNOPSIS);
+			usage_of(c, STATUS_USAGE, SYNOPSIS);
 	}
 	if (argc - optind > 2)
 		die(STATUS_USAGE, "stat: INTERVAL and COUNT, no more (got %s)", argv[optind + 2]);
 	if (optind < argc) {
-		stat.interval = number("INTERVAL", argv[optind++], INTERVAL_MIN, INTERVAL_MAX);
+		stat.interval = seconds(argv[optind++]);
 		stat.count = 0;
 	}
 	if (optind < argc)
-		stat.count = number("COUNT", argv[optind], 1, COUNT_MAX);
+		stat.count = reports(argv[optind]);
 	if (stat.json) {
 		table_refuse(&stat.style, "stat", "-j");
 		die_as_json();
@@ -178,7 +188,7 @@ int cmd_stat(int argc, char **argv)
 	struct stat stat = parse(argc, argv);
 	struct nl *nl = nl_require();
 	struct sample is = { }, was = { };
-	unsigned long n;
+	unsigned int n;
 	uint64_t next;
 
 	for (n = 0; !stat.count || n < stat.count; n++) {

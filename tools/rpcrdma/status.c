@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* rpcrdma status: one word about NFS over RDMA here, for monitoring */
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,10 +86,10 @@ int cmd_status(int argc, char **argv)
 		else if (option == 'r')
 			d.root = optarg;
 		else
-			usage_of(option, SYNOPSIS);
+			usage_of(option, HEALTH_UNKNOWN, SYNOPSIS);
 	}
 	if (optind < argc)
-		die(STATUS_USAGE, "status: options alone (got %s)", argv[optind]);
+		die(HEALTH_UNKNOWN, "status: options alone (got %s)", argv[optind]);
 	health = doctor_health(&d);
 	if (json) {
 		print_json(&d, words[health].word);
@@ -98,5 +99,7 @@ int cmd_status(int argc, char **argv)
 		puts(words[health].word);
 		doctor_print(&d, true);
 	}
+	if (fflush(stdout) || ferror(stdout))
+		die(HEALTH_UNKNOWN, "cannot write the output: %s", strerror(errno));
 	return health;
 }

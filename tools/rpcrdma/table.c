@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
+#include "number.h"
 #include "table.h"
 
-#define CELL_MAX	128
 #define TOP_MAX		1000000u
 
 struct table {
@@ -26,15 +26,14 @@ struct table {
 /* By what a row is sorted: the user data of its first cell, which table_end() frees */
 struct key {
 	double value;			/* negative: by the text */
-	char text[CELL_MAX];
+	char text[];
 };
 
 static unsigned int top_of(const char *command, const char *word)
 {
-	char *end;
-	unsigned long top = strtoul(word, &end, 10);
+	uint32_t top;
 
-	if (strchr("0123456789", *word) && *word && !*end && top && top <= TOP_MAX)
+	if (number_parse(word, 1, TOP_MAX, &top))
 		return top;
 	die(STATUS_USAGE, "%s: --top: a number from 1 to %u (got %s)", command, TOP_MAX, word);
 }
@@ -161,11 +160,11 @@ void table_value(struct table *table, double value)
 
 static void sort_by(struct table *table, const char *text)
 {
-	struct key *key = malloc(sizeof(*key));
+	struct key *key = malloc(sizeof(*key) + strlen(text) + 1);
 
 	require(key);
 	key->value = table->value;
-	snprintf(key->text, sizeof(key->text), "%s", text);
+	memcpy(key->text, text, strlen(text) + 1);
 	require(!scols_cell_set_userdata(scols_line_get_cell(table->line, 0), key));
 }
 
@@ -173,11 +172,11 @@ void table_cell(struct table *table, enum colour colour, const char *format, ...
 {
 	unsigned int i, number = table->next++ % table->width;
 	struct libscols_cell *cell;
-	char text[CELL_MAX];
 	va_list args;
+	char *text;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	require(vasprintf(&text, format, args) >= 0);
 	va_end(args);
 	if (!number)
 		require((table->line = scols_table_new_line(table->scols, NULL)));
@@ -192,6 +191,7 @@ void table_cell(struct table *table, enum colour colour, const char *format, ...
 		if (*term_colour(colour))
 			scols_cell_set_color(cell, term_colour(colour));
 	}
+	free(text);
 }
 
 /* Numbers from the largest one, then what has none, then texts in their order */

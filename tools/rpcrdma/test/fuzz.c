@@ -28,7 +28,7 @@ void die_as_json(void)
 {
 }
 
-noreturn void usage_of(int option, const char *synopsis)
+noreturn void usage_of(int option, int status, const char *synopsis)
 {
 	longjmp(end, 1);
 }

@@ -35,9 +35,9 @@ noreturn void die(int status, const char *format, ...)
 	exit(status);
 }
 
-noreturn void usage_of(int option, const char *synopsis)
+noreturn void usage_of(int option, int status, const char *synopsis)
 {
-	exit(STATUS_USAGE);
+	exit(status);
 }
 
 /* Files */

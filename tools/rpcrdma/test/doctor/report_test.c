@@ -149,7 +149,8 @@ static void status(void)
 	expect(!strcmp(json_string_value(json_object_get(top, "status")), "down"));
 	expect(json_array_size(json_object_get(top, "results")) == 1);
 	json_decref(top);
-	expect(run_command(cmd_status, "now", NULL) == STATUS_USAGE);
+	expect(run_command(cmd_status, "now", NULL) == HEALTH_UNKNOWN);
+	expect(run_command(cmd_status, "--no-such-option", NULL) == HEALTH_UNKNOWN);
 }
 
 void report_tests(void)
