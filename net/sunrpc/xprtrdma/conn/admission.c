@@ -91,7 +91,8 @@ unsigned int rpcrdma_admission_waiting(unsigned long pages)
 unsigned long rpcrdma_admission_memory(unsigned long ram, unsigned int beginning,
 				       unsigned int established)
 {
-	return clamp(ram / 32, RESERVE_MIN, RESERVE_MAX) + (beginning + 1) * CONN_PAGES + established * LEFT_PAGES;
+	return clamp(ram / 32, RESERVE_MIN, RESERVE_MAX) +
+	       (beginning + 1) * CONN_PAGES + established * LEFT_PAGES;
 }
 
 /* Is there memory for one more connection of this host, now or without those that begin? */

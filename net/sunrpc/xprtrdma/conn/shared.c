@@ -202,7 +202,7 @@ static int shared_arm(struct rpcrdma_shared *shared)
 		return 0;
 	err = ib_modify_srq(shared->srq, &attr, IB_SRQ_LIMIT);
 	if (err)
-		WRITE_ONCE(shared->pressed, true);	/* a later message that comes back retries */
+		WRITE_ONCE(shared->pressed, true);	/* the next that comes back retries */
 	return err;
 }
 

@@ -72,7 +72,7 @@ static const struct form_row form_rows[] = {
 	{ "a tail that crosses pages", 16384,
 	  { .head = 100, .base = 1, .pages = 8192, .tail = 104 }, SHORT, .gathered = 8296 },
 	{ "one element more", 16384, { .head = 100, .base = 1, .pages = 12288, .tail = 4 },
-	  SHORT, .gathered = PAGE_SIZE > SZ_4K ? 12292 : 0 },
+	  SHORT, .gathered = PAGE_SHIFT > 12 ? 12292 : 0 },
 	{ "all of them for pages", 16384, { .head = 100, .pages = 16256 }, SHORT,
 	  .gathered = 16256 },
 	{ "gathered, with a chunk for the Reply", 16384, { .head = 100, .pages = 8192 },

@@ -285,6 +285,7 @@ static const struct fake_sizes in_write_chunk = { .head = 200, .pages = 2 * SEGM
 static const struct fake_sizes in_reply_chunk = {
 	.head = PAGE_SIZE, .pages = 2 * SEGMENT - PAGE_SIZE,
 };
+
 static const struct fake_sizes is_inline = { .head = 200 };
 
 struct chunk_row {

@@ -384,7 +384,8 @@ static void test_segments(struct kunit *test)
 {
 	const u32 two = PAGE_SIZE + 904;	/* octets in two pages */
 	const struct fake_sizes most = { .head = two, .pages = 38 * PAGE_SIZE, .tail = 100 };
-	const struct fake_sizes head = { .head = 2 * PAGE_SIZE, .pages = 39 * PAGE_SIZE, .tail = 100 };
+	const struct fake_sizes head = { .head = 2 * PAGE_SIZE, .pages = 39 * PAGE_SIZE,
+					 .tail = 100 };
 	const struct fake_sizes tail = { .head = two, .pages = 38 * PAGE_SIZE, .tail = 104 };
 	const struct fake_sizes base = { .head = two, .base = 4, .pages = 38 * PAGE_SIZE,
 					 .tail = 100 };

@@ -128,7 +128,9 @@ def scale_script(panels: Sequence[str], output: Path) -> str:
         f"set xtics ({tics})",
         'set grid xtics ytics lt 1 lw 0.5 lc rgb "#d0d0d0"',
         'set xlabel "connections"',
-        "set key bottom right",
+        "set key top left",
+        # Room for the key
+        "set offsets 0, 0, graph 0.35, 0",
         "set multiplot layout 2,2",
         *panels, "unset multiplot", ""])
 

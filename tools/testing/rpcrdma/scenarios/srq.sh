@@ -69,9 +69,9 @@ both_kinds() {
 # More credits than Receives: messages that find none are repeated, and credits become few.
 few_receives() {
 	need "$1: mount v3" nfs_mount 3 rdma /mnt nconnect=16
-	check "$1: each connection shares Receives" sharing 16
 	check "$1: 64 jobs: verified I/O" \
 		fio_verify --direct=1 --bsrange=4k-16k --numjobs=64 --size=128k
+	check "$1: each connection shares Receives" sharing 16
 	check "$1: there are as many as the device takes at most" \
 		[ "$(of_device shared-receives)" -le 32 ]
 	check "$1: few were left" [ "$(of_device shared-limits)" -gt 0 ]
