@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   a mount uses two addresses of its server by two devices, and goes on if either is lost
+# shows:   a mount uses two addresses of its server by two devices, and goes on if the second is lost
 # also:    um-7
 # devices: rxe mem
 # modules: ours
