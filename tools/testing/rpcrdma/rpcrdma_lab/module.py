@@ -22,7 +22,7 @@ def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
     for name in names:
         paths = [TOP / name] if (TOP / name).is_file() else (TOP / name).rglob("*")
         for path in paths:
-            if path.is_file() and path.suffix in ("", ".c", ".h") \
+            if path.is_file() and path.suffix in ("", ".awk", ".c", ".h") \
                     and not path.name.endswith(GENERATED):
                 wanted.add(path.relative_to(TOP))
     for path in wanted:
