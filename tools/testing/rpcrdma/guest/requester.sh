@@ -55,6 +55,7 @@ called_back() {
 	local what=$1 file=$2 writer lines
 	shift 2
 	echo some >"$LOCAL/$file"
+	sleep 1		# nfsd of 7.3 may give no delegation for a file that was just written
 	write_when_delegated "$file" &
 	writer=$!
 	mapfile -t lines < <(session 1 $XID "$file" 2; open_file $XID "$file")
