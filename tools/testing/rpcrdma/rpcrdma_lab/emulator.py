@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-from . import host, kernels, root
+from . import host, kernels, packages, root
 from .kernels import Kernel
 
 # User-Mode Linux copies the page tables of all its memory for each new process. KASAN's
@@ -18,6 +18,24 @@ from .kernels import Kernel
 # more than they need. A scenario may say what it needs.
 MEMORY_MIB = {"um": 1024, "qemu": 3072}
 CPUS = {"um": 1, "qemu": 2}
+
+
+class Machine(NamedTuple):
+    """What QEMU is for an architecture, and what Linux calls its serial lines."""
+    command: tuple[str, ...]
+    cpu: str
+    console: str
+    channel: str
+    second: tuple[str, ...]     # QEMU's option for the channel, whose chardev is "channel"
+
+
+MACHINES = {
+    "amd64": Machine(("qemu-system-x86_64",), "max", "ttyS0", "ttyS1",
+                     ("-serial", "chardev:channel")),
+    # It has one serial line, so another is on PCI. Pointers are signed in a quick way.
+    "arm64": Machine(("qemu-system-aarch64", "-M", "virt,gic-version=3"), "max,pauth-impdef=on",
+                     "ttyAMA0", "ttyS0", ("-device", "pci-serial,chardev=channel")),
+}
 
 
 class Memory(NamedTuple):
@@ -105,16 +123,19 @@ def tcg(kernel: Kernel) -> list[str]:
     which finds races.
     """
     threads = "single" if kernel.name in kernels.STOCK else "multi"
-    return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
+    return ["-accel", f"tcg,thread={threads}", "-cpu", MACHINES[kernel.arch].cpu]
 
 
 def qemu(kernel: Kernel, directory: Path, share: Path, memory: int, plugin: str | None = None,
          image: Path | None = None) -> list[str]:
     """QEMU's command line but for the kernel's command line, serial lines and network."""
+    if kernel.arch == "arm64":
+        packages.require_packages(["qemu-system-arm"])
     image = image or root.image(kernels.user_space(kernel.name))
     machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
-               else [*(kvm() or tcg(kernel)), "-smp", str(CPUS["qemu"])])
-    return ["qemu-system-x86_64", *machine, "-m", f"{memory}M",
+               else [*((kernel.arch == "amd64" and kvm()) or tcg(kernel)),
+                     "-smp", str(CPUS["qemu"])])
+    return [*MACHINES[kernel.arch].command, *machine, "-m", f"{memory}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, directory)),
             # No locking: nothing writes to it, and User-Mode Linux locks what it reads.

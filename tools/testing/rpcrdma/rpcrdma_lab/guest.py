@@ -95,6 +95,7 @@ class Guest:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
+        self.machine = emulator.MACHINES[self.kernel.arch]
         self.cpus = (1 if plugin else
                      self.kernel.cpus or emulator.CPUS["um" if self.uml else "qemu"])
         self.directory = directory
@@ -128,13 +129,14 @@ class Guest:
             shutil.copytree(LAB / part, self.share / part)
         for planted in (LAB / "selftest").glob("*.sh"):
             shutil.copy(planted, self.share / "scenarios")
-        shutil.copy(root.busybox(), self.share / "guest/busybox")
+        shutil.copy(root.busybox(self.kernel.arch), self.share / "guest/busybox")
         if self.image:
             return
         shutil.copytree(TOP / "Documentation/examples", self.share / "examples")
         shutil.copy(TOP / "debian/60-rpcrdma-dkms.rules", self.share)
-        shutil.copy(peer.program(), self.share / "peer")
-        shutil.copy(tools.program(), self.share / "rpcrdma")
+        if self.kernel.arch == "amd64":     # which the host compiles for
+            shutil.copy(peer.program(), self.share / "peer")
+            shutil.copy(tools.program(), self.share / "rpcrdma")
         ynl.copy(self.share / "ynl")
         tree = self.share / "lib/modules" / self.kernel.release
         shutil.copytree(self.kernel.modules / "lib/modules" / self.kernel.release, tree,
@@ -173,7 +175,7 @@ class Guest:
         ours, theirs = socket.socketpair()
         self.channel = Channel(ours)
         argv = (self._uml(theirs.fileno(), "ttyS0") if self.uml
-                else self._qemu(theirs.fileno(), "ttyS1"))
+                else self._qemu(theirs.fileno(), self.machine.channel))
         fds = [theirs.fileno()]
         if self.link:
             fds.append(self.link.sock.fileno())
@@ -222,10 +224,10 @@ class Guest:
         """The command that runs it in QEMU."""
         args = emulator.qemu(self.kernel, self.directory, self.share, self.memory, self.plugin,
                              self.image)
-        args += ["-append", "console=ttyS0 mitigations=off "
+        args += ["-append", f"console={self.machine.console} mitigations=off "
                  + self._command_line(channel, "/dev/vda")]
         args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
-                 "-serial", "chardev:channel"]
+                 *self.machine.second]
         if self.link:
             args += ["-netdev", f"socket,id=net0,fd={self.link.sock.fileno()}",
                      "-device", f"virtio-net-pci,netdev=net0,mac=52:54:00:17:00:{self.end:02}"]
@@ -347,6 +349,6 @@ class Guest:
             argv = [arg for arg in self._uml(0, "shell") if not arg.startswith("ssl0=")]
         else:
             argv = emulator.qemu(self.kernel, self.directory, self.share, self.memory)
-            argv += ["-append", "console=ttyS0 mitigations=off "
+            argv += ["-append", f"console={self.machine.console} mitigations=off "
                      + self._command_line("shell", "/dev/vda"), "-serial", "mon:stdio"]
         subprocess.run(argv, check=False, preexec_fn=die_with_parent)

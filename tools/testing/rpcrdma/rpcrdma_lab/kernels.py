@@ -43,6 +43,7 @@ class Kernel:
     append_mem: str = ""        # added where the test device is used
     tools: str | None = None    # the release of Debian whose compiler the module needs
     cpus: int = 0               # how many it has; 0: as many as others, see emulator.py
+    arch: str = "amd64"         # Debian's name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,10 +162,20 @@ STOCK = {
     "debian-6.12": Stock("12", "linux-image-6.12-amd64", "linux-headers-6.12-amd64"),
     "debian-13": Stock("13", r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-amd64"),
     "debian-13-7": Stock("13", r"linux-image-(7\.\d+\.\d+)\+deb13(\.\d+)?-amd64"),
+    "debian-13-arm64": Stock("13-arm64", r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-arm64"),
+    # With pages of 16 KiB
+    "debian-13-arm64-16k": Stock("13-arm64",
+                                 r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-arm64-16k"),
 }
+# Those that the project's packages and TESTED in the Makefile are for
+AMD64 = [name for name, stock in STOCK.items() if packages.architecture(stock.release) == "amd64"]
+
+# What make is told for another architecture
+CROSS = {"arm64": ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")}
 
 NAMES = ("um", "um-debug", "um-7", "um-7-debug", "um-7-smp", "debian-6.1", "debian-6.12",
-         "debian-13", "debian-13-7", "smp-debug", "smp-kcsan")
+         "debian-13", "debian-13-7", "debian-13-arm64", "debian-13-arm64-16k", "smp-debug",
+         "smp-kcsan")
 
 # The guest whose module counts the lines that it runs
 COVERAGE = "um-gcov"
@@ -385,8 +396,11 @@ def fetch_stock(name: str) -> Kernel:
     def fetch(directory: Path) -> None:
         # Since 7.x the image is three packages.
         parts = [p for p in apt.depends(image) if re.match(r"linux-(base-\d|binary|modules)", p)]
-        parts += [p for p in apt.depends(headers) if re.match(r"linux-(headers|kbuild)-", p)]
+        parts += [p for p in apt.depends(headers) if p.startswith("linux-headers-")]
         apt.fetch(directory, image, headers, *parts)
+        # Its programs run on the host.
+        packages.apt(STOCK[name].release[:2]).fetch(
+            directory, *(p for p in apt.depends(headers) if p.startswith("linux-kbuild-")))
         relocate_headers(directory)
         move_modules(directory)
         trim_modules(directory / "lib/modules" / release)
@@ -395,19 +409,24 @@ def fetch_stock(name: str) -> Kernel:
     directory = cache.cached(kind(name), version(name), fetch)
     boot = directory / f"boot/vmlinuz-{release}"
     image_file = boot if boot.exists() else directory / f"lib/modules/{release}/vmlinuz"
+    arch = packages.architecture(STOCK[name].release)
     return Kernel(name, image_file, release, directory / f"usr/src/{headers}", directory,
-                  tools=STOCK[name].release)
+                  CROSS.get(arch, ()), tools=STOCK[name].release, arch=arch)
 
 
 def header_tools(name: str) -> list[str]:
-    """The packages with the compiler that the headers of a stock kernel want."""
+    """The packages with the compiler that the headers of a stock kernel want, for amd64."""
     depends = packages.apt(STOCK[name].release).depends(stock_packages(name)[1])
-    return [package for package in depends if package.startswith("gcc-")]
+    compilers = [package for package in depends if package.startswith("gcc-")]
+    if name in AMD64:
+        return compilers
+    return [re.sub(r"(gcc-\d+).*", r"\1-aarch64-linux-gnu", package) for package in compilers]
 
 
 def user_space(name: str) -> str:
     """The release of Debian of a guest's root: its own for Debian 13, else the host's."""
-    return "13" if name in STOCK and STOCK[name].release == "13" else host.debian()
+    release = STOCK[name].release if name in STOCK else ""
+    return release if release.startswith("13") else host.debian()
 
 
 def of_host() -> str:
@@ -421,7 +440,7 @@ def kind(name: str) -> str:
     hyphen and a digit. So um-7 has the kind um7, or it would be found as an um. Other
     names would be clearer, but with them all kernels would be built again.
     """
-    kind_of = re.sub(r"-(7|13)\b", r"\1", name)
+    kind_of = re.sub(r"-(7|13|16k)\b", r"\1", name)
     return kind_of if name in STOCK else f"{kind_of}{host.built_on()}"
 
 

@@ -27,7 +27,7 @@ PACKAGES = """
 # The same for one release of Debian, whose clang needs its own libraries
 RELEASE_PACKAGES = {"12": ["libclang-rt-14-dev"], "13": ["libclang-rt-19-dev"]}
 
-CODENAMES = {"12": "bookworm", "13": "trixie"}
+CODENAMES = {"12": "bookworm", "13": "trixie", "13-arm64": "trixie"}
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MIRROR = "http://deb.debian.org/debian"
 SECURITY_MIRROR = "http://deb.debian.org/debian-security"
@@ -77,8 +77,13 @@ def sources(release: str) -> list[tuple[str, str]]:
     """Mirror and suite of each source of a release."""
     mirror = mirrors()
     codename = CODENAMES[release]
-    suites = ["", "-updates", *(["-backports"] if release == "13" else []), "-security"]
+    suites = ["", "-updates", *([] if release == "12" else ["-backports"]), "-security"]
     return [(mirror[suite == "-security"], codename + suite) for suite in suites]
+
+
+def architecture(release: str) -> str:
+    """The architecture that the name of a release has at its end, as in 13-arm64."""
+    return release.partition("-")[2] or "amd64"
 
 
 def sources_list(release: str) -> str:
@@ -122,6 +127,8 @@ class Apt:
             f'Dir::Cache::pkgcache "{self.folder}/pkgcache.bin";\n'
             f'Dir::Cache::srcpkgcache "{self.folder}/srcpkgcache.bin";\n'
             'APT::Default-Release "";\n'
+            f'APT::Architecture "{architecture(self.release)}";\n'
+            f'APT::Architectures {{ "{architecture(self.release)}"; }};\n'
             # Commands of the host's configuration, which are for the host's packages
             '#clear APT::Update::Post-Invoke;\n'
             '#clear APT::Update::Post-Invoke-Success;\n'

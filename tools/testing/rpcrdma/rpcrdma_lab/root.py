@@ -31,6 +31,18 @@ PROGRAM_PACKAGES = ("gcc", "git", "libc6-dev", "make", "postgresql", "sqlite3")
 SQUASHFS_OPTIONS = ("-tar", "-no-tailends", "-comp", "lz4")
 
 
+# For a root of another architecture, whose programs the host cannot run: packages are unpacked,
+# and this does what the guests need of what packages do when they are installed.
+UNPACKED = (
+    "--variant=extract", "--include=?essential",
+    '--extract-hook=cd "$1" && cp usr/share/base-passwd/passwd.master etc/passwd && '
+    'cp usr/share/base-passwd/group.master etc/group && '
+    'printf "%s:x:%s:65534::/:/bin/false\\n" _rpc 100 statd 101 tcpdump 102 >>etc/passwd && '
+    'printf "hosts: files\\n" >etc/nsswitch.conf && '
+    'for name in iptables ip6tables; do ln -sf $name-nft usr/sbin/$name; done && '
+    'ln -sf mawk usr/bin/awk')
+
+
 def root_environment(directory: Path) -> dict[str, str] | None:
     """
     The environment of mmdebstrap, which says where it unpacks. As root that is in the
@@ -58,7 +70,9 @@ def bootstrap(directory: Path, release: str, names: Sequence[str], *more: str) -
     options = [f"--dpkgopt=path-exclude=/usr/share/{path}/*"
                for path in ("doc", "man", "info", "locale")]
     tar = directory / "root.tar"
-    run("mmdebstrap", "--variant=essential", f"--include={','.join(names)}",
+    arch = packages.architecture(release)
+    variant = ["--variant=essential"] if arch == "amd64" else [f"--architectures={arch}", *UNPACKED]
+    run("mmdebstrap", *variant, f"--include={','.join(names)}",
         '--aptopt=APT::Install-Recommends "false"', *options, *more, packages.CODENAMES[release],
         tar, sources, env=root_environment(directory))
     sources.unlink()
@@ -81,7 +95,8 @@ def version(release: str, more: Sequence[str] = ()) -> str:
     """
     apt = packages.apt(release)
     versions = [f"{name}={apt.version(name)}" for name in (*ROOT_PACKAGES, *more)]
-    return f"{release}-{kernels.short_hash(*versions, *SQUASHFS_OPTIONS)}"
+    how = [*SQUASHFS_OPTIONS, *(UNPACKED if packages.architecture(release) != "amd64" else ())]
+    return f"{release}-{kernels.short_hash(*versions, *how)}"
 
 
 def kind(release: str) -> str:
@@ -106,11 +121,12 @@ def image(release: str, more: Sequence[str] = ()) -> Path:
 
 
 @once
-def busybox() -> Path:
+def busybox(arch: str = "amd64") -> Path:
     """A static busybox. It is not installed, because its package would replace the host's."""
-    apt = packages.apt(host.debian())
+    apt = packages.apt(host.debian() if arch == "amd64" else f"13-{arch}")
     key = apt.version("busybox-static").replace(":", ".")
-    directory = cache.cached("busybox", key, lambda folder: apt.fetch(folder, "busybox-static"))
+    directory = cache.cached("busybox" if arch == "amd64" else f"busybox-{arch}", key,
+                             lambda folder: apt.fetch(folder, "busybox-static"))
     return next(path for path in (directory / "bin/busybox", directory / "usr/bin/busybox")
                 if path.exists())
 
@@ -124,7 +140,7 @@ def initrd(kernel: kernels.Kernel, directory: Path) -> Path:
     tree = directory / "initrd"
     shutil.rmtree(tree, ignore_errors=True)
     (tree / "bin").mkdir(parents=True)
-    shutil.copy(busybox(), tree / "bin/busybox")
+    shutil.copy(busybox(kernel.arch), tree / "bin/busybox")
     shutil.copy(LAB / "guest/init", tree / "init")
     os.chmod(tree / "init", 0o755)
     if kernel.name in kernels.STOCK:

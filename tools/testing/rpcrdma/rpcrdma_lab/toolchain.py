@@ -29,9 +29,9 @@ exec chroot "$root" "$@"
 
 
 def needed(release: str) -> bool:
-    """Whether the host cannot build for kernels of a release."""
+    """Whether the host cannot build for kernels of a release. It has no cross compiler."""
     # Older headers name their compiler, which a newer Debian has as well.
-    return int(release) > int(host.debian())
+    return packages.architecture(release) != "amd64" or int(release) > int(host.debian())
 
 
 def package_names(release: str) -> list[str]:
@@ -44,9 +44,9 @@ def package_names(release: str) -> list[str]:
 @once
 def version(release: str) -> str:
     """Its key in the cache, whether the entry exists or not."""
-    apt = packages.apt(release)
+    apt = packages.apt(release[:2])
     versions = [f"{name}={apt.version(name)}" for name in package_names(release)]
-    return f"{release}-{kernels.short_hash(*versions)}"
+    return f"{release[:2]}-{kernels.short_hash(*versions)}"
 
 
 @once
@@ -54,12 +54,12 @@ def folder(release: str) -> Path:
     """That root file system. Its files belong to the user of the lab."""
 
     def build(directory: Path) -> None:
-        tar = root.bootstrap(directory, release, package_names(release))
+        tar = root.bootstrap(directory, release[:2], package_names(release))
         (directory / "root").mkdir()
         run("tar", "-xf", tar, "-C", directory / "root", "--no-same-owner", "--exclude=./dev/*")
         tar.unlink()
 
-    return cache.cached("toolchain", version(release), build) / "root"
+    return cache.cached(f"toolchain{release[2:]}", version(release), build) / "root"
 
 
 @once

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   each operation uses the form that it should, by tracepoints and counters
 # guests:  um
-# also:    um/mem um-debug/siw um-7-debug debian-6.1
+# also:    um/mem um-debug/siw um-7-debug debian-6.1 debian-13-arm64-16k
 # devices: rxe siw mem
 # modules: ours
 
