@@ -269,6 +269,7 @@ server_daemons() {
 	mountpoint -q /var/lib/nfs/rpc_pipefs ||
 		mount -t rpc_pipefs rpc_pipefs /var/lib/nfs/rpc_pipefs
 	mountpoint -q /proc/fs/nfsd || { modprobe -q nfsd; mount -t nfsd nfsd /proc/fs/nfsd; }
+	mkdir -p /srv
 	mountpoint -q /srv || mount -t tmpfs srv /srv
 	mkdir -p -m 1777 $LOCAL
 	printf '[exports]\nrootdir=/srv\n' >/etc/nfs.conf
