@@ -145,7 +145,7 @@ struct rpcrdma_shared {
 	struct mutex setup;		/* held by @limit_work, and to clear @srq */
 	struct ib_srq *srq;		/* NULL: @limit_work has nothing to do */
 	struct delayed_work limit_work;
-	bool limited;			/* few were posted; @limit_work clears it */
+	bool limited;			/* few were posted, or none were made */
 	bool broken;			/* new connections do not get it */
 
 	spinlock_t lock;		/* protects what follows, and conn->recvs, ->num_recvs */
@@ -157,13 +157,14 @@ struct rpcrdma_shared {
 	unsigned int most;		/* what is beyond that is freed when it comes back */
 	unsigned int least;		/* fewest that were posted after @since */
 	unsigned long since;		/* when @least was last looked at, in jiffies */
-	bool pressed;			/* few are posted, and there will not be more */
+	bool pressed;			/* few are posted, and not yet more */
 };
 
 bool rpcrdma_shared_attach(struct rpcrdma_conn *conn, unsigned int cqes);
 void rpcrdma_shared_detach(struct rpcrdma_conn *conn);
 void rpcrdma_shared_put(struct rpcrdma_recv *recv);
 void rpcrdma_shared_lose(struct rpcrdma_conn *conn);
+void rpcrdma_shared_stop(struct rpcrdma_device *device);
 
 /* chain.c */
 static inline void rpcrdma_chains_init(struct rpcrdma_chains *chains)

@@ -117,6 +117,7 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 
 	kref_put(&device->ref, device_unused);
 	wait_for_completion(&device->unused);
+	rpcrdma_shared_stop(device);
 	/* A connection that the device did not stop keeps its shared queue for good. */
 	if (list_empty(&device->shared))
 		kfree(device);

@@ -132,7 +132,7 @@ static void listener_relisten_work(struct work_struct *work)
 static bool listener_may_take_locked(struct rpcrdma_listener *listener,
 				     const struct rpcrdma_conn *conn, bool *refuse)
 {
-	ktime_t *memory = &listener->memory[rpcrdma_admission_host(&conn->peer_addr)];
+	ktime_t *lacking = &listener->lacking[rpcrdma_admission_host(&conn->peer_addr)];
 	bool has_memory = rpcrdma_admission_has_memory(&conn->peer_addr, true);
 	ktime_t now = ktime_get();
 
@@ -141,9 +141,11 @@ static bool listener_may_take_locked(struct rpcrdma_listener *listener,
 	if (READ_ONCE(conn->state) != RPCRDMA_STATE_PENDING)
 		return true;
 	if (has_memory || rpcrdma_admission_has_memory(&conn->peer_addr, false))
-		*memory = now;
+		*lacking = 0;
+	else if (!*lacking)
+		*lacking = now;
 	else
-		*refuse = ktime_ms_delta(now, max(*memory, READ_ONCE(conn->state_since))) >=
+		*refuse = ktime_ms_delta(now, max(*lacking, READ_ONCE(conn->state_since))) >=
 			  MEMORY_WAIT_MS;
 	return (has_memory || *refuse) &&
 	       rpcrdma_admission_may(&conn->peer_addr, RPCRDMA_ADMISSION_BEGINNING);

@@ -13,8 +13,8 @@
  * grant a quarter of the credits until half are posted again. iWARP cannot wait and breaks the
  * connection, so on it connections have their own Receives.
  *
- * No connection gets more than an eighth of them as credits, but some together may hold all. A
- * peer that has more messages in flight than it was ever allowed is disconnected. Until that
+ * No connection gets more than an eighth of them as credits, or two, but some together may hold
+ * all. A peer that has more messages in flight than it was ever allowed is disconnected. Until that
  * has happened it can take all Receives, so the completion queue has an entry for each. That is
  * why connections with a shared receive queue share its completion queue, too. They have its
  * protection domain because rxe looks for the memory of Receives in the queue pair's. A server
@@ -225,14 +225,15 @@ static void shared_event(struct ib_event *event, void *context)
 
 /*
  * The device has reported something, or it has to report something else from now on. New Receives
- * may all be taken at once: then there have to be more, before connections are granted less. If
- * there is no memory the work tries again, as no other event may come.
+ * may all be taken at once: then there have to be more. Without memory, or if the driver fails, the
+ * work tries again, as no other event may come.
  */
 static void shared_limit_work(struct work_struct *work)
 {
 	struct rpcrdma_shared *shared = container_of(to_delayed_work(work),
 						     struct rpcrdma_shared, limit_work);
-	bool done, grow = xchg(&shared->limited, false);
+	bool enough, grow = xchg(&shared->limited, false);
+	int err;
 
 	mutex_lock(&shared->setup);
 	while (shared->srq) {
@@ -240,17 +241,37 @@ static void shared_limit_work(struct work_struct *work)
 		if (grow)
 			shared->most = min(2 * shared->most, shared->bound);
 		spin_unlock_bh(&shared->lock);
-		done = shared_fill(shared);
-		done &= !shared_arm(shared);
-		grow = READ_ONCE(shared->pressed) && shared->most < shared->bound;
-		if (!done && grow) {
-			WRITE_ONCE(shared->limited, true);
+		enough = shared_fill(shared);
+		err = shared_arm(shared);
+		grow = !err && READ_ONCE(shared->pressed) && shared->most < shared->bound;
+		if (err || (!enough && READ_ONCE(shared->pressed))) {
+			if (grow)
+				WRITE_ONCE(shared->limited, true);
 			mod_delayed_work(rpcrdma_wq, &shared->limit_work, SHARED_RETRY);
+			break;
 		}
-		if (!done || !grow)
+		if (!grow)
 			break;
 	}
 	mutex_unlock(&shared->setup);
+}
+
+static void shared_stop(struct rpcrdma_shared *shared)
+{
+	mutex_lock(&shared->setup);
+	shared->srq = NULL;
+	mutex_unlock(&shared->setup);
+}
+
+/* The device goes, and nobody uses it. What queues are left is kept for good; their work ends. */
+void rpcrdma_shared_stop(struct rpcrdma_device *device)
+{
+	struct rpcrdma_shared *shared;
+
+	list_for_each_entry(shared, &device->shared, all) {
+		shared_stop(shared);
+		cancel_delayed_work_sync(&shared->limit_work);
+	}
 }
 
 /* No connection has it. What was not made is NULL or an error. */
@@ -260,9 +281,7 @@ static void shared_free(struct rpcrdma_shared *shared)
 	struct ib_srq *srq = shared->srq;
 
 	/* The work does nothing any more. */
-	mutex_lock(&shared->setup);
-	shared->srq = NULL;
-	mutex_unlock(&shared->setup);
+	shared_stop(shared);
 	if (!IS_ERR_OR_NULL(srq))
 		ib_destroy_srq(srq);
 	cancel_delayed_work_sync(&shared->limit_work);

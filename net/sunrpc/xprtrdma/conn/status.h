@@ -60,7 +60,8 @@ struct rpcrdma_listener {
 	unsigned long refused;
 	/* Connections of each host, by pending_list; a reference each */
 	struct list_head pending[RPCRDMA_HOSTS];
-	ktime_t memory[RPCRDMA_HOSTS];	/* when there was some for another connection of a host */
+	/* Since when looks find no memory for one more connection of a host; zero: there is some */
+	ktime_t lacking[RPCRDMA_HOSTS];
 	unsigned int num_pending;
 	unsigned int turn;		/* the host whose request is looked at first; may wrap */
 	struct delayed_work look;	/* queued while requests wait and none may be taken */

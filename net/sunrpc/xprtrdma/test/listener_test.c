@@ -508,10 +508,14 @@ static void test_refused_without_memory(struct kunit *test)
 	request();
 	request();
 	cm.no_memory_for = 1;
-	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 4000);
+	/* One look is not enough, nor is less than five seconds between two. */
+	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 100000);
+	expect_next(test, listener, NULL);
+	listener->lacking[1] = ktime_sub_ms(ktime_get(), 4000);
 	expect_next(test, listener, NULL);
 	KUNIT_EXPECT_EQ(test, cm.refused, 0);
 	cm.conn[0]->state_since = ktime_sub_ms(ktime_get(), 5000);
+	listener->lacking[1] = cm.conn[0]->state_since;
 	cm.incoming = 0;
 	run(&listener->look);
 	KUNIT_EXPECT_EQ(test, cm.incoming, 1);
@@ -535,7 +539,7 @@ static void test_waits_for_others(struct kunit *test)
 	/* There was memory until now. */
 	cm.no_memory_for = 1;
 	expect_next(test, listener, NULL);
-	listener->memory[1] = cm.conn[0]->state_since;
+	listener->lacking[1] = cm.conn[0]->state_since;
 	cm.none_may_begin = 1;
 	expect_next(test, listener, NULL);
 	KUNIT_EXPECT_EQ(test, cm.refused, 0);

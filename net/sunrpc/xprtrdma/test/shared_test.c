@@ -10,6 +10,7 @@
 #define rpcrdma_shared_detach	shared_test_detach
 #define rpcrdma_shared_put	shared_test_put
 #define rpcrdma_shared_lose	shared_test_lose
+#define rpcrdma_shared_stop	shared_test_stop
 #define rpcrdma_recv_few	shared_test_few
 
 #include "../conn/conn_private.h"
