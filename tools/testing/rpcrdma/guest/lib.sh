@@ -282,6 +282,8 @@ server_daemons() {
 
 server_up() {
 	server_daemons || return
+	# In the first second after the boot nfsd takes each new client for an expired one.
+	while grep -q '^0\.' /proc/uptime; do sleep 0.1; done
 	echo "${LEASE:-10}" >/proc/fs/nfsd/nfsv4leasetime
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
 	# lockd has a grace period of its own. The server delegates nothing during it.
