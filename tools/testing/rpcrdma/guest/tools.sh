@@ -55,3 +55,21 @@ says() {
 	cat /tmp/tool.out /tmp/tool.err
 	grep -E "$1" /tmp/tool.out /tmp/tool.err
 }
+
+# Have the program write each event to /tmp/events.
+monitor_start() {
+	tool_up
+	$TOOL monitor -j >/tmp/events 2>/tmp/monitor.log &
+	MONITOR=$!
+	need "monitor listens" wait_for 10 in_a_group
+}
+
+# It prints nothing before the first event.
+in_a_group() {
+	awk '$2 == 16 && $4 != "00000000"' /proc/net/netlink | grep -q .
+}
+
+monitor_stop() {
+	kill $MONITOR
+	wait $MONITOR 2>/dev/null
+}

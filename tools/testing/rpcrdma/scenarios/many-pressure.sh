@@ -18,6 +18,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 . "${BASH_SOURCE%/*}/../guest/many.sh"
+. "${BASH_SOURCE%/*}/../guest/tools.sh"
 
 CONNECTIONS=1000
 
@@ -131,26 +132,14 @@ first_connects() {
 		here && $1 == "xprt:" { print $5 }' /proc/self/mountstats
 }
 
-monitor_start() {
-	/lab/rpcrdma monitor -j >/tmp/events 2>/tmp/monitor.log &
-	MONITOR=$!
-	need "monitor listens" wait_for 10 in_a_group
-}
-
-# It prints nothing before the first event.
-in_a_group() {
-	awk '$2 == 16 && $4 != "00000000"' /proc/net/netlink | grep -q .
-}
-
 told_why() {
-	kill $MONITOR
-	wait $MONITOR 2>/dev/null
+	monitor_stop
 	check "the server has told why: memory" jq -se '
 		map(select(.event == "refused" and .role == "server") | .refusal) |
 		length >= '$REFUSED' and unique == ["memory"]' /tmp/events
 	check "a line in the log says so" grep -q \
 		"rpcrdma: 10.17.0.2: refused: too little memory for another connection" <(dmesg)
-	/lab/rpcrdma show -j listeners >/tmp/show.json
+	rpcrdma show -j listeners >/tmp/show.json
 	check "the listener has counted them" jq -e \
 		'[.listeners[].refused] | add >= '$REFUSED /tmp/show.json
 }

@@ -10,6 +10,7 @@
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 . "${BASH_SOURCE%/*}/../guest/peer.sh"
+. "${BASH_SOURCE%/*}/../guest/tools.sh"
 
 # How many requests of one host may wait if no others do
 WAITING_MAX=1024
@@ -39,8 +40,7 @@ client() {
 		server_ends
 		too_many
 	fi
-	kill $MONITOR
-	wait $MONITOR 2>/dev/null
+	monitor_stop
 }
 
 no_queue_pair() {
@@ -110,21 +110,6 @@ crowd() {
 	printf '%s\n' "crowd $SERVER4 $PORT $WAITING_MAX" "sleep 600" >/tmp/peer.script
 	/tmp/peer </tmp/peer.script >/tmp/peer.log 2>&1 &
 	peer=$!
-}
-
-rpcrdma() {
-	timeout 20 /lab/rpcrdma "$@"
-}
-
-monitor_start() {
-	/lab/rpcrdma monitor -j >/tmp/events 2>/tmp/monitor.log &
-	MONITOR=$!
-	need "monitor listens" wait_for 10 in_a_group
-}
-
-# It prints nothing before the first event.
-in_a_group() {
-	awk '$2 == 16 && $4 != "00000000"' /proc/net/netlink | grep -q .
 }
 
 # told FILTER: whether a refusal is like that.
