@@ -144,6 +144,7 @@ leave() {
 	cat $STATES/trace >/lab/out/trace
 	cp /proc/self/mountstats $NOW/*.rounds /lab/out
 	grep -H . /proc/[0-9]*/stack >/lab/out/stacks
+	ls -lR --full-time $LOCAL >/lab/out/files
 }
 
 # Faults

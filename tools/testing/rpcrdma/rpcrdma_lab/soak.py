@@ -142,9 +142,14 @@ def faults(seed: int, kinds: Sequence[str]) -> Iterator[Fault]:
 
 
 def mounts(seed: int) -> str:
-    """MOUNTS of guest/soak.sh. Each worker has a mount at least."""
+    """
+    MOUNTS of guest/soak.sh. Each worker has a mount at least. NFSv4.0 loses locks when a server
+    starts again, over any transport; see testing.rst.
+    """
     numbers = random.Random(seed)
     order = numbers.sample(WORKERS, len(WORKERS))
+    while "locks" in (order[1], order[3]):
+        numbers.shuffle(order)
     return ",".join(f"{version}/{numbers.choice((1, 1, 2))}/{order[number % len(order)]}"
                     f"/{order[(number + 2) % len(order)]}"
                     for number, version in enumerate(VERSIONS))
