@@ -210,7 +210,7 @@ struct xprt_rdma_version {
 /**
  * struct xprt_rdma_endpoint - one attempt to connect, and the connection that comes of it
  * @ref: one reference of the client, one of the connection until ->closed, one of each
- *	request on the wire and of each backward Call
+ *	request on the wire, of each backward Call and of each probe
  * @client: valid until @closed is complete
  * @conn: the connection, once it is established; put with the last of @ref
  * @ready: complete when Calls may be sent or the connection has failed

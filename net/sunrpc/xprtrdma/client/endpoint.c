@@ -15,9 +15,10 @@
  * Detours. sunrpc moves no RPC to another transport, and NFS recovers a session only when none of
  * its RPCs is left. So a transport whose own address cannot be reached connects to the address of
  * a sibling, one of the same switch that is connected: sunrpc has the same RPCs for both. Each
- * attempt begins with the own address.
+ * attempt begins with the own address. While a detour lasts, probes tell when it is there again.
  */
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
@@ -47,7 +48,7 @@ struct workqueue_struct *xprt_rdma_connect_wq;
 
 /*
  * Where there is a detour, how long an attempt may take, in ms: a sibling is connected, so the
- * server has no reason to be slow.
+ * server has no reason to be slow. Shorter than the period of keepalive, which makes the probes.
  */
 #define XPRT_RDMA_DETOUR_TIMEOUT	10000U
 
@@ -196,6 +197,63 @@ static void ep_writable(struct rpcrdma_conn *conn)
 	xprt_write_space(&ep->client->xprt);
 }
 
+static void ep_probe_established(struct rpcrdma_conn *conn)
+{
+	struct xprt_rdma_endpoint *ep = conn->role;
+
+	rpcrdma_conn_close(ep->conn, -ESHUTDOWN);
+	rpcrdma_conn_close(conn, -ESHUTDOWN);
+}
+
+static void ep_probe_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	rpcrdma_recv_put(recv);
+}
+
+static void ep_probe_closed(struct rpcrdma_conn *conn, int status)
+{
+	xprt_rdma_ep_put(conn->role);
+	module_put(THIS_MODULE);
+}
+
+/* It is closed before ->keepalive, and posts nothing. */
+static const struct rpcrdma_conn_ops ep_probe_ops = {
+	.established	= ep_probe_established,
+	.received	= ep_probe_received,
+	.closed		= ep_probe_closed,
+};
+
+/*
+ * Try the transport's own address, while a detour goes on. If it can be reached, the detour ends,
+ * and the transport connects again. It cannot use the connection of the probe itself: a connection
+ * is made with XPRT_LOCKED held, and an attempt that fails must keep no RPC waiting. The probe may
+ * outlive @ep->client, so it has a reference to the module.
+ */
+static void ep_probe(struct xprt_rdma_endpoint *ep)
+{
+	const struct xprt_rdma_client *client = ep->client;
+	const struct rpcrdma_conn_config config = {
+		.version_max		= RPCRDMA_VERSION_ONE,
+		.ops			= &ep_probe_ops,
+		.role			= ep,
+		.omit_private_data	= true,
+		.credits		= 1,
+		.timeout_ms		= XPRT_RDMA_DETOUR_TIMEOUT,
+	};
+	struct rpcrdma_conn *conn;
+
+	xprt_rdma_ep_get(ep);
+	__module_get(THIS_MODULE);
+	conn = rpcrdma_conn_connect(client->xprt.xprt_net, (struct sockaddr *)&client->source,
+				    (struct sockaddr *)&client->xprt.addr, &config);
+	if (IS_ERR(conn)) {
+		xprt_rdma_ep_put(ep);
+		module_put(THIS_MODULE);
+	} else {
+		rpcrdma_conn_put(conn);
+	}
+}
+
 /* Closes only if twice in a row: the first time the Replies may still be on their way. */
 static void ep_keepalive(struct rpcrdma_conn *conn)
 {
@@ -205,6 +263,8 @@ static void ep_keepalive(struct rpcrdma_conn *conn)
 	ep->wedged = xprt_rdma_credits_wedged(&ep->credits, conn->credits);
 	if (before && ep->wedged)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
+	if (ep->detour)
+		ep_probe(ep);
 }
 
 static void ep_closed(struct rpcrdma_conn *conn, int status)

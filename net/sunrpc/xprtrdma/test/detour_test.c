@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of detours in client/endpoint.c: when a transport connects to the address of a
- * sibling.
+ * sibling, and how it comes back to its own.
  */
 #include <kunit/test.h>
 #include <linux/inet.h>
@@ -99,6 +99,10 @@ static void test_own_first(struct kunit *test)
 	fake_client_connect(d.t);
 	KUNIT_EXPECT_EQ(test, d.t->connects, 1);
 	KUNIT_EXPECT_TRUE(test, goes_to(&d.t->fake, xprt));
+	/* Nothing is tried while it is connected. */
+	d.t->fake.to = NULL;
+	d.t->fake.conn->ops->keepalive(d.t->fake.conn);
+	KUNIT_EXPECT_NULL(test, d.t->fake.to);
 	fake_client_end(test, d.t);
 }
 
@@ -161,11 +165,65 @@ static void test_sibling_goes(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* The way back */
+
+/* A probe does not disturb the detour until the own address can be reached; then that ends. */
+static void test_probe(struct kunit *test)
+{
+	struct fake_conn *probe = fake_conn_new(test, RPCRDMA_INLINE_MIN);
+	struct detour d = detour_make(test);
+	struct fake_client *t = d.t;
+	struct rpcrdma_conn *conn = t->fake.conn;
+
+	connect_by_detour(test, &d);
+	fake_conn_serve(probe);
+	probe->connect_error = -ENODEV;
+	conn->ops->keepalive(conn);
+	KUNIT_EXPECT_TRUE(test, goes_to(probe, &t->client->xprt));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 3);
+
+	probe->connect_error = 0;
+	conn->ops->keepalive(conn);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(conn));
+	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(probe->conn));
+	fake_conn_close(test, probe);
+	fake_conn_close(test, &t->fake);
+	KUNIT_EXPECT_TRUE(test, test_bit(XPRT_CLOSE_WAIT, &t->client->xprt.state));
+	fake_client_end(test, t);
+	fake_conn_delete(test, probe);
+}
+
+/* The detour breaks meanwhile: its endpoint stays until the probe is over. */
+static void test_probe_is_late(struct kunit *test)
+{
+	struct fake_conn *probe = fake_conn_new(test, RPCRDMA_INLINE_MIN);
+	struct detour d = detour_make(test);
+	struct fake_client *t = d.t;
+	const __be32 octets[8] = {};
+
+	connect_by_detour(test, &d);
+	fake_conn_serve(probe);
+	probe->stalls = fake_run_callbacks;
+	t->fake.conn->ops->keepalive(t->fake.conn);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 4);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(t->fake.conn));
+	fake_conn_close(test, &t->fake);
+	/* What a server sends at once is dropped. */
+	probe->conn->ops->received(probe->conn, fake_take_recv(probe, octets, sizeof(octets)));
+	probe->conn->ops->established(probe->conn);
+	fake_conn_close(test, probe);
+	fake_client_end(test, t);
+	fake_conn_delete(test, probe);
+}
+
 static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(test_detour),
 	KUNIT_CASE(test_own_first),
 	KUNIT_CASE_PARAM(test_none, none_gen_params),
 	KUNIT_CASE(test_sibling_goes),
+	KUNIT_CASE(test_probe),
+	KUNIT_CASE(test_probe_is_late),
 	{}
 };
 
