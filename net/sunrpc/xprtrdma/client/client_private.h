@@ -111,6 +111,7 @@ struct xprt_rdma_client_stats {
  * @program_version: its version
  * @softconn: that task fails if it is refused; XPRT_LOCKED
  * @source: address to connect from; AF_UNSPEC: any
+ * @detour: address to connect to if @xprt's cannot be reached; AF_UNSPEC: none; XPRT_LOCKED
  * @local: address that the last connection was made from; transport_lock
  * @strings: address strings of @xprt
  * @wants_backward: used by NFSv4.1 or later, so the server may send backward Calls
@@ -144,6 +145,7 @@ struct xprt_rdma_client {
 	u32 program_version;
 	bool softconn;
 	struct sockaddr_storage source;
+	struct sockaddr_storage detour;
 	struct sockaddr_storage local;
 	struct rpcrdma_address_strings strings;
 	bool wants_backward;
@@ -208,13 +210,14 @@ struct xprt_rdma_version {
 /**
  * struct xprt_rdma_endpoint - one attempt to connect, and the connection that comes of it
  * @ref: one reference of the client, one of the connection until ->closed, one of each
- *	request on the wire and of each backward Call
+ *	request on the wire, of each backward Call and of each probe
  * @client: valid until @closed is complete
  * @conn: the connection, once it is established; put with the last of @ref
  * @ready: complete when Calls may be sent or the connection has failed
  * @closed: complete when the connection has ended, see conn.h
  * @status: why the connection ended, a negative errno; valid when @closed is complete
  * @closing: the client itself closes the connection
+ * @detour: it goes to the client's @detour; constant
  * @credits: the credits
  * @version: the version of its messages
  * @wedged: what xprt_rdma_credits_wedged() said last; ->keepalive only
@@ -242,6 +245,7 @@ struct xprt_rdma_endpoint {
 	struct completion closed;
 	int status;
 	bool closing;
+	bool detour;
 	struct xprt_rdma_credits credits;
 	struct xprt_rdma_version version;
 	bool wedged;

@@ -11,10 +11,17 @@
  * connect_work and ->close hold XPRT_LOCKED, so at most one endpoint is not closed. To destroy
  * a transport sunrpc waits for XPRT_LOCKED, but does not tell connect_work. So connect_work looks
  * every second whether the last reference to the transport is gone.
+ *
+ * Detours. sunrpc moves no RPC to another transport, and NFS recovers a session only when none of
+ * its RPCs is left. So a transport whose own address cannot be reached connects to the address of
+ * a sibling, one of the same switch that is connected: sunrpc has the same RPCs for both. Each
+ * attempt begins with the own address. While a detour lasts, probes tell when it is there again.
  */
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
 
 #include "../conn/status.h"
 #include "client_private.h"
@@ -38,6 +45,12 @@ struct workqueue_struct *xprt_rdma_connect_wq;
 
 /* How often to look whether sunrpc waits to destroy the transport */
 #define XPRT_RDMA_ABANDON_DELAY	HZ
+
+/*
+ * Where there is a detour, how long an attempt may take, in ms: a sibling is connected, so the
+ * server has no reason to be slow. Shorter than the period of keepalive, which makes the probes.
+ */
+#define XPRT_RDMA_DETOUR_TIMEOUT	10000U
 
 /* Called by xprt_rdma_ep_put() for the last reference; may sleep. */
 void xprt_rdma_ep_release(struct kref *ref)
@@ -184,6 +197,63 @@ static void ep_writable(struct rpcrdma_conn *conn)
 	xprt_write_space(&ep->client->xprt);
 }
 
+static void ep_probe_established(struct rpcrdma_conn *conn)
+{
+	struct xprt_rdma_endpoint *ep = conn->role;
+
+	rpcrdma_conn_close(ep->conn, -ESHUTDOWN);
+	rpcrdma_conn_close(conn, -ESHUTDOWN);
+}
+
+static void ep_probe_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv)
+{
+	rpcrdma_recv_put(recv);
+}
+
+static void ep_probe_closed(struct rpcrdma_conn *conn, int status)
+{
+	xprt_rdma_ep_put(conn->role);
+	module_put(THIS_MODULE);
+}
+
+/* It is closed before ->keepalive, and posts nothing. */
+static const struct rpcrdma_conn_ops ep_probe_ops = {
+	.established	= ep_probe_established,
+	.received	= ep_probe_received,
+	.closed		= ep_probe_closed,
+};
+
+/*
+ * Try the transport's own address, while a detour goes on. If it can be reached, the detour ends,
+ * and the transport connects again. It cannot use the connection of the probe itself: a connection
+ * is made with XPRT_LOCKED held, and an attempt that fails must keep no RPC waiting. The probe may
+ * outlive @ep->client, so it has a reference to the module.
+ */
+static void ep_probe(struct xprt_rdma_endpoint *ep)
+{
+	const struct xprt_rdma_client *client = ep->client;
+	const struct rpcrdma_conn_config config = {
+		.version_max		= RPCRDMA_VERSION_ONE,
+		.ops			= &ep_probe_ops,
+		.role			= ep,
+		.omit_private_data	= true,
+		.credits		= 1,
+		.timeout_ms		= XPRT_RDMA_DETOUR_TIMEOUT,
+	};
+	struct rpcrdma_conn *conn;
+
+	xprt_rdma_ep_get(ep);
+	__module_get(THIS_MODULE);
+	conn = rpcrdma_conn_connect(client->xprt.xprt_net, (struct sockaddr *)&client->source,
+				    (struct sockaddr *)&client->xprt.addr, &config);
+	if (IS_ERR(conn)) {
+		xprt_rdma_ep_put(ep);
+		module_put(THIS_MODULE);
+	} else {
+		rpcrdma_conn_put(conn);
+	}
+}
+
 /* Closes only if twice in a row: the first time the Replies may still be on their way. */
 static void ep_keepalive(struct rpcrdma_conn *conn)
 {
@@ -193,6 +263,8 @@ static void ep_keepalive(struct rpcrdma_conn *conn)
 	ep->wedged = xprt_rdma_credits_wedged(&ep->credits, conn->credits);
 	if (before && ep->wedged)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
+	if (ep->detour)
+		ep_probe(ep);
 }
 
 static void ep_closed(struct rpcrdma_conn *conn, int status)
@@ -246,7 +318,6 @@ static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
 static struct rpcrdma_conn *ep_start(struct xprt_rdma_client *client, struct xprt_rdma_endpoint *ep)
 {
 	struct rpc_xprt *xprt = &client->xprt;
-	const struct sockaddr *source = NULL;
 	struct rpcrdma_conn_config config = {
 		.ops			= &xprt_rdma_ep_ops,
 		.role			= ep,
@@ -262,14 +333,17 @@ static struct rpcrdma_conn *ep_start(struct xprt_rdma_client *client, struct xpr
 		.timeout_ms		= jiffies_to_msecs(xprt->connect_timeout),
 	};
 
-	if (client->source.ss_family != AF_UNSPEC)
-		source = (struct sockaddr *)&client->source;
+	if (client->detour.ss_family != AF_UNSPEC)
+		config.timeout_ms = min(config.timeout_ms, XPRT_RDMA_DETOUR_TIMEOUT);
 	if (client->wants_backward)
 		config.backward_credits = XPRT_RDMA_BACKWARD_CREDITS;
 	if (config.params.send_size > XPRT_RDMA_GATHER_MIN)
 		config.send_pages = DIV_ROUND_UP(config.params.send_size, PAGE_SIZE) + 2;
-	return rpcrdma_conn_connect(xprt->xprt_net, source,
-				    (struct sockaddr *)&xprt->addr, &config);
+	/* Routing finds the device of a detour. */
+	return rpcrdma_conn_connect(xprt->xprt_net,
+				    ep->detour ? NULL : (struct sockaddr *)&client->source,
+				    (struct sockaddr *)(ep->detour ? &client->detour : &xprt->addr),
+				    &config);
 }
 
 /* The last reference is gone: sunrpc waits for XPRT_LOCKED to destroy the transport. */
@@ -278,7 +352,7 @@ static bool ep_abandoned(struct xprt_rdma_client *client)
 	return !kref_read(&client->xprt.kref);
 }
 
-static int ep_try(struct xprt_rdma_client *client, u32 offered)
+static int ep_try(struct xprt_rdma_client *client, u32 offered, bool detour)
 {
 	struct xprt_rdma_endpoint *ep;
 	struct rpcrdma_conn *conn;
@@ -289,6 +363,7 @@ static int ep_try(struct xprt_rdma_client *client, u32 offered)
 	ep = ep_alloc(client, offered);
 	if (!ep)
 		return -ENOBUFS;
+	ep->detour = detour;
 	xprt_rdma_ep_get(ep);
 	conn = ep_start(client, ep);
 	if (IS_ERR(conn)) {
@@ -387,10 +462,13 @@ static void ep_connect_now(struct xprt_rdma_client *client)
 	if (swap)
 		noreclaim = memalloc_noreclaim_save();
 
-	status = ep_try(client, offered);
+	status = ep_try(client, offered, false);
 	/* At once: a mount that fails frees its client, and the next one would not know. */
 	if (status && offered != RPCRDMA_VERSION_ONE && client->version_one_until)
-		status = ep_try(client, RPCRDMA_VERSION_ONE);
+		status = ep_try(client, RPCRDMA_VERSION_ONE, false);
+	/* A server that refuses is there. */
+	if (status && status != -ECONNREFUSED && client->detour.ss_family != AF_UNSPEC)
+		status = ep_try(client, xprt_rdma_version_to_offer(client), true);
 	if (!status) {
 		ep_connected(client);
 	} else {
@@ -432,6 +510,32 @@ void xprt_rdma_ep_init(struct xprt_rdma_client *client)
 }
 
 /*
+ * Look for a sibling that is connected, for a detour. A transport that is not in the switch yet has
+ * none: NFS asks at its address whether the server is the same. nconnect's have the same address.
+ * RCU keeps the memory of all, and a sibling that is lost meanwhile costs an attempt.
+ */
+static void ep_find_detour(struct xprt_rdma_client *client, const struct rpc_clnt *clnt)
+{
+	const struct sockaddr *own = (struct sockaddr *)&client->xprt.addr;
+	const struct rpc_xprt_switch *xps;
+	const struct rpc_xprt *xprt, *sibling = NULL;
+	bool member = false;
+
+	rcu_read_lock();
+	xps = rcu_dereference(clnt->cl_xpi.xpi_xpswitch);
+	list_for_each_entry_rcu(xprt, &xps->xps_xprt_list, xprt_switch) {
+		member |= xprt == &client->xprt;
+		if (xprt->ops == client->xprt.ops && test_bit(XPRT_CONNECTED, &xprt->state) &&
+		    !rpc_cmp_addr_port(own, (struct sockaddr *)&xprt->addr))
+			sibling = xprt;
+	}
+	client->detour.ss_family = AF_UNSPEC;
+	if (member && sibling)
+		client->detour = sibling->addr;
+	rcu_read_unlock();
+}
+
+/*
  * The rpc_xprt_ops's connect. XPRT_LOCKED passes from @task to connect_work. The first attempt
  * is made at once. Each attempt that leads to no Reply doubles the time until the next one, but
  * to three seconds at most if it is refused. Does not sleep.
@@ -446,6 +550,7 @@ void xprt_rdma_ep_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	client->program = task->tk_client->cl_prog;
 	client->program_version = task->tk_client->cl_vers;
 	client->softconn = RPC_IS_SOFTCONN(task);
+	ep_find_detour(client, task->tk_client);
 	WARN_ON_ONCE(!xprt_lock_connect(xprt, task, client));
 	xprt_reconnect_backoff(xprt, XPRT_RDMA_INITIAL_RECONNECT_DELAY);
 	ep_connect_later(client);

@@ -356,7 +356,7 @@ static int conn_resolve(struct rpcrdma_conn *conn, struct net *net,
 /**
  * rpcrdma_conn_connect - connect to a server
  * @net: network namespace of the addresses; the connection takes a reference
- * @src: address to connect from; NULL: any; port zero: any port
+ * @src: address to connect from; NULL or AF_UNSPEC: any; port zero: any port
  * @dst: address to connect to
  * @config: what the caller wants. It is copied; what it points to is not.
  *

@@ -95,7 +95,7 @@ static void test_config(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, config->swapper, &xprt->swapper);
 	KUNIT_EXPECT_PTR_EQ(test, config->mrs_made, &t->client->stats.mrs_made);
 	KUNIT_EXPECT_EQ(test, config->timeout_ms, 3000);
-	KUNIT_EXPECT_NULL(test, t->source);
+	KUNIT_EXPECT_EQ(test, t->source->sa_family, AF_UNSPEC);
 	fake_client_end(test, t);
 }
 

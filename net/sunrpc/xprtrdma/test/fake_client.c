@@ -85,6 +85,9 @@ struct fake_client *fake_client_make(struct kunit *test, u32 threshold, u32 vers
 	t->fake.established = fake_agrees;
 	t->clnt.cl_prog = FAKE_PROGRAM;
 	t->clnt.cl_vers = FAKE_PROGRAM_VERSION;
+	INIT_LIST_HEAD(&t->xps.xps_xprt_list);
+	list_add(&t->client->xprt.xprt_switch, &t->xps.xps_xprt_list);
+	RCU_INIT_POINTER(t->clnt.cl_xpi.xpi_xpswitch, &t->xps);
 	t->connector.tk_client = &t->clnt;
 	t->connector.tk_rqstp = &t->connector_rqst;
 	t->connector_rqst.rq_xprt = &t->client->xprt;

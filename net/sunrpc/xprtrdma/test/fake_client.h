@@ -57,6 +57,7 @@ struct fake_rpc {
  * @flags: current->flags in it
  * @connects: how many attempts there were
  * @connector: the task that has XPRT_LOCKED
+ * @xps: the transports that its RPCs may use: only the client's
  * @rpc: an RPC
  * @other: another one
  * @msg: the header that the server has received last, or that it sends
@@ -75,6 +76,7 @@ struct fake_client {
 	unsigned int flags;
 	unsigned int connects;
 	struct rpc_task connector;
+	struct rpc_xprt_switch xps;
 	struct fake_rpc rpc;
 	struct fake_rpc other;
 	struct rpcrdma_message msg;

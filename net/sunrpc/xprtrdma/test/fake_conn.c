@@ -454,7 +454,10 @@ struct rpcrdma_conn *rpcrdma_test_connect(struct net *net, const struct sockaddr
 {
 	struct fake_conn *fake = READ_ONCE(fake_served);
 
-	return fake ? fake_begin(fake, src, config) : rpcrdma_conn_connect(net, src, dst, config);
+	if (!fake)
+		return rpcrdma_conn_connect(net, src, dst, config);
+	fake->to = dst;
+	return fake_begin(fake, src, config);
 }
 
 /* Let the connection have so many registrations more. It makes them as it always does. */

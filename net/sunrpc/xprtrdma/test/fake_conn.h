@@ -41,6 +41,7 @@ struct fake_mr {
  * @stalls: called if the attempt leads to nothing before the test closes the connection;
  *	NULL: it succeeds
  * @connecting: called when the client connects; may be NULL
+ * @to: the address that it connects to
  * @established: called when it is established; may be NULL
  * @mapping: called before a registration is mapped; may be NULL
  * @posted: called when a chain has been posted, with post_lock held; may be NULL
@@ -70,6 +71,7 @@ struct fake_conn {
 	void (*stalls)(struct fake_conn *fake);
 	void (*connecting)(struct fake_conn *fake, const struct sockaddr *source,
 			   const struct rpcrdma_conn_config *config);
+	const struct sockaddr *to;
 	void (*established)(struct fake_conn *fake);
 	void (*mapping)(struct fake_conn *fake);
 	void (*posted)(struct fake_conn *fake);

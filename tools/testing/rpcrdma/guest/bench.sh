@@ -43,6 +43,8 @@ up() {
 	need "v3 over rdma is what is mounted" mounted_as /mnt 3 rdma
 	[ "$MODULE" = inbox ] || need "version $VERSION is used" uses_version
 	[ "$DEVICE" != mem ] || need "8 KiB are inline if $INLINE octets are" inline_holds
+	count_waits 0
+	[ ! -e /proc/lock_stat ] || echo 0 >/proc/lock_stat
 	grep ' /mnt nfs ' /proc/mounts | grep -o '[rw]size=[0-9]*'
 }
 
@@ -84,6 +86,7 @@ by_rdma() {
 # What steady() has to tell is counted, as it spoils figures.
 down() {
 	echo "unsteady=$(steady | wc -l)"
+	[ ! -e /proc/lock_stat ] || longest_waits >/lab/out/waits
 	need "unmount all" unmount_all
 	need "stop the NFS server" rpc.nfsd 0
 	module_down
@@ -170,13 +173,28 @@ device_option() {
 measure() {
 	counters >/tmp/before
 	[ -z "$TRACED" ] || echo 1 >$TRACING/tracing_on
+	count_waits 1
 	echo "# begin"
 	need "$@"
 	echo "# end"
+	count_waits 0
 	[ -z "$TRACED" ] || echo 0 >$TRACING/tracing_on
 	counters >/tmp/after
 	awk 'FNR == NR { was[$1] = $2; next } { printf "%s=%.0f\n", $1, $2 - was[$1] }' \
 		/tmp/before /tmp/after
+}
+
+# count_waits 0|1: whether waits for locks count, in a kernel with CONFIG_LOCK_STAT
+count_waits() {
+	[ ! -e /proc/lock_stat ] || echo "$1" >/proc/sys/kernel/lock_stat
+}
+
+# The locks that all measured steps since up() have waited for longest
+longest_waits() {
+	awk 'match($0, /: +[0-9]+ +[0-9]+ /) {
+		split(substr($0, RSTART + 1), n)
+		printf "%12.0f %9d %11d %s\n", n[5], n[2], n[8], substr($0, 1, RSTART - 1)
+	}' /proc/lock_stat | sort -rn | head -n 20
 }
 
 # What fio does is counted; what it needs is made before.

@@ -25,7 +25,8 @@ from .instructions import PAGE, CountingGuest
 # Packages that it needs, and the other parts of the lab do not
 PACKAGES = (*chart.PACKAGES, *ratio.PACKAGES)
 
-# Seccomp spares most of what the host's ptrace takes of each RPC. um-7-smp has two CPUs.
+# Seccomp spares most of what the host's ptrace takes of each RPC. um-7-smp has two CPUs, and so has
+# um-7-lockstat, which also tells how long locks are waited for.
 GUEST = os.environ.get("GUEST", "um-7")
 LIMIT = 60                      # seconds for one step in the guest
 LONG = 240                      # for the first one, which makes files, and for a program
@@ -202,6 +203,9 @@ class Bench:
                 if self.step("down", device, variant)["unsteady"]:
                     say(f"# {what}, {variant.name}: a connection broke, or Calls were sent again "
                         f"or had no answer in time, among {jobs[0].name} to {jobs[-1].name}")
+                if (waits := self.guest.out / "waits").exists():
+                    say(f"# {what}, {variant.name}: µs of waits, waits, times taken, lock\n"
+                        f"{waits.read_text()}")
                 return
             except NoAnswer as failure:
                 if not left:

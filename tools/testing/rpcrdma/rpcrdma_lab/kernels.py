@@ -143,6 +143,10 @@ FLAVOURS = {
                           "seccomp=on", source=SOURCE_7),
     "um-7-smp": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7", "um-smp"),
                         "seccomp=on ncpus=2", source=SOURCE_7, cpus=2),
+    # For `make bench GUEST=um-7-lockstat`, which builds it. It is no guest of scenarios.
+    "um-7-lockstat": Flavour("um", "linux", ("linux", "modules"),
+                             ("common", "um", "7", "um-smp", "lockstat"),
+                             "seccomp=on ncpus=2", source=SOURCE_7, cpus=2),
 }
 
 
