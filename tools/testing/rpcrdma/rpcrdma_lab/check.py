@@ -52,7 +52,7 @@ LAB_FILES = "tools/testing/rpcrdma/rpcrdma_lab"
 BUILT = (*module.SOURCES, "scripts", *(f"{LAB_FILES}/{name}.py" for name in
                                        ("backports", "builds", "module", "kernels", "toolchain")))
 INSTALLED = (*module.SOURCES, "tools", "scripts", "debian", "Documentation", "LICENSES",
-             "dkms.conf", "README.md", "COPYING")
+             "NEWS", "README.md", "COPYING")
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
 PARTS = {
     "style": Part(style.style, 60, inputs=(*INSTALLED, ".ci", ".clang-format", ".gitignore")),

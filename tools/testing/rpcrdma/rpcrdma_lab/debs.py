@@ -91,9 +91,7 @@ def make_previous() -> Path:
     tar.unlink()
     for name, before, after in (
             ("debian/changelog", f"rpcrdma ({version()}-", f"rpcrdma ({PREVIOUS}-"),
-            ("dkms.conf", f'PACKAGE_VERSION="{version()}"', f'PACKAGE_VERSION="{PREVIOUS}"'),
-            ("net/sunrpc/xprtrdma/main.c", f'MODULE_VERSION("{version()}")',
-             f'MODULE_VERSION("{PREVIOUS}")')):
+            ("dkms.conf", f'PACKAGE_VERSION="{version()}"', f'PACKAGE_VERSION="{PREVIOUS}"')):
         kernels.Edit(name, before, after).apply(copy)
     run("make", "-C", copy, "deb")
     return copy / "build/deb"
