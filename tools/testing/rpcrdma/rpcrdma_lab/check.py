@@ -66,6 +66,7 @@ PARTS = {
     "build [backports]": Part(backports.build, 60, tuple(backports.BACKPORTS), inputs=BUILT),
     "make": Part(builds.make_refuses, 5),
     "packages": Part(debs.make_deb, 30, inputs=INSTALLED),
+    "packages [signed]": Part(debs.signed, 120, (debs.SIGNED,), False, INSTALLED),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False,
                              named=name not in debs.KERNELS) for name in kernels.AMD64},
     "wire": Part(wire.wire, 60, inputs=(

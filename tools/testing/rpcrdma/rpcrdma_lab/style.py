@@ -101,9 +101,9 @@ def project_rules() -> list[str]:
                        for name in FUNCTION.findall(path.read_text()) if name in library]
     match = re.search(r'^PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text(), re.M)
     version = match[1] if match else "no PACKAGE_VERSION"
-    for name, start in (("debian/changelog", f"rpcrdma ({version}-"), ("NEWS", f"{version}, ")):
-        if not re.match(rf"(#.*\n+)?{re.escape(start)}", (TOP / name).read_text()):
-            complaints.append(f"dkms.conf: {version} is not the newest version of {name}")
+    for file, start in (("debian/changelog", f"rpcrdma ({version}-"), ("NEWS", f"{version}, ")):
+        if not re.match(rf"(#.*\n)?{re.escape(start)}", (TOP / file).read_text()):
+            complaints.append(f"dkms.conf: {version} is not the newest version of {file}")
     return complaints
 
 
