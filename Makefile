@@ -23,6 +23,7 @@ MODULES = $(INSTALL_MOD_PATH)/lib/modules/$(KVER)
 VENDOR = $(firstword $(shell find $(MODULES) -path $(MODULES)/kernel -prune \
 	-o -name 'ib_core.ko*' -print 2>/dev/null) \
 	$(wildcard $(INSTALL_MOD_PATH)/usr/src/ofa_kernel/*/$(KVER)))
+VERSION = $(shell git show HEAD:dkms.conf | sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p')
 KO := net/sunrpc/xprtrdma/rpcrdma.ko
 UPDATES = $(MODULES)/updates
 LAB := tools/testing/rpcrdma/lab
@@ -56,8 +57,15 @@ uninstall: ## undo install
 	rm -f $(UPDATES)/rpcrdma.ko
 	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
 
-deb: ## make Debian packages in build/deb
-	@scripts/make-deb
+deb: $(if $(BINARY),headers tested vendor) ## make Debian packages in build/deb; BINARY=1 KVER=: the module for one kernel; KEY= CERT=
+	@$(if $(BINARY),KVER='$(KVER)' KDIR='$(abspath $(KDIR))') scripts/make-deb
+
+dist: ## make build/dist/rpcrdma-VERSION.tar.xz of the last commit; KEYID=: signed with gpg
+	@rm -rf build/dist && mkdir -p build/dist
+	git -c tar.umask=022 -c tar.tar.xz.command='xz -9 -T1' archive \
+		--prefix=rpcrdma-$(VERSION)/ -o build/dist/rpcrdma-$(VERSION).tar.xz HEAD
+	$(if $(KEYID),gpg --armor --local-user '$(KEYID)' --detach-sign \
+		build/dist/rpcrdma-$(VERSION).tar.xz)
 
 demo: ## boot a guest, mount over RDMA, show that it works
 	@$(LAB) demo
@@ -98,4 +106,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers tested vendor install uninstall deb demo check coverage scenarios shell bench soak fuzz mutate drawings clean help
+.PHONY: modules headers tested vendor install uninstall deb dist demo check coverage scenarios shell bench soak fuzz mutate drawings clean help

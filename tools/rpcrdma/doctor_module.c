@@ -104,7 +104,8 @@ static void check_signature(struct doctor *d, struct kmod_module *module)
 			   "%s, and it is not known whether the module is signed", why);
 	else if (!*signer)
 		doctor_add(d, CHECK, DOCTOR_WRONG,
-			   "sign it by a key that the machine trusts: DKMS does, see mokutil(1)",
+			   "sign it by a key that the machine trusts: see \"Secure Boot\" in "
+			   DOCTOR_GUIDE,
 			   "%s, and the module is not signed", why);
 	else
 		doctor_add(d, CHECK, DOCTOR_OK, NULL, "%s, and the module is signed", why);

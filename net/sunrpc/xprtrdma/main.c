@@ -52,6 +52,6 @@ MODULE_ALIAS("rpcrdma6");
 MODULE_ALIAS("svcrdma");
 MODULE_ALIAS("xprtrdma");
 /* DKMS replaces the module of the kernel only by one that has a version. */
-MODULE_VERSION("0.1");
+MODULE_VERSION(RPCRDMA_VERSION);
 MODULE_DESCRIPTION("RPC-over-RDMA transport for NFS client and server");
 MODULE_LICENSE("Dual BSD/GPL");

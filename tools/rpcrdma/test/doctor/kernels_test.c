@@ -45,17 +45,6 @@ static void begin_with_dkms(const char *test)
 	plant("/usr/src/rpcrdma-0.1/dkms.conf", "%s", conf);
 }
 
-/* What it advises for the only thing that is not ok */
-static bool advises(const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < d.result_count; i++)
-		if (d.results[i].verdict != DOCTOR_OK)
-			return strstr(d.results[i].advice, text);
-	return false;
-}
-
 /* No advice at all has that in it. */
 static bool advises_nowhere(const char *text)
 {

@@ -315,6 +315,16 @@ bool only(const char *check, enum doctor_verdict verdict, const char *text)
 	       has(check, verdict, text);
 }
 
+bool advises(const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < d.result_count; i++)
+		if (d.results[i].verdict != DOCTOR_OK)
+			return strstr(d.results[i].advice, text);
+	return false;
+}
+
 void expect_at(bool holds, const char *what, const char *file, int line)
 {
 	size_t i;

@@ -62,6 +62,9 @@ bool has(const char *check, enum doctor_verdict verdict, const char *text);
 /* The only result that is not ok */
 bool only(const char *check, enum doctor_verdict verdict, const char *text);
 
+/* What it advises for the only thing that is not ok has that text in it. */
+bool advises(const char *text);
+
 /* A step of a test. If it fails, the results are printed. */
 #define expect(condition)	expect_at(condition, #condition, __FILE__, __LINE__)
 void expect_at(bool holds, const char *what, const char *file, int line);

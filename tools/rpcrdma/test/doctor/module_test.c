@@ -108,6 +108,7 @@ static void signatures(void)
 	plant("/sys/module/module/parameters/sig_enforce", "Y\n");
 	doctor_module(&d);
 	expect(only("module", DOCTOR_WRONG, "sig_enforce"));
+	expect(advises("sign it by a key that the machine trusts"));
 }
 
 static void aliases(void)

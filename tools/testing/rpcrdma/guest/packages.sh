@@ -7,6 +7,7 @@
 #   PREVIOUS   the version that is upgraded from
 #   KERNEL     in_root: the release of the guest's kernel
 #   OTHER      in_root: that of another one
+#   MODULES    in_root: 1 if there is a package of the module for that kernel
 #   TOOLS      1 if the host's Debian is not newer than the root file system: there its
 #              rpcrdma-tools installs, otherwise it does not
 
@@ -59,6 +60,11 @@ takes_ours() {
 
 takes_inbox() {
 	[[ $(module_for "$1") == /lib/modules/$1/kernel/* ]] || { module_for "$1"; return 1; }
+}
+
+# takes_package RELEASE: modprobe takes the module of the package for that kernel.
+takes_package() {
+	is "/lib/modules/$1/updates/rpcrdma.ko" "$(module_for "$1")"
 }
 
 # is_version RELEASE VERSION: of the module that modprobe takes
@@ -121,10 +127,20 @@ in_root() {
 	check "rpcrdma-dkms is purged" apt_get purge rpcrdma-dkms
 	check "the kernel's own is back" takes_inbox "$KERNEL"
 	check "nothing is left" nothing_left
+	[ "$MODULES" != 1 ] || one_kernel
 	need "the previous version installs" apt_get install "rpcrdma-dkms=$PREVIOUS-1"
 	check "modprobe takes it" is_version "$KERNEL" "$PREVIOUS"
 	say "$(ccache --show-stats | tr -s ' \n' ' ')"
 	keep_packages
+}
+
+# The package of the module for one kernel
+one_kernel() {
+	check "rpcrdma-modules installs" apt_get install "rpcrdma-modules-$KERNEL"
+	check "modprobe takes its module" takes_package "$KERNEL"
+	check "rpcrdma-modules is purged" apt_get purge "rpcrdma-modules-$KERNEL"
+	check "the kernel's own is back again" takes_inbox "$KERNEL"
+	check "nothing is left of it" nothing_left
 }
 
 no_module() {

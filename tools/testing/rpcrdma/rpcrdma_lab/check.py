@@ -52,7 +52,7 @@ LAB_FILES = "tools/testing/rpcrdma/rpcrdma_lab"
 BUILT = (*module.SOURCES, "scripts", *(f"{LAB_FILES}/{name}.py" for name in
                                        ("backports", "builds", "module", "kernels", "toolchain")))
 INSTALLED = (*module.SOURCES, "tools", "scripts", "debian", "Documentation", "LICENSES",
-             "dkms.conf", "README.md", "COPYING")
+             "NEWS", "README.md", "COPYING")
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
 PARTS = {
     "style": Part(style.style, 60, inputs=(*INSTALLED, ".ci", ".clang-format", ".gitignore")),
@@ -66,6 +66,7 @@ PARTS = {
     "build [backports]": Part(backports.build, 60, tuple(backports.BACKPORTS), inputs=BUILT),
     "make": Part(builds.make_refuses, 5),
     "packages": Part(debs.make_deb, 30, inputs=INSTALLED),
+    "packages [signed]": Part(debs.signed, 120, (debs.SIGNED,), False, INSTALLED),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False,
                              named=name not in debs.KERNELS) for name in kernels.AMD64},
     "wire": Part(wire.wire, 60, inputs=(

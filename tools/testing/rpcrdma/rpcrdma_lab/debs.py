@@ -8,13 +8,15 @@ builds the module once more. There the compiler's results come from ccache, beca
 QEMU's TCG would compile for a quarter of an hour.
 """
 
+import functools
 import math
+import os
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import cache, host, kernels, packages, root
+from . import cache, emulator, host, kernels, packages, root, toolchain
 from .guest import Guest
 from .host import BUILD, LAB, LOGS, TOP, LabError, attempt, once, run
 from .kernels import Kernel
@@ -53,13 +55,17 @@ FILES = {
                      "./usr/share/doc/rpcrdma-dkms/examples/sysctl.d/rpcrdma.conf"),
     "rpcrdma-tools": ("./usr/sbin/rpcrdma", "./usr/share/man/man8/rpcrdma.8.gz",
                       "./usr/share/doc/rpcrdma-tools/admin-guide.rst.gz",
-                      "./usr/share/doc/rpcrdma-tools/rpcrdma.yaml.gz",
+                      "./usr/share/ynl/specs/rpcrdma.yaml",
                       "./usr/share/doc/rpcrdma-tools/examples/rpcrdma.rules.yml",
                       "./usr/share/doc/rpcrdma-tools/examples/rpcrdma.dashboard.json",
                       "./lib/systemd/system/rpcrdma-metrics.service",
                       "./lib/systemd/system/rpcrdma-metrics.timer",
                       "./usr/share/bash-completion/completions/rpcrdma"),
+    "rpcrdma-dev": ("./usr/include/linux/rpcrdma.h",),
 }
+
+# The kernel whose package of the module is signed and loaded. The host can build for it.
+SIGNED = "debian-6.12"
 
 
 # The packages
@@ -91,17 +97,42 @@ def make_previous() -> Path:
     tar.unlink()
     for name, before, after in (
             ("debian/changelog", f"rpcrdma ({version()}-", f"rpcrdma ({PREVIOUS}-"),
-            ("dkms.conf", f'PACKAGE_VERSION="{version()}"', f'PACKAGE_VERSION="{PREVIOUS}"'),
-            ("net/sunrpc/xprtrdma/main.c", f'MODULE_VERSION("{version()}")',
-             f'MODULE_VERSION("{PREVIOUS}")')):
+            ("dkms.conf", f'PACKAGE_VERSION="{version()}"', f'PACKAGE_VERSION="{PREVIOUS}"')):
         kernels.Edit(name, before, after).apply(copy)
     run("make", "-C", copy, "deb")
     return copy / "build/deb"
 
 
-def lintian() -> list[str]:
+def make_modules(kernel: Kernel, *words: str) -> Path:
+    """Run `make deb BINARY=1` for a kernel. Returns the package."""
+    run("make", "-C", TOP, "deb", "BINARY=1", f"KDIR={kernel.kdir}", *words,
+        env=dict(os.environ, KBUILD_SIGN_PIN="snakeoil"))
+    deb, = BUILD.glob(f"deb-{kernel.release}/*.deb")
+    return deb
+
+
+def only_for(kernel: Kernel, deb: Path) -> list[str]:
+    """A complaint if a package of the module depends on more than its kernel."""
+    depends = run("dpkg-deb", "-f", deb, "Depends").strip()
+    return [] if depends == f"linux-image-{kernel.release}" else [f"Depends: {depends}"]
+
+
+def tarball() -> list[str]:
+    """A complaint if `make dist` makes another tarball in a clone."""
+    clone = BUILD / "dist-clone"
+    shutil.rmtree(clone, ignore_errors=True)
+    run("git", "clone", "--quiet", TOP, clone)
+    made: list[Path] = []
+    for tree in (TOP, clone):
+        run("make", "-C", tree, "dist")
+        made += (tree / "build/dist").iterdir()
+    first, second = made
+    return [] if first.read_bytes() == second.read_bytes() else ["they differ"]
+
+
+def lintian(folder: Path = FOLDER) -> list[str]:
     """What lintian says about all packages and the source package."""
-    changes, = FOLDER.glob("*.changes")
+    changes, = folder.glob("*.changes")
     return attempt("lintian", "--allow-root", "-I", "--pedantic", changes).stdout.splitlines()
 
 
@@ -144,6 +175,8 @@ def make_deb(report: Reporter) -> None:
             check_step(test, "the packages have their files, and switch on nothing",
                        missing_files)
         check_step(test, "groff -ww: rpcrdma.4", manual)
+        if (TOP / ".git").exists():
+            check_step(test, "make dist makes the same in a clone", tarball)
 
 
 # A root file system with Debian's kernels
@@ -223,10 +256,15 @@ def in_root(kernel: Kernel, other: str, directory: Path, test: Test) -> Path:
     lab = directory / "lab"
     shutil.rmtree(directory, ignore_errors=True)
     have = base(kernel.name)
-    repository(lab / "repository", [have / "kernels", make(), make_previous()])
+    sources = [have / "kernels", make(), make_previous()]
+    modules = int(not toolchain.needed(kernels.STOCK[kernel.name].release))
+    if modules:
+        sources.append(make_modules(kernel).parent)
+    repository(lab / "repository", sources)
     shutil.copytree(LAB / "guest", lab / "guest")
     (lab / "variables").write_text(f"KERNEL={kernel.release} OTHER={other} VERSION={version()} "
-                                   f"PREVIOUS={PREVIOUS} TOOLS={tools(kernel.name)}\n")
+                                   f"PREVIOUS={PREVIOUS} TOOLS={tools(kernel.name)} "
+                                   f"MODULES={modules}\n")
     tar = directory / "root.tar"
     run("mmdebstrap", "--variant=custom", "--skip=check/empty,update,cleanup/apt",
         '--setup-hook=mkdir -p "$1/dev"', f"--setup-hook=tar-in {have}/root.tar /",
@@ -278,3 +316,30 @@ def with_kernel(name: str, report: Reporter) -> None:
             in_guest(kernel, image, test)
         if not test.bad:
             image.unlink()
+
+
+# A kernel that takes only signed modules
+
+def signed(report: Reporter) -> None:
+    """Make the package of the module for one kernel, and load it where it has to be signed."""
+    with report.test("packages [signed]") as test:
+        kernel = kernels.kernel(SIGNED)
+        packages.require_packages(["ovmf"])
+        guest = Guest(kernel.name, next_boot(f"{kernel.name}-signed"), signed=True)
+        for name, words in (("unsigned", ()),
+                            ("signed", (f"KEY={emulator.KEY}", f"CERT={emulator.CERT}"))):
+            deb = make_modules(kernel, *words)
+            shutil.copy(deb, guest.share / f"{name}.deb")
+            check_step(test, f"{name}: lintian -I --pedantic", functools.partial(lintian, deb.parent))
+            check_step(test, f"{name}: it needs its kernel alone",
+                       functools.partial(only_for, kernel, deb))
+        try:
+            guest.boot()
+            guest.measure_pace()
+            status = guest.run({"MODULE": "ours", "DEVICE": "rxe", "ENDS": 1, "END": 1,
+                                "GUEST": kernel.name, "VERSION": version()}, "signed", "in_guest",
+                               math.ceil(GUEST_SECONDS * guest.pace), test.line)
+            if status and not test.bad:
+                test.fail(f"in_guest ended with status {status}")
+        finally:
+            guest.kill()

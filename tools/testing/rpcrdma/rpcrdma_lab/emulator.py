@@ -145,6 +145,27 @@ def qemu(kernel: Kernel, directory: Path, share: Path, memory: int, plugin: str 
             "-device", "virtio-rng-pci"]
 
 
+# What Debian's ovmf has for tests: a key, whose passphrase is "snakeoil", its certificate, and
+# variables of the firmware that have this certificate in db.
+KEY = Path("/usr/share/ovmf/PkKek-1-snakeoil.key")
+CERT = KEY.with_suffix(".pem")
+VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd")
+
+
+def firmware(directory: Path) -> list[str]:
+    """
+    QEMU's options for UEFI with these variables: Debian's kernels take modules that are signed
+    by a key in db. Secure Boot is off, or the firmware would not start a kernel that QEMU gives
+    it: Debian's own key is not in db.
+    """
+    name = "SecureBootEnable\0".encode("utf-16-le")
+    variables = directory / "variables.fd"
+    variables.write_bytes(VARIABLES.read_bytes().replace(name + b"\1", name + b"\0"))
+    code = VARIABLES.with_name("OVMF_CODE_4M.fd")
+    return ["-drive", f"file={code},if=pflash,format=raw,unit=0,readonly=on",
+            "-drive", f"file={variables},if=pflash,format=raw,unit=1"]
+
+
 @host.once
 def kvm() -> list[str] | None:
     """QEMU's options for KVM, or None if no guest boots with it."""

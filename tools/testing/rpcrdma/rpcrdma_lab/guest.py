@@ -91,7 +91,8 @@ class Guest:
     def __init__(self, name: str, directory: Path, under_test: str = "inbox",
                  link: Link | None = None, end: int = 1, plugin: str | None = None,
                  rdma: str = "", image: Path | None = None, memory: int = 0,
-                 packages: Sequence[str] = (), extras: Iterable[str] = ()) -> None:
+                 packages: Sequence[str] = (), extras: Iterable[str] = (),
+                 signed: bool = False) -> None:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -111,6 +112,7 @@ class Guest:
         self.memory = emulator.memory_of(name, memory).all     # MiB
         self.packages = packages        # of User-Mode Linux's root, besides those of all
         self.extras = extras            # modules of tests that it has, see extra.py
+        self.signed = signed            # QEMU's: it takes only modules that are signed
         self.cpu: int | None = None     # that it is pinned to
         self.boot_seconds = 0.0
         self.start_seconds = 0.0        # what some programs took to start after the boot
@@ -203,6 +205,8 @@ class Guest:
         checks = self.kernel.append_mem if self.rdma == device.MEM else ""
         if self.module != "kunit":      # where the module has its tests all the same
             checks += " kunit.filter_glob=none"
+        if self.signed:
+            checks += " module.sig_enforce=1"
         return (f"quiet panic=-1 lab.disk={disk} lab.share={share} lab.channel={channel} "
                 f"lab.module={self.module} lab.device={self.rdma} {self.kernel.append} {checks}")
 
@@ -228,6 +232,8 @@ class Guest:
                  + self._command_line(channel, "/dev/vda")]
         args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
                  *self.machine.second]
+        if self.signed:
+            args += emulator.firmware(self.directory)
         if self.link:
             args += ["-netdev", f"socket,id=net0,fd={self.link.sock.fileno()}",
                      "-device", f"virtio-net-pci,netdev=net0,mac=52:54:00:17:00:{self.end:02}"]

@@ -13,7 +13,7 @@ from .host import BUILD, TOP, run
 from .kernels import Kernel
 from .steps import GENERATED
 
-SOURCES = ("Kbuild", "Kconfig", "Makefile", "include", "net")
+SOURCES = ("Kbuild", "Kconfig", "Makefile", "dkms.conf", "include", "net")
 
 
 def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
@@ -22,7 +22,7 @@ def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
     for name in names:
         paths = [TOP / name] if (TOP / name).is_file() else (TOP / name).rglob("*")
         for path in paths:
-            if path.is_file() and path.suffix in ("", ".awk", ".c", ".h") \
+            if path.is_file() and path.suffix in ("", ".awk", ".c", ".conf", ".h") \
                     and not path.name.endswith(GENERATED):
                 wanted.add(path.relative_to(TOP))
     for path in wanted:

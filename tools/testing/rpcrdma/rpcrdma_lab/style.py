@@ -78,8 +78,8 @@ def kernel_doc() -> list[str]:
 def spdx() -> list[str]:
     """Files that do not name their licence in their first lines; data and patches need not."""
     wanted = sources(("net", "include", "tools", "scripts", "Documentation", ".ci"), "*")
-    wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "README.md",
-                                       "COPYING", ".clang-format", ".gitignore")]
+    wanted += [TOP / name for name in ("Makefile", "Kbuild", "Kconfig", "dkms.conf", "NEWS",
+                                       "README.md", "COPYING", ".clang-format", ".gitignore")]
     return [f"{path.relative_to(TOP)}: no SPDX line" for path in wanted
             if path.parent.name not in ("corpus", "golden") and path.suffix != ".patch"
             and "SPDX-License-Identifier" not in path.read_text(errors="replace")[:200]]
@@ -101,10 +101,9 @@ def project_rules() -> list[str]:
                        for name in FUNCTION.findall(path.read_text()) if name in library]
     match = re.search(r'^PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text(), re.M)
     version = match[1] if match else "no PACKAGE_VERSION"
-    if f'MODULE_VERSION("{version}")' not in (TOP / "net/sunrpc/xprtrdma/main.c").read_text():
-        complaints.append(f"dkms.conf: {version} is not the MODULE_VERSION of main.c")
-    if not (TOP / "debian/changelog").read_text().startswith(f"rpcrdma ({version}-"):
-        complaints.append(f"dkms.conf: {version} is not the newest version of debian/changelog")
+    for file, start in (("debian/changelog", f"rpcrdma ({version}-"), ("NEWS", f"{version}, ")):
+        if not re.match(rf"(#.*\n)?{re.escape(start)}", (TOP / file).read_text()):
+            complaints.append(f"dkms.conf: {version} is not the newest version of {file}")
     return complaints
 
 
