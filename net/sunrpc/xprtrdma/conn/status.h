@@ -16,8 +16,6 @@
  * @granted: credits that the server allows
  * @in_use: Calls without a Reply
  * @waiting: RPCs of a client that wait for a slot or a credit
- * @credit_waits: RPCs that waited for a slot; told together with those that the counters
- *	have as waiting for a credit
  * @memory: octets that the role keeps allocated
  *
  * On the stack of the reader.
@@ -29,7 +27,6 @@ struct rpcrdma_role_status {
 	u32 granted;
 	u32 in_use;
 	u32 waiting;
-	unsigned long credit_waits;
 	u64 memory;
 };
 

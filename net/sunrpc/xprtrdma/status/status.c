@@ -144,7 +144,7 @@ static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 }
 
 /* @counts: by attribute; element zero has what does not count */
-static int put_counts(struct sk_buff *skb, const unsigned long *counts, unsigned int last)
+static int put_counts(struct sk_buff *skb, const u64 *counts, unsigned int last)
 {
 	unsigned int i;
 	int err = 0;
@@ -169,7 +169,7 @@ static int put_traffic(struct sk_buff *skb, int type, const struct rpcrdma_traff
 	return err;
 }
 
-static int put_nest(struct sk_buff *skb, int type, const unsigned long *counts, unsigned int last)
+static int put_nest(struct sk_buff *skb, int type, const u64 *counts, unsigned int last)
 {
 	struct nlattr *nest = nla_nest_start(skb, type);
 	int err = nest ? put_counts(skb, counts, last) : -EMSGSIZE;
@@ -179,22 +179,19 @@ static int put_nest(struct sk_buff *skb, int type, const unsigned long *counts, 
 	return err;
 }
 
-static int put_counters(struct sk_buff *skb, const struct rpcrdma_conn *conn,
-			const struct rpcrdma_role_status *role)
+/* @counters: the caller's own; this changes them. */
+static int put_counters(struct sk_buff *skb, struct rpcrdma_counters *counters)
 {
-	struct rpcrdma_counters counters;
 	unsigned int i;
 	int err;
 
-	/* Whoever counts takes no lock for it; each element is valid by itself. */
-	data_race(counters = conn->counters);
-	counters.waits[RPCRDMA_A_WAITS_CREDIT] += role->credit_waits;
-	err = put_traffic(skb, RPCRDMA_A_CONNECTION_SENT, &counters.sent) ?:
-	      put_traffic(skb, RPCRDMA_A_CONNECTION_RECEIVED, &counters.received) ?:
-	      put_nest(skb, RPCRDMA_A_CONNECTION_WAITS, counters.waits, RPCRDMA_A_WAITS_MAX) ?:
-	      put_nest(skb, RPCRDMA_A_CONNECTION_ERRORS, counters.errors, RPCRDMA_A_ERRORS_MAX);
+	counters->waits[RPCRDMA_A_WAITS_CREDIT] += counters->slot_waits;
+	err = put_traffic(skb, RPCRDMA_A_CONNECTION_SENT, &counters->sent) ?:
+	      put_traffic(skb, RPCRDMA_A_CONNECTION_RECEIVED, &counters->received) ?:
+	      put_nest(skb, RPCRDMA_A_CONNECTION_WAITS, counters->waits, RPCRDMA_A_WAITS_MAX) ?:
+	      put_nest(skb, RPCRDMA_A_CONNECTION_ERRORS, counters->errors, RPCRDMA_A_ERRORS_MAX);
 	for (i = 1; i <= RPCRDMA_LATENCY_BUCKETS && !err; i++)
-		err = nla_put_uint(skb, RPCRDMA_A_CONNECTION_LATENCY, counters.latency[i]);
+		err = nla_put_uint(skb, RPCRDMA_A_CONNECTION_LATENCY, counters->latency[i]);
 	return err;
 }
 
@@ -204,8 +201,11 @@ static int put_conn(struct sk_buff *skb, struct rpcrdma_conn *conn)
 	struct rpcrdma_role_status role = {};
 	bool entered = rpcrdma_conn_enter(conn);
 	bool live = entered && rpcrdma_conn_established(conn);
+	struct rpcrdma_counters counters;
 	int err;
 
+	/* Whoever counts takes no lock for it; each element is valid by itself. */
+	data_race(counters = conn->counters);
 	if (live && conn->ops->describe)
 		conn->ops->describe(conn, &role);
 	err = put_identity(skb, conn, live) ?:
@@ -213,7 +213,7 @@ static int put_conn(struct sk_buff *skb, struct rpcrdma_conn *conn)
 	      nla_put_uint(skb, RPCRDMA_A_CONNECTION_STATE_AGE, age_ms(&conn->state_since)) ?:
 	      put_if(skb, RPCRDMA_A_CONNECTION_CAUSE, -READ_ONCE(conn->status)) ?:
 	      (live ? put_live(skb, conn, &role) : 0) ?:
-	      put_counters(skb, conn, &role);
+	      put_counters(skb, &counters);
 	if (entered)
 		rpcrdma_conn_leave(conn);
 	return err;

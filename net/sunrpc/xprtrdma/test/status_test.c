@@ -416,7 +416,7 @@ static void test_waits_count_once(struct kunit *test)
 {
 	struct xprt_rdma_endpoint *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
 	struct xprt_rdma_request *request = kunit_kzalloc(test, sizeof(*request), GFP_KERNEL);
-	const unsigned long *waits;
+	const u64 *waits;
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, ep);
