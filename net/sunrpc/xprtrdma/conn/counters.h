@@ -38,6 +38,7 @@ struct rpcrdma_counters {
 	u64 latency[1 + RPCRDMA_LATENCY_BUCKETS];	/* rpcrdma_latency_slot() */
 	u64 waits[RPCRDMA_A_WAITS_MAX + 1];	/* an RPC counts once for each cause */
 	u64 slot_waits;		/* of a client's tasks; told as waits for a credit */
+	u64 connects;		/* of a peer; 1 if the connection was established */
 };
 
 /* Count a message of @form with @octets of an RPC message, all inline and copied. */
