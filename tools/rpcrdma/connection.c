@@ -78,6 +78,19 @@ struct text connection_address(const struct attrs *connection)
 	return address_of(attr_string(connection, RPCRDMA_A_CONNECTION_PEER));
 }
 
+struct text peer_name(const struct attrs *peer)
+{
+	bool others = !attr_has(peer, RPCRDMA_A_CONNECTION_PEER);
+
+	return others ? fmt_print("(others)") : connection_address(peer);
+}
+
+bool peer_is_unused(const struct attrs *peer)
+{
+	return attr_has(peer, RPCRDMA_A_CONNECTION_CONNECTS) &&
+	       !attr_number(peer, RPCRDMA_A_CONNECTION_CONNECTS);
+}
+
 struct text connection_device(const struct attrs *connection)
 {
 	if (!attr_has(connection, RPCRDMA_A_CONNECTION_DEVICE))

@@ -49,6 +49,16 @@ struct text address_of(const char *text);
 struct text connection_address(const struct attrs *connection);
 
 /**
+ * peer_name - the address of a peer that the kernel tells, or what stands for all others
+ */
+struct text peer_name(const struct attrs *peer);
+
+/**
+ * peer_is_unused - whether it stands for all others and there is none
+ */
+bool peer_is_unused(const struct attrs *peer);
+
+/**
  * struct connections - several connections of one role, or one
  * @count: at least one, if a function does not say otherwise
  * @of: belong to a dump

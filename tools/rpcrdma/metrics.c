@@ -19,14 +19,14 @@
 #define SYNOPSIS	"metrics [-o|--output FILE] [--per-peer[=COUNT]]"
 
 #define PEERS		20	/* if --per-peer does not say how many */
-#define PEERS_MAX	1000
 
 /* What is asked for, and the kernel's answers */
 struct metrics {
 	const char *output;	/* NULL: standard output */
-	unsigned int peers;
+	unsigned int per_peer;
 	bool up;		/* if not, there are no answers */
 	struct objects connections;
+	struct objects peers;
 	struct objects listeners;
 	struct objects devices;
 };
@@ -58,7 +58,7 @@ static struct metrics parse(int argc, char **argv)
 		if (c == 'o')
 			metrics.output = optarg;
 		else if (c == 'p')
-			metrics.peers = optarg ? parse_count(optarg) : PEERS;
+			metrics.per_peer = optarg ? parse_count(optarg) : PEERS;
 		else
 			usage_of(c, STATUS_USAGE, SYNOPSIS);
 	}
@@ -75,6 +75,7 @@ static void ask(struct metrics *metrics)
 	if (!nl)
 		return;
 	metrics->connections = objects_get(nl, RPCRDMA_CMD_CONNECTION_GET, &connection_rules);
+	metrics->peers = objects_get(nl, RPCRDMA_CMD_PEER_GET, &connection_rules);
 	metrics->listeners = objects_get(nl, RPCRDMA_CMD_LISTENER_GET, &listener_rules);
 	metrics->devices = objects_get(nl, RPCRDMA_CMD_DEVICE_GET, &device_rules);
 	nl_close(nl);
@@ -246,7 +247,8 @@ static void print(FILE *out, const struct metrics *metrics)
 		print_devices(out, &metrics->devices);
 		print_listeners(out, &metrics->listeners);
 		print_server(out);
-		metrics_of_connections(out, &metrics->connections, metrics->peers);
+		metrics_of_connections(out, &metrics->connections, &metrics->peers,
+				       metrics->per_peer);
 	}
 	fputs("# EOF\n", out);
 }
@@ -298,6 +300,7 @@ int cmd_metrics(int argc, char **argv)
 	else
 		print(stdout, &metrics);
 	objects_free(&metrics.connections);
+	objects_free(&metrics.peers);
 	objects_free(&metrics.listeners);
 	objects_free(&metrics.devices);
 	return STATUS_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Text for Prometheus: its metrics, and those that are sums over connections */
+/* Text for Prometheus: its metrics, and those of connections and peers */
 #ifndef RPCRDMA_METRICS_H
 #define RPCRDMA_METRICS_H
 
@@ -22,6 +22,9 @@ struct metric {
 	const char *unit;
 	const char *help;
 };
+
+/* Clients of a server that can be told apart, as many as the kernel tells */
+#define PEERS_MAX	256
 
 /* Arrays of them end with one that has no name. */
 struct label {
@@ -56,13 +59,15 @@ void metric_begin(FILE *out, const struct metric *metric);
 void metric_sample(FILE *out, const char *name, const struct label *labels, uint64_t value);
 
 /**
- * metrics_of_connections - print the sums over connections
+ * metrics_of_connections - print sums over connections, and what peers have counted
  *
- * A sum is that of a role, a device and, of a client, a peer. There are never more sums than
+ * Each is that of a role and, of a client, a peer; sums also of a device. There are never more than
  * devices and the limits of peers allow, however many connections there are.
  *
- * @peers: how many clients of a server are told apart, those with the most RPCs
+ * @peers: of the kernel, in its order, so that those told apart stay the same
+ * @clients: how many clients of a server are told apart, those that came first
  */
-void metrics_of_connections(FILE *out, const struct objects *connections, unsigned int peers);
+void metrics_of_connections(FILE *out, const struct objects *connections,
+			    const struct objects *peers, unsigned int clients);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Metrics that are sums over connections. What a connection has counted ends with it, so these
- * sums fall, and none of them is a counter.
+ * Metrics that are sums over connections, and the counters of peers. What a connection has counted
+ * ends with it, what its peer has goes on: so only these are counters.
  */
 
 #include <errno.h>
@@ -19,18 +19,18 @@
 
 #define SECOND		1e9	/* ns */
 
+/* A connection or a peer */
 struct row {
-	const struct attrs *connection;
+	const struct attrs *object;
 	const char *role;
-	const char *device;
+	const char *device;	/* empty for a peer */
 	struct text peer;	/* address without port; empty if clients are not told apart */
 };
 
-/* Rows that follow each other */
+/* Rows that follow each other, with the same labels */
 struct group {
 	struct row *rows;
 	unsigned int count;
-	uint64_t rpcs;
 };
 
 struct groups {
@@ -38,7 +38,14 @@ struct groups {
 	struct group *of;
 };
 
-/* Metrics whose samples are the numbers in a nest of the connection */
+/* Peers of a role that are told apart */
+struct names {
+	unsigned int count;
+	unsigned int limit;
+	struct text of[PEERS_MAX];
+};
+
+/* Metrics whose samples are the numbers in a nest */
 struct counts {
 	struct metric metric;
 	const char *label;	/* has the name of the number; NULL if there is only one */
@@ -47,28 +54,12 @@ struct counts {
 	unsigned int nests[2];	/* two are the directions */
 };
 
-static int compare_peers(const void *a, const void *b)
-{
-	const struct row *one = a, *other = b;
-
-	return strcmp(one->peer.s, other->peer.s);
-}
-
 static int compare_labels(const void *a, const void *b)
 {
 	const struct row *one = a, *other = b;
 
-	return strcmp(one->role, other->role) ?: compare_peers(a, b) ?:
+	return strcmp(one->role, other->role) ?: strcmp(one->peer.s, other->peer.s) ?:
 	       strcmp(one->device, other->device);
-}
-
-/* Those with the most RPCs first */
-static int compare_rpcs(const void *a, const void *b)
-{
-	const struct group *one = a, *other = b;
-
-	return (one->rpcs < other->rpcs) - (one->rpcs > other->rpcs) ?:
-	       compare_peers(one->rows, other->rows);
 }
 
 static void *allocate(unsigned int count, size_t size)
@@ -81,58 +72,67 @@ static void *allocate(unsigned int count, size_t size)
 }
 
 /* Whoever called it frees @of. */
-static struct groups groups_of(struct row *rows, unsigned int count,
-			       int (*compare)(const void *, const void *))
+static struct groups groups_of(struct row *rows, unsigned int count)
 {
 	struct groups groups = { .of = allocate(count, sizeof(*groups.of)) };
 	struct group *group = NULL;
 	struct row *row;
 
+	qsort(rows, count, sizeof(*rows), compare_labels);
 	for (row = rows; row < rows + count; row++) {
-		if (row == rows || compare(row - 1, row)) {
+		if (row == rows || compare_labels(row - 1, row)) {
 			group = &groups.of[groups.count++];
 			group->rows = row;
 		}
 		group->count++;
-		group->rpcs += connection_replies(row->connection);
 	}
 	return groups;
 }
 
-/* Make all peers but the first @limit one. */
-static void limit_peers(struct row *rows, unsigned int count, unsigned int limit)
+static bool is_named(const struct names *names, const char *address)
 {
-	struct groups peers = groups_of(rows, count, compare_peers);
-	unsigned int i, j;
+	unsigned int i;
 
-	qsort(peers.of, peers.count, sizeof(*peers.of), compare_rpcs);
-	for (i = limit; i < peers.count; i++)
-		for (j = 0; j < peers.of[i].count; j++)
-			peers.of[i].rows[j].peer = fmt_print("%s", limit ? "other" : "");
-	free(peers.of);
+	for (i = 0; i < names->count; i++)
+		if (!strcmp(names->of[i].s, address))
+			return true;
+	return false;
 }
 
-/* The connections of a role with their labels, in the order of these */
-static unsigned int rows_of(struct row *rows, const struct objects *connections,
-			    unsigned int role, unsigned int limit)
+/* Name the peers of a role that come first. */
+static void name_peers(struct names *names, const struct objects *objects, unsigned int role)
+{
+	struct text address;
+	unsigned int i;
+
+	for (i = 0; i < objects->count && names->count < names->limit; i++) {
+		address = connection_address(&objects->of[i]);
+		if (connection_is(&objects->of[i], role) && *address.s &&
+		    !is_named(names, address.s))
+			names->of[names->count++] = address;
+	}
+}
+
+/* The objects of a role with their labels */
+static unsigned int rows_of(struct row *rows, const struct objects *objects, unsigned int role,
+			    const struct names *names)
 {
 	unsigned int count = 0, i;
 
-	for (i = 0; i < connections->count; i++) {
-		const struct attrs *c = &connections->of[i];
+	for (i = 0; i < objects->count; i++) {
+		const struct attrs *object = &objects->of[i];
+		struct text address = connection_address(object);
 
-		if (!connection_is(c, role))
+		if (!connection_is(object, role) || peer_is_unused(object))
 			continue;
 		rows[count++] = (struct row){
-			.connection = c,
-			.role = attr_word(c, RPCRDMA_A_CONNECTION_ROLE),
-			.device = attr_string(c, RPCRDMA_A_CONNECTION_DEVICE),
-			.peer = connection_address(c),
+			.object = object,
+			.role = attr_word(object, RPCRDMA_A_CONNECTION_ROLE),
+			.device = attr_string(object, RPCRDMA_A_CONNECTION_DEVICE),
+			.peer = is_named(names, address.s) ? address :
+				fmt_print("%s", names->limit ? "other" : ""),
 		};
 	}
-	qsort(rows, count, sizeof(*rows), compare_peers);
-	limit_peers(rows, count, limit);
-	qsort(rows, count, sizeof(*rows), compare_labels);
 	return count;
 }
 
@@ -168,22 +168,31 @@ static void print_number(FILE *out, const struct group *group, const struct numb
 	uint64_t sum = 0;
 
 	for (row = group->rows; row < group->rows + group->count; row++) {
-		applies |= number->of || attr_has(row->connection, number->number);
-		sum += number_of(number, row->connection);
+		applies |= number->of || attr_has(row->object, number->number);
+		sum += number_of(number, row->object);
 	}
 	if (applies)
 		sample(out, number->metric.name, group, "", (struct label){ }, sum);
 }
 
-/* What does not apply to any connection of a group has no sample. */
-static void print_numbers(FILE *out, const struct groups *groups)
+/* What does not apply to any object of a group has no sample. */
+static void print_numbers(FILE *out, const struct groups *groups, const struct number *number)
+{
+	unsigned int i;
+
+	for (; number->metric.name; number++) {
+		metric_begin(out, &number->metric);
+		for (i = 0; i < groups->count; i++)
+			print_number(out, &groups->of[i], number);
+	}
+}
+
+static void print_connections(FILE *out, const struct groups *groups)
 {
 	static const struct number numbers[] = {
 		{ { "rpcrdma_connections", "gauge", NULL, "Connections." }, .of = one },
 		{ { "rpcrdma_connections_established", "gauge", NULL,
 		    "Connections on which Calls and Replies can travel." }, .of = established },
-		{ { "rpcrdma_connections_rpcs", "gauge", NULL,
-		    "RPCs that were answered on these connections." }, .of = connection_replies },
 		{ { "rpcrdma_credits_granted", "gauge", NULL,
 		    "Calls without a Reply that servers allow." },
 		  RPCRDMA_A_CONNECTION_CREDITS_GRANTED },
@@ -199,14 +208,9 @@ static void print_numbers(FILE *out, const struct groups *groups)
 		    "Memory that the module keeps allocated for connections." },
 		  RPCRDMA_A_CONNECTION_MEMORY },
 		{ }
-	}, *number;
-	unsigned int i;
+	};
 
-	for (number = numbers; number->metric.name; number++) {
-		metric_begin(out, &number->metric);
-		for (i = 0; i < groups->count; i++)
-			print_number(out, &groups->of[i], number);
-	}
+	print_numbers(out, groups, numbers);
 }
 
 static void print_count(FILE *out, const struct group *group, const struct counts *counts,
@@ -222,7 +226,7 @@ static void print_count(FILE *out, const struct group *group, const struct count
 	uint64_t sum = 0;
 
 	for (row = group->rows; row < group->rows + group->count; row++) {
-		attrs = attrs_nested(row->connection, nest);
+		attrs = attrs_nested(row->object, nest);
 		applies |= attr_has(&attrs, number);
 		sum += attr_number(&attrs, number);
 	}
@@ -234,24 +238,22 @@ static void print_count(FILE *out, const struct group *group, const struct count
 static void print_counts(FILE *out, const struct groups *groups)
 {
 	static const struct counts all[] = {
-		{ { "rpcrdma_connections_messages", "gauge", NULL,
-		    "Messages on these connections by form." }, "form",
+		{ { "rpcrdma_messages_total", "counter", NULL, "Messages by form." }, "form",
 		  RPCRDMA_A_TRAFFIC_INLINE, RPCRDMA_A_TRAFFIC_BACKWARD,
 		  { RPCRDMA_A_CONNECTION_SENT, RPCRDMA_A_CONNECTION_RECEIVED } },
-		{ { "rpcrdma_connections_traffic_bytes", "gauge", "bytes",
+		{ { "rpcrdma_traffic_bytes_total", "counter", "bytes",
 		    "RPC messages that travelled inline, and what RDMA Reads and Writes placed." },
 		  "path", RPCRDMA_A_TRAFFIC_INLINE_OCTETS, RPCRDMA_A_TRAFFIC_PLACED_OCTETS,
 		  { RPCRDMA_A_CONNECTION_SENT, RPCRDMA_A_CONNECTION_RECEIVED } },
-		{ { "rpcrdma_connections_copied_bytes", "gauge", "bytes",
+		{ { "rpcrdma_copied_bytes_total", "counter", "bytes",
 		    "What the transport copied by CPU; inline traffic has it too." }, NULL,
 		  RPCRDMA_A_TRAFFIC_COPIED_OCTETS, RPCRDMA_A_TRAFFIC_COPIED_OCTETS,
 		  { RPCRDMA_A_CONNECTION_SENT, RPCRDMA_A_CONNECTION_RECEIVED } },
-		{ { "rpcrdma_connections_waits", "gauge", NULL,
-		    "RPCs on these connections that had to wait, by what they waited for." },
+		{ { "rpcrdma_waits_total", "counter", NULL,
+		    "RPCs that had to wait, by what they waited for." },
 		  "cause", RPCRDMA_A_WAITS_CREDIT, RPCRDMA_A_WAITS_MAX,
 		  { RPCRDMA_A_CONNECTION_WAITS } },
-		{ { "rpcrdma_connections_errors", "gauge", NULL,
-		    "What went wrong on these connections." }, "kind",
+		{ { "rpcrdma_errors_total", "counter", NULL, "What went wrong." }, "kind",
 		  RPCRDMA_A_ERRORS_BAD_HEADER, RPCRDMA_A_ERRORS_MAX,
 		  { RPCRDMA_A_CONNECTION_ERRORS } },
 		{ }
@@ -274,16 +276,16 @@ static struct histogram latencies(const struct group *group)
 	unsigned int i;
 
 	for (i = 0; i < group->count; i++)
-		histogram_add(&sum, group->rows[i].connection);
+		histogram_add(&sum, group->rows[i].object);
 	return sum;
 }
 
-/* The text format has no name for a histogram that falls, nor has the kernel a sum of times. */
+/* The kernel has no sum of times. */
 static void print_latency(FILE *out, const struct groups *groups)
 {
 	static const struct metric metric = {
-		"rpcrdma_connections_latency_seconds", "histogram", "seconds",
-		"Time from Call to Reply on these connections; a server takes that of one in 8."
+		"rpcrdma_latency_seconds", "histogram", "seconds",
+		"Time from Call to Reply; a server takes that of one in 8."
 	};
 	struct histogram histogram;
 	uint64_t count;
@@ -297,27 +299,59 @@ static void print_latency(FILE *out, const struct groups *groups)
 					 fmt_print("%.10g", histogram_from(j + 1) / SECOND);
 
 			count += histogram.of[j];
-			sample(out, "rpcrdma_connections_latency_seconds_bucket",
+			sample(out, "rpcrdma_latency_seconds_bucket",
 			       &groups->of[i], "", (struct label){ "le", le.s }, count);
 		}
 		if (histogram.buckets)
-			sample(out, "rpcrdma_connections_latency_seconds_count",
+			sample(out, "rpcrdma_latency_seconds_count",
 			       &groups->of[i], "", (struct label){ }, count);
 	}
 }
 
-void metrics_of_connections(FILE *out, const struct objects *connections, unsigned int peers)
+static void print_peers(FILE *out, const struct groups *groups)
 {
-	struct row *rows = allocate(connections->count, sizeof(*rows));
-	struct groups groups;
-	unsigned int count;
+	static const struct number numbers[] = {
+		{ { "rpcrdma_connects_total", "counter", NULL,
+		    "Connections that were established." }, RPCRDMA_A_CONNECTION_CONNECTS },
+		{ { "rpcrdma_rpcs_total", "counter", NULL, "RPCs that were answered." },
+		  .of = connection_replies },
+		{ }
+	};
 
-	count = rows_of(rows, connections, RPCRDMA_CONNECTION_ROLE_CLIENT, SERVERS);
-	count += rows_of(rows + count, connections, RPCRDMA_CONNECTION_ROLE_SERVER, peers);
-	groups = groups_of(rows, count, compare_labels);
-	print_numbers(out, &groups);
-	print_counts(out, &groups);
-	print_latency(out, &groups);
+	print_numbers(out, groups, numbers);
+	print_counts(out, groups);
+	print_latency(out, groups);
+}
+
+/* Names come from @peers first, whose order stays, so that no counter gets another label. */
+static void print_all(FILE *out, const struct objects *connections, const struct objects *peers,
+		      const struct objects *rows_from, unsigned int clients,
+		      void (*print)(FILE *out, const struct groups *groups))
+{
+	static const unsigned int roles[] = {
+		RPCRDMA_CONNECTION_ROLE_CLIENT, RPCRDMA_CONNECTION_ROLE_SERVER
+	};
+	struct row *rows = allocate(rows_from->count, sizeof(*rows));
+	unsigned int count = 0, i;
+	struct groups groups;
+	struct names names;
+
+	for (i = 0; i < 2; i++) {
+		names.count = 0;
+		names.limit = roles[i] == RPCRDMA_CONNECTION_ROLE_CLIENT ? SERVERS : clients;
+		name_peers(&names, peers, roles[i]);
+		name_peers(&names, connections, roles[i]);
+		count += rows_of(rows + count, rows_from, roles[i], &names);
+	}
+	groups = groups_of(rows, count);
+	print(out, &groups);
 	free(groups.of);
 	free(rows);
+}
+
+void metrics_of_connections(FILE *out, const struct objects *connections,
+			    const struct objects *peers, unsigned int clients)
+{
+	print_all(out, connections, peers, connections, clients, print_connections);
+	print_all(out, connections, peers, peers, clients, print_peers);
 }

@@ -25,16 +25,16 @@ _rpcrdma() {
 		words="ID ROLE PEER RPC/s SENT/s RECV/s P50 P99 CREDITS WAITS/s ERRORS/s" ;;
 	*,--columns | *,--sort)
 		words="ID PEER DEVICE STATE SINCE CREDITS ERRORS SENT RECEIVED P99 INLINE V SWITCH"
-		words+=" MOUNTS CLIENT" ;;
+		words+=" MOUNTS CLIENT ROLE CONNECTS RPCS WAITS" ;;
 	show,to) words=$(_rpcrdma_servers) ;;
 	show,device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
 	show,state) words="resolving connecting pending accepting established closing closed" ;;
 	show,mount) words=$(_rpcrdma_mounts) ;;
 	,*) words="show stat monitor metrics ping doctor status help version --json --help --version" ;;
 	help,*) words="show stat monitor metrics ping doctor status" ;;
-	show,*) words="client server listeners devices to device state mount"
+	show,*) words="client server listeners devices peers to device state mount"
 		words+=" --all --details --json $table --help" ;;
-	stat,*) words="--json $table --help" ;;
+	stat,*) words="peers --json $table --help" ;;
 	monitor,*) words="--json --help" ;;
 	metrics,*) words="--output --per-peer --help" ;;
 	status,*) words="--json --nagios --help" ;;

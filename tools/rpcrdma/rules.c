@@ -157,6 +157,7 @@ static const struct attr_rule connection_rule[] = {
 	[RPCRDMA_A_CONNECTION_LATENCY] = { "latency", ATTR_SERIES },
 	[RPCRDMA_A_CONNECTION_REFUSAL] = { "refusal", ATTR_U32, .words = refusal },
 	[RPCRDMA_A_CONNECTION_SHARED_RECEIVES] = { "shared-receives", ATTR_FLAG },
+	[RPCRDMA_A_CONNECTION_CONNECTS] = { "connects", ATTR_UINT },
 };
 
 const struct attr_rules connection_rules = ATTR_RULES(connection_rule);

@@ -11,25 +11,25 @@
 /* Of a connection that began just now */
 #define SECONDS_MIN	0.001
 
-struct sample sample_take(struct nl *nl)
+struct sample sample_take(struct nl *nl, uint8_t cmd)
 {
 	struct sample sample;
 
-	sample.connections = objects_get(nl, RPCRDMA_CMD_CONNECTION_GET, &connection_rules);
+	sample.objects = objects_get(nl, cmd, &connection_rules);
 	sample.time = sock_now();
 	return sample;
 }
 
 void sample_free(struct sample *sample)
 {
-	objects_free(&sample->connections);
+	objects_free(&sample->objects);
 }
 
-/* All that a connection has counted since its beginning */
+/* All that was counted since the beginning */
 static struct rates total(const struct attrs *c)
 {
 	return (struct rates){
-		.connection = c,
+		.object = c,
 		.rpcs = connection_replies(c),
 		.sent = connection_octets(c, RPCRDMA_A_CONNECTION_SENT),
 		.received = connection_octets(c, RPCRDMA_A_CONNECTION_RECEIVED),
@@ -39,17 +39,24 @@ static struct rates total(const struct attrs *c)
 	};
 }
 
+/* A peer has no number. */
+static bool same(const struct attrs *is, const struct attrs *was)
+{
+	return attr_number(is, RPCRDMA_A_CONNECTION_ID) ==
+	       attr_number(was, RPCRDMA_A_CONNECTION_ID) &&
+	       attr_number(is, RPCRDMA_A_CONNECTION_ROLE) ==
+	       attr_number(was, RPCRDMA_A_CONNECTION_ROLE) &&
+	       !strcmp(attr_string(is, RPCRDMA_A_CONNECTION_PEER),
+		       attr_string(was, RPCRDMA_A_CONNECTION_PEER));
+}
+
 static const struct attrs *find(const struct sample *sample, const struct attrs *c)
 {
-	uint64_t id = attr_number(c, RPCRDMA_A_CONNECTION_ID);
-	const struct attrs *other;
 	unsigned int i;
 
-	for (i = 0; i < sample->connections.count; i++) {
-		other = &sample->connections.of[i];
-		if (attr_number(other, RPCRDMA_A_CONNECTION_ID) == id)
-			return other;
-	}
+	for (i = 0; i < sample->objects.count; i++)
+		if (same(&sample->objects.of[i], c))
+			return &sample->objects.of[i];
 	return NULL;
 }
 
@@ -67,16 +74,8 @@ static bool grew(const struct rates *is, const struct rates *was)
 	       is->waits >= was->waits && is->errors >= was->errors && is->rpcs >= was->rpcs;
 }
 
-static bool same_peer(const struct attrs *is, const struct attrs *was)
-{
-	return !strcmp(attr_string(is, RPCRDMA_A_CONNECTION_PEER),
-		       attr_string(was, RPCRDMA_A_CONNECTION_PEER)) &&
-	       attr_number(is, RPCRDMA_A_CONNECTION_ROLE) ==
-	       attr_number(was, RPCRDMA_A_CONNECTION_ROLE);
-}
-
 /*
- * How long a connection has counted. The age is that of its state, so it is known
+ * How long it has counted. The age of a connection is that of its state, so it is known
  * only while it is established, in which it counts most.
  */
 static double age(const struct attrs *c)
@@ -88,14 +87,14 @@ static double age(const struct attrs *c)
 
 struct rates rates_between(const struct sample *is, unsigned int i, const struct sample *was)
 {
-	struct rates rates = total(&is->connections.of[i]), before;
-	const struct attrs *earlier = was ? find(was, rates.connection) : NULL;
+	struct rates rates = total(&is->objects.of[i]), before;
+	const struct attrs *earlier = was ? find(was, rates.object) : NULL;
 	double interval = was ? (is->time - was->time) / SECOND : 0;
 
-	rates.seconds = age(rates.connection);
+	rates.seconds = age(rates.object);
 	if (was && rates.seconds > interval && interval > 0)
 		rates.seconds = interval;
-	if (!earlier || !same_peer(rates.connection, earlier))
+	if (!earlier)
 		return rates;
 	before = total(earlier);
 	if (!grew(&rates, &before))
@@ -113,10 +112,13 @@ struct rates rates_between(const struct sample *is, unsigned int i, const struct
 
 json_t *rates_json(const struct rates *rates)
 {
-	const struct attrs *c = rates->connection;
+	const struct attrs *c = rates->object;
+	bool peer = !attr_has(c, RPCRDMA_A_CONNECTION_ID);
 	double seconds = rates->seconds;
 	json_t *object = json_pack("{s:I, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f}",
-				   "id", (json_int_t)attr_number(c, RPCRDMA_A_CONNECTION_ID),
+				   peer ? "connects" : "id", (json_int_t)
+				   attr_number(c, peer ? RPCRDMA_A_CONNECTION_CONNECTS :
+							 RPCRDMA_A_CONNECTION_ID),
 				   "role", attr_word(c, RPCRDMA_A_CONNECTION_ROLE),
 				   "peer", attr_string(c, RPCRDMA_A_CONNECTION_PEER),
 				   "seconds", seconds, "rpcs", rates->rpcs / seconds,

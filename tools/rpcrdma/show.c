@@ -16,7 +16,7 @@
 #include "users.h"
 #include "xprt_switch.h"
 
-#define SYNOPSIS	"show [client|server|devices|listeners]\n" \
+#define SYNOPSIS	"show [client|server|devices|listeners|peers]\n" \
 	"                    [to ADDRESS] [device NAME] [state STATE] [mount DIR]\n" \
 	"                    [-a|--all] [-d|--details] [-j|--json]\n" \
 	"                    " TABLE_SYNOPSIS
@@ -24,7 +24,7 @@
 #define ANY_ROLE	(-1)
 
 /* What the kernel is asked for, once */
-enum source { CONNECTIONS, LISTENERS, DEVICES, SOURCES };
+enum source { CONNECTIONS, LISTENERS, DEVICES, PEERS, SOURCES };
 
 static const struct kind {
 	const char *word;	/* of the command line and of JSON */
@@ -35,6 +35,7 @@ static const struct kind {
 	const struct column *columns;
 	void (*row)(struct table *table, const struct attrs *object);	/* not of connections */
 	void (*details)(const struct attrs *object);
+	bool alone;		/* only if it is asked for */
 } kinds[] = {
 	{ "client", "Connections to servers", "none: nothing is mounted over RDMA here",
 	  CONNECTIONS, RPCRDMA_CONNECTION_ROLE_CLIENT, client_columns, NULL,
@@ -46,6 +47,8 @@ static const struct kind {
 	  ANY_ROLE, listener_columns, listener_row, details_of_listener },
 	{ "devices", "Devices", "none: see rdma link; rdma link add makes a software device",
 	  DEVICES, ANY_ROLE, device_columns, device_rows, details_of_device },
+	{ "peers", "Peers", "none: no connection was established over RDMA", PEERS, ANY_ROLE,
+	  peer_columns, peer_row, details_of_peer, .alone = true },
 	{ }
 };
 
@@ -65,7 +68,7 @@ static bool wants(const struct show *show, const struct kind *kind)
 {
 	if (show->kind)
 		return show->kind == kind;
-	return !show->filters || kind->role != ANY_ROLE;
+	return !kind->alone && (!show->filters || kind->role != ANY_ROLE);
 }
 
 static bool wants_source(const struct show *show, enum source source)
@@ -150,6 +153,7 @@ static void ask(struct show *show)
 		[CONNECTIONS] = { RPCRDMA_CMD_CONNECTION_GET, &connection_rules },
 		[LISTENERS] = { RPCRDMA_CMD_LISTENER_GET, &listener_rules },
 		[DEVICES] = { RPCRDMA_CMD_DEVICE_GET, &device_rules },
+		[PEERS] = { RPCRDMA_CMD_PEER_GET, &connection_rules },
 	};
 	struct nl *nl = nl_require();
 	enum source i;
@@ -165,6 +169,8 @@ static void ask(struct show *show)
 
 static bool takes(const struct show *show, const struct kind *kind, const struct attrs *object)
 {
+	if (kind->source == PEERS)
+		return !peer_is_unused(object);
 	return kind->role == ANY_ROLE ||
 	       (connection_is(object, kind->role) && filter_takes(&show->filter, object));
 }

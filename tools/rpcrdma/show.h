@@ -34,14 +34,16 @@ void connections_print(const struct connections *all, const struct column *colum
 
 /* show_table.c: a row for each object, or for several connections; for each port of a device */
 extern const struct column client_columns[], server_columns[], listener_columns[],
-	device_columns[];
+	device_columns[], peer_columns[];
 void connection_row(struct table *table, const struct connections *connections);
 void listener_row(struct table *table, const struct attrs *listener);
 void device_rows(struct table *table, const struct attrs *device);
+void peer_row(struct table *table, const struct attrs *peer);
 
 /* show_detail.c: a paragraph for each object */
 void details_of_connection(const struct attrs *connection);
 void details_of_listener(const struct attrs *listener);
 void details_of_device(const struct attrs *device);
+void details_of_peer(const struct attrs *peer);
 
 #endif

@@ -196,11 +196,21 @@ static void print_user(const char *name, void *data)
 	line(data, "%s", plain);
 }
 
+static void counters(const struct attrs *c)
+{
+	struct attrs waits = attrs_nested(c, RPCRDMA_A_CONNECTION_WAITS);
+	struct attrs errors = attrs_nested(c, RPCRDMA_A_CONNECTION_ERRORS);
+
+	traffic(c, RPCRDMA_A_CONNECTION_SENT, "sent");
+	traffic(c, RPCRDMA_A_CONNECTION_RECEIVED, "received");
+	numbers("waits", &waits, COLOUR_WARN);
+	numbers("errors", &errors, COLOUR_BAD);
+	latency(c);
+}
+
 void details_of_connection(const struct attrs *c)
 {
 	bool client = connection_is(c, RPCRDMA_CONNECTION_ROLE_CLIENT);
-	struct attrs waits = attrs_nested(c, RPCRDMA_A_CONNECTION_WAITS);
-	struct attrs errors = attrs_nested(c, RPCRDMA_A_CONNECTION_ERRORS);
 
 	title("connection %u %s %s: %s for %s",
 	      (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID),
@@ -216,11 +226,16 @@ void details_of_connection(const struct attrs *c)
 	sunrpc(c);
 	agreed(c);
 	resources(c);
-	traffic(c, RPCRDMA_A_CONNECTION_SENT, "sent");
-	traffic(c, RPCRDMA_A_CONNECTION_RECEIVED, "received");
-	numbers("waits", &waits, COLOUR_WARN);
-	numbers("errors", &errors, COLOUR_BAD);
-	latency(c);
+	counters(c);
+}
+
+void details_of_peer(const struct attrs *p)
+{
+	title("%s %s: since %s",
+	      connection_is(p, RPCRDMA_CONNECTION_ROLE_CLIENT) ? "server" : "client",
+	      peer_name(p).s, age_of(p, RPCRDMA_A_CONNECTION_STATE_AGE).s);
+	line("connections", "%s established so far", COUNT(p, RPCRDMA_A_CONNECTION_CONNECTS));
+	counters(p);
 }
 
 void details_of_listener(const struct attrs *l)

@@ -28,10 +28,15 @@ static void word(struct table *table, const struct attrs *attrs, unsigned int nu
 		   attr_has(attrs, number) ? attr_word(attrs, number) : "-");
 }
 
-static void count(struct table *table, const struct attrs *attrs, unsigned int number)
+static void number(struct table *table, uint64_t value)
 {
-	table_value(table, attr_number(attrs, number));
-	table_cell(table, COLOUR_NONE, "%s", fmt_count(attr_number(attrs, number)).s);
+	table_value(table, value);
+	table_cell(table, COLOUR_NONE, "%s", fmt_count(value).s);
+}
+
+static void count(struct table *table, const struct attrs *attrs, unsigned int attr)
+{
+	number(table, attr_number(attrs, attr));
 }
 
 /* A count that should be zero */
@@ -300,4 +305,37 @@ void device_rows(struct table *table, const struct attrs *device)
 
 	while (attrs_each(device, RPCRDMA_A_DEVICE_PORT, &last, &port))
 		device_row(table, device, &port);
+}
+
+/* Peers */
+
+const struct column peer_columns[] = {
+	{ "ROLE" },
+	{ "PEER", SCOLS_FL_TRUNC },
+	{ "SINCE", SCOLS_FL_RIGHT },
+	{ "CONNECTS", SCOLS_FL_RIGHT },
+	{ "RPCS", SCOLS_FL_RIGHT },
+	{ "WAITS", SCOLS_FL_RIGHT, 100 },
+	{ "ERRORS", SCOLS_FL_RIGHT },
+	{ "SENT", SCOLS_FL_RIGHT },
+	{ "RECEIVED", SCOLS_FL_RIGHT },
+	{ "P99", SCOLS_FL_RIGHT, 100 },
+	{ }
+};
+
+void peer_row(struct table *table, const struct attrs *p)
+{
+	const struct connections one = { 1, &p };
+	const struct totals totals = totals_of(&one);
+
+	table_cell(table, COLOUR_NONE, "%s", attr_word(p, RPCRDMA_A_CONNECTION_ROLE));
+	table_cell(table, COLOUR_NONE, "%s", peer_name(p).s);
+	age(table, p, RPCRDMA_A_CONNECTION_STATE_AGE);
+	count(table, p, RPCRDMA_A_CONNECTION_CONNECTS);
+	number(table, connection_replies(p));
+	number(table, connection_sum(p, RPCRDMA_A_CONNECTION_WAITS));
+	fault(table, totals.errors);
+	size(table, totals.sent);
+	size(table, totals.received);
+	latency(table, &one);
 }

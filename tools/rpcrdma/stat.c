@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* rpcrdma stat: what connections do per second, as nfsiostat shows it */
+/* rpcrdma stat: what connections or peers do per second, as nfsiostat shows it */
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,7 +16,7 @@
 #include "sock.h"
 #include "table.h"
 
-#define SYNOPSIS	"stat [INTERVAL [COUNT]] [-j|--json]\n" \
+#define SYNOPSIS	"stat [peers] [INTERVAL [COUNT]] [-j|--json]\n" \
 	"                    " TABLE_SYNOPSIS
 
 #define SECOND		1e9	/* ns */
@@ -24,7 +24,7 @@
 #define INTERVAL_MAX	1e6	/* s */
 #define COUNT_MAX	1000000000u
 
-static const struct column columns[] = {
+static const struct column connection_columns[] = {
 	{ "ID", SCOLS_FL_RIGHT },
 	{ "ROLE" },
 	{ "PEER", SCOLS_FL_TRUNC },
@@ -39,7 +39,21 @@ static const struct column columns[] = {
 	{ }
 };
 
+static const struct column peer_columns[] = {
+	{ "ROLE" },
+	{ "PEER", SCOLS_FL_TRUNC },
+	{ "RPC/s", SCOLS_FL_RIGHT },
+	{ "SENT/s", SCOLS_FL_RIGHT },
+	{ "RECV/s", SCOLS_FL_RIGHT },
+	{ "P50", SCOLS_FL_RIGHT },
+	{ "P99", SCOLS_FL_RIGHT },
+	{ "WAITS/s", SCOLS_FL_RIGHT, 100 },
+	{ "ERRORS/s", SCOLS_FL_RIGHT, 100 },
+	{ }
+};
+
 struct stat {
+	bool peers;		/* not connections */
 	double interval;	/* s, 0: one report and no interval */
 	unsigned int count;	/* of reports, 0: without end */
 	bool json;
@@ -66,6 +80,11 @@ static unsigned int reports(const char *word)
 	return count;
 }
 
+static const struct column *columns_of(const struct stat *stat)
+{
+	return stat->peers ? peer_columns : connection_columns;
+}
+
 static struct stat parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -83,6 +102,8 @@ static struct stat parse(int argc, char **argv)
 		else if (!table_option(&stat.style, "stat", c))
 			usage_of(c, STATUS_USAGE, SYNOPSIS);
 	}
+	stat.peers = optind < argc && !strcmp(argv[optind], "peers");
+	optind += stat.peers;
 	if (argc - optind > 2)
 		die(STATUS_USAGE, "stat: INTERVAL and COUNT, no more (got %s)", argv[optind + 2]);
 	if (optind < argc) {
@@ -95,19 +116,19 @@ static struct stat parse(int argc, char **argv)
 		table_refuse(&stat.style, "stat", "-j");
 		die_as_json();
 	}
-	table_check(&stat.style, "stat", columns);
+	table_check(&stat.style, stat.peers ? "stat peers" : "stat", columns_of(&stat));
 	return stat;
 }
 
-static void print_json(const struct rates *rates, unsigned int count)
+static void print_json(const struct stat *stat, const struct rates *rates, unsigned int count)
 {
 	json_t *array = json_array();
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
 		json_array_append_new(array, rates_json(&rates[i]));
-	out_json_line(json_pack("{s:I, s:o}", "time", (json_int_t)sock_wall(), "connections",
-				array));
+	out_json_line(json_pack("{s:I, s:o}", "time", (json_int_t)sock_wall(),
+				stat->peers ? "peers" : "connections", array));
 }
 
 static void per_second(struct table *table, const struct rates *rates, double count,
@@ -132,23 +153,39 @@ static void percentile(struct table *table, const struct rates *rates, double pe
 		   fmt_ns(histogram_percentile(&rates->latency, percent)).s : "-");
 }
 
-static void print_row(struct table *table, const struct rates *rates)
+static void id(struct table *table, const struct attrs *c)
 {
-	const struct attrs *c = rates->connection;
+	unsigned int number = attr_number(c, RPCRDMA_A_CONNECTION_ID);
 
-	table_value(table, attr_number(c, RPCRDMA_A_CONNECTION_ID));
-	table_cell(table, COLOUR_NONE, "%u", (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_ID));
+	table_value(table, number);
+	table_cell(table, COLOUR_NONE, "%u", number);
+}
+
+static void credits(struct table *table, const struct attrs *c)
+{
+	unsigned int in_use = attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE);
+
+	table_value(table, in_use);
+	table_cell(table, COLOUR_NONE, "%u/%u", in_use,
+		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_GRANTED));
+}
+
+static void print_row(struct table *table, const struct rates *rates, bool peer)
+{
+	const struct attrs *c = rates->object;
+
+	if (!peer)
+		id(table, c);
 	table_cell(table, COLOUR_NONE, "%s", attr_word(c, RPCRDMA_A_CONNECTION_ROLE));
-	table_cell(table, COLOUR_NONE, "%s", attr_string(c, RPCRDMA_A_CONNECTION_PEER));
+	table_cell(table, COLOUR_NONE, "%s", peer ? peer_name(c).s :
+		   attr_string(c, RPCRDMA_A_CONNECTION_PEER));
 	per_second(table, rates, rates->rpcs, COLOUR_NONE);
 	octets_per_second(table, rates, rates->sent);
 	octets_per_second(table, rates, rates->received);
 	percentile(table, rates, 50);
 	percentile(table, rates, 99);
-	table_value(table, attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE));
-	table_cell(table, COLOUR_NONE, "%u/%u",
-		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_IN_USE),
-		   (unsigned int)attr_number(c, RPCRDMA_A_CONNECTION_CREDITS_GRANTED));
+	if (!peer)
+		credits(table, c);
 	per_second(table, rates, rates->waits, COLOUR_WARN);
 	per_second(table, rates, rates->errors, COLOUR_BAD);
 }
@@ -156,28 +193,29 @@ static void print_row(struct table *table, const struct rates *rates)
 static void print_table(const struct stat *stat, const struct rates *rates, unsigned int count,
 			bool first)
 {
-	struct table *table = table_new(columns, &stat->style);
+	struct table *table = table_new(columns_of(stat), &stat->style);
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		print_row(table, &rates[i]);
+		print_row(table, &rates[i], stat->peers);
 	if (!first && !stat->style.no_headings)
 		putchar('\n');
-	table_end(table, "no connections");
+	table_end(table, stat->peers ? "no peers" : "no connections");
 	fflush(stdout);
 }
 
 static void report(const struct stat *stat, const struct sample *is, const struct sample *was)
 {
-	unsigned int i, count = is->connections.count;
-	struct rates *rates = calloc(count + 1, sizeof(*rates));
+	unsigned int i, count = 0;
+	struct rates *rates = calloc(is->objects.count + 1, sizeof(*rates));
 
 	if (!rates)
 		die(STATUS_FAILED, "%s", strerror(ENOMEM));
-	for (i = 0; i < count; i++)
-		rates[i] = rates_between(is, i, was);
+	for (i = 0; i < is->objects.count; i++)
+		if (!peer_is_unused(&is->objects.of[i]))
+			rates[count++] = rates_between(is, i, was);
 	if (stat->json)
-		print_json(rates, count);
+		print_json(stat, rates, count);
 	else
 		print_table(stat, rates, count, !was);
 	free(rates);
@@ -192,7 +230,8 @@ int cmd_stat(int argc, char **argv)
 	uint64_t next;
 
 	for (n = 0; !stat.count || n < stat.count; n++) {
-		is = sample_take(nl);
+		is = sample_take(nl, stat.peers ? RPCRDMA_CMD_PEER_GET :
+						  RPCRDMA_CMD_CONNECTION_GET);
 		report(&stat, &is, n ? &was : NULL);
 		if (n)
 			sample_free(&was);

@@ -38,12 +38,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return !freopen("/dev/null", "w", stdout);
 }
 
-#define COMMANDS	8
+#define COMMANDS	13
 
 static const struct {
 	int (*run)(int argc, char **argv);
 	int argc;
-	char *argv[4];
+	char *argv[5];
 } commands[COMMANDS] = {
 	{ cmd_show, 1, { "show" } },
 	{ cmd_show, 2, { "show", "-d" } },
@@ -53,12 +53,17 @@ static const struct {
 	{ cmd_monitor, 1, { "monitor" } },
 	{ cmd_monitor, 2, { "monitor", "-j" } },
 	{ cmd_metrics, 2, { "metrics", "--per-peer=1" } },
+	{ cmd_show, 2, { "show", "peers" } },
+	{ cmd_show, 3, { "show", "peers", "-d" } },
+	{ cmd_show, 3, { "show", "peers", "-j" } },
+	{ cmd_stat, 4, { "stat", "peers", "1", "3" } },
+	{ cmd_stat, 5, { "stat", "peers", "-j", "1", "3" } },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t i;
-	char *argv[5] = { };
+	char *argv[6] = { };
 
 	if (!size)
 		return 0;

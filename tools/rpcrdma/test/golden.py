@@ -113,6 +113,22 @@ def later(connection: Mapping[str, Value], factor: int, seconds: int) -> dict[st
             "latency": [Uint(count * factor) for count in HISTOGRAM]}
 
 
+def peer(connection: Mapping[str, Value], factor: int, **more: Value) -> dict[str, Value]:
+    """Of a connection, what its peer has counted since there was the first."""
+    counters = ("role", "state-age", "sent", "received", "waits", "errors", "latency")
+    return {**{name: value for name, value in later(connection, factor, 3600).items()
+               if name in counters}, **more}
+
+
+# All others, which nobody is of as a client, and one that has an earlier connection besides
+UNUSED: Mapping[str, Value] = {"role": 0, "state-age": Uint(90_000_000), "connects": Uint(0)}
+OTHERS = peer(SERVER, 1, connects=Uint(40))
+PEERS = (UNUSED, OTHERS, peer(CLIENT, 3, peer="10.17.0.1", connects=Uint(5)),
+         peer(SERVER, 2, peer="10.17.0.2", connects=Uint(2)),
+         peer(TROUBLED, 1, peer="2001:db8:1111:2222:3333:4444:5555:6666", connects=Uint(1)),
+         peer(SERVER, 4, peer="fe80::1", connects=Uint(1)))
+
+
 # In sysfs and procfs: sunrpc's transport switches, a mount that the NFS client links to one, and
 # one of a kernel that has no such links
 FOLDERS = ("sys/kernel/sunrpc/xprt-switches/switch-2/xprt-4-rdma",
@@ -160,6 +176,9 @@ CLIENTS = kernel.dump("CONNECTION", SERVER, {**SERVER, "id": 11, "peer": "10.17.
 
 ALL = (kernel.dump("CONNECTION", CLIENT, TROUBLED, SERVER, NEW) +
        kernel.dump("LISTENER", *LISTENERS) + kernel.dump("DEVICE", *DEVICES))
+METRICS = (kernel.dump("CONNECTION", CLIENT, TROUBLED, SERVER, NEW) +
+           kernel.dump("PEER", *PEERS) +
+           kernel.dump("LISTENER", *LISTENERS) + kernel.dump("DEVICE", *DEVICES))
 NOTHING = kernel.dump("CONNECTION") + kernel.dump("LISTENER") + kernel.dump("DEVICE")
 OPENING = {name: CLIENT[name] for name in (
     "id", "role", "family", "peer", "peer-port", "local", "local-port", "device", "port")}
@@ -177,6 +196,12 @@ FIRST = kernel.dump("CONNECTION", CLIENT, SERVER, {**TROUBLED, "id": 10})
 SECOND = kernel.dump("CONNECTION", later(CLIENT, 2, 5),
                      {**TROUBLED, "state": 4, "state-age": Uint(2_000)},
                      {**CLIENT, "id": 10, "peer": "10.17.0.5:20049", "state-age": Uint(1_000)})
+# A peer goes on, though its connection is another one; one comes, and one gets another's record.
+PEERS_FIRST = kernel.dump("PEER", UNUSED, OTHERS, peer(CLIENT, 3, peer="10.17.0.1",
+                                                       connects=Uint(5)), PEERS[3])
+PEERS_SECOND = kernel.dump("PEER", UNUSED, peer(SERVER, 2, connects=Uint(41)),
+                           peer(CLIENT, 4, peer="10.17.0.1", connects=Uint(6)),
+                           {**OTHERS, "peer": "10.17.0.4", "state-age": Uint(2_000)})
 RESET = (kernel.dump("CONNECTION", later(CLIENT, 3, 0)) +
          kernel.dump("CONNECTION", {**CLIENT, "state-age": Uint(4_000)}))
 # The first dump is not consistent, so its objects do not count.
@@ -217,6 +242,11 @@ CASES = [
     Case("show-server", "show server", ALL),
     Case("show-listeners", "show listeners", kernel.dump("LISTENER", *LISTENERS)),
     Case("show-devices", "show devices", kernel.dump("DEVICE", *DEVICES)),
+    Case("show-peers", "show peers", kernel.dump("PEER", *PEERS)),
+    Case("show-peers-80", "show peers --sort RPCS", kernel.dump("PEER", *PEERS), width=80),
+    Case("show-peers-details", "show peers -d", kernel.dump("PEER", *PEERS)),
+    Case("show-peers-json", "show peers -j", kernel.dump("PEER", *PEERS)),
+    Case("show-peers-nothing", "show peers", kernel.dump("PEER", UNUSED)),
     Case("show-details", "show -d", ALL),
     Case("show-details-100", "show -d", ALL, width=100),
     Case("show-no-switches", "show client -d", kernel.dump("CONNECTION", CLIENT),
@@ -256,6 +286,10 @@ CASES = [
     Case("stat-interval", "stat 5 2", FIRST + SECOND),
     Case("stat-interval-80", "stat 5 2", FIRST + SECOND, width=80),
     Case("stat-json", "stat -j 5 2", FIRST + SECOND),
+    Case("stat-peers", "stat peers 5 2", PEERS_FIRST + PEERS_SECOND),
+    Case("stat-peers-80", "stat peers 5 2", PEERS_FIRST + PEERS_SECOND, width=80),
+    Case("stat-peers-json", "stat -j peers 5 2", PEERS_FIRST + PEERS_SECOND),
+    Case("stat-peers-nothing", "stat peers", kernel.dump("PEER", UNUSED)),
     Case("stat-reset", "stat 10 2", RESET),
     Case("stat-nothing", "stat", NOTHING),
     Case("stat-columns", "stat 5 2 --columns ID,RPC/s --noheadings", FIRST + SECOND),
@@ -263,10 +297,12 @@ CASES = [
     Case("monitor-100", "monitor", EVENTS, width=100),
     Case("monitor-json", "monitor -j", EVENTS),
     Case("monitor-lost", "monitor", kernel.failure(105) + EVENTS),
-    Case("metrics", "metrics", ALL),
-    Case("metrics-per-peer", "metrics --per-peer=1",
-         CLIENTS + kernel.dump("LISTENER") + kernel.dump("DEVICE")),
-    Case("metrics-nothing", "metrics --per-peer", NOTHING, environment=(("ROOT", "/none"),)),
+    Case("metrics", "metrics", METRICS),
+    Case("metrics-per-peer", "metrics --per-peer=1", CLIENTS + kernel.dump("PEER", *PEERS) +
+         kernel.dump("LISTENER") + kernel.dump("DEVICE")),
+    Case("metrics-nothing", "metrics --per-peer",
+         kernel.dump("CONNECTION") + kernel.dump("PEER") + kernel.dump("LISTENER") +
+         kernel.dump("DEVICE"), environment=(("ROOT", "/none"),)),
     Case("metrics-file", "metrics -o FOLDER/rpcrdma.prom", kernel.datagram(kernel.error(2)),
          known=False),
     Case("metrics-no-folder", "metrics -o FOLDER/none/rpcrdma.prom",
@@ -418,12 +454,13 @@ def write_corpus(folder: Path) -> None:
     """Write an input for the fuzzer for each case; see fuzz.c for the first octet."""
     folder.mkdir(exist_ok=True)
     commands = {"show": 0, "show -d": 1, "show -j": 2, "stat": 3, "stat -j": 4, "monitor": 5,
-                "monitor -j": 6, "metrics": 7}
+                "monitor -j": 6, "metrics": 7, "show peers": 8, "show peers -d": 9,
+                "show peers -j": 10, "stat peers": 11, "stat peers -j": 12}
     for case in CASES:
         if not case.says or case.width:
             continue
-        words = sorted((word for word in case.arguments.split() if word in (*commands, "-d", "-j")),
-                       reverse=True)
+        words = sorted((word for word in case.arguments.split()
+                        if word in (*commands, "peers", "-d", "-j")), reverse=True)
         said = (kernel.family() if case.known else b"") + case.says
         (folder / case.name).write_bytes(bytes([commands[" ".join(words)]]) + said)
 

@@ -108,7 +108,8 @@ def family() -> bytes:
 
 def dump(kind: str, *objects: Mapping[str, "Value"], flags: int = 0) -> bytes:
     """The answer to a dump."""
-    messages = [genl(f"{kind}_GET", attrs(kind, values), NLM_F_MULTI | flags)
+    kinds = {"PEER": "CONNECTION"}     # whose attributes they have
+    messages = [genl(f"{kind}_GET", attrs(kinds.get(kind, kind), values), NLM_F_MULTI | flags)
                 for values in objects]
     done = message(NLMSG_DONE, struct.pack("i", 0), NLM_F_MULTI | flags)
     return b"".join(datagram(each) for each in [*messages, done])

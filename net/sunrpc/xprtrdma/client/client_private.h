@@ -104,7 +104,7 @@ struct xprt_rdma_client_stats {
 /**
  * struct xprt_rdma_client - a transport to one server
  * @xprt: the rpc_xprt; has to be first
- * @ep: the connection, while there is one; XPRT_LOCKED
+ * @ep: the connection, while there is one; XPRT_LOCKED to use it, that and reserve_lock to set it
  * @connect_work: makes @ep; has XPRT_LOCKED while it is pending or running
  * @connect_at: when the last attempt to connect was due, or the pending one is; jiffies
  * @program: RPC program of the task that connects, for the NULL of version.c; XPRT_LOCKED
@@ -126,7 +126,6 @@ struct xprt_rdma_client_stats {
  * @in_use: slots not in @idle; reserve_lock
  * @limit: slots that may be in use, at least one; reserve_lock. It follows the credits: a Call
  *	with a slot but no credit would block backward Replies, a task without a slot does not.
- * @slot_waits: tasks that had to wait for a slot; reserve_lock
  * @buffers_size: octets of the buffers of all slots
  * @stats: counters
  * @backward_lock: protects @backward_idle, @backward_count and @backward_users
@@ -159,7 +158,6 @@ struct xprt_rdma_client {
 	struct list_head slots;
 	unsigned int in_use;
 	unsigned int limit;
-	unsigned long slot_waits;
 	atomic_long_t buffers_size;
 
 	struct xprt_rdma_client_stats stats;
@@ -230,11 +228,11 @@ struct xprt_rdma_version {
  *	arrived; ->tag is the XID
  * @call: the header being built; XPRT_LOCKED
  * @reply: the header being decoded; ->received only
- * @slot_waits: client->slot_waits when the endpoint was made, so that status counts from there
  *
  * Made for each attempt by client->connect_work, freed with the last of @ref.
  *
- * The holder of XPRT_LOCKED counts in @conn what is sent, waits or cannot be sent. ->received
+ * The holder of XPRT_LOCKED counts in @conn what is sent, waits or cannot be sent, that of
+ * reserve_lock tasks that wait for a slot. ->received
  * and ->done count the rest, and the errors that they send.
  */
 struct xprt_rdma_endpoint {
@@ -254,7 +252,6 @@ struct xprt_rdma_endpoint {
 	spinlock_t awaiting_lock;	/* see above */
 	struct list_head awaiting_reply;
 	struct list_head orphaned_mrs;
-	unsigned long slot_waits;
 	/* An inline message needs one cache line of each. */
 	struct rpcrdma_message call ____cacheline_aligned;
 	struct rpcrdma_message reply ____cacheline_aligned;

@@ -90,7 +90,6 @@ static struct xprt_rdma_endpoint *ep_alloc(struct xprt_rdma_client *client, u32 
 	INIT_LIST_HEAD(&ep->awaiting_reply);
 	INIT_LIST_HEAD(&ep->orphaned_mrs);
 	INIT_DELAYED_WORK(&ep->grow_again, ep_grow_again);
-	ep->slot_waits = READ_ONCE(client->slot_waits);
 	return ep;
 }
 
@@ -297,7 +296,6 @@ static void ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *s
 	status->granted = READ_ONCE(ep->credits.granted);
 	status->in_use = atomic_read(&ep->credits.in_flight);
 	status->waiting = READ_ONCE(client->xprt.backlog.qlen);
-	status->credit_waits = READ_ONCE(client->slot_waits) - ep->slot_waits;
 	status->memory = sizeof(*client) + sizeof(*ep) + atomic_long_read(&client->buffers_size) +
 			 (u64)READ_ONCE(client->xprt.num_reqs) * sizeof(struct xprt_rdma_request) +
 			 (u64)READ_ONCE(client->backward_count) *
@@ -352,6 +350,14 @@ static bool ep_abandoned(struct xprt_rdma_client *client)
 	return !kref_read(&client->xprt.kref);
 }
 
+/* Readers hold one of XPRT_LOCKED and reserve_lock. */
+static void ep_set(struct xprt_rdma_client *client, struct xprt_rdma_endpoint *ep)
+{
+	spin_lock(&client->xprt.reserve_lock);
+	client->ep = ep;
+	spin_unlock(&client->xprt.reserve_lock);
+}
+
 static int ep_try(struct xprt_rdma_client *client, u32 offered, bool detour)
 {
 	struct xprt_rdma_endpoint *ep;
@@ -378,7 +384,7 @@ static int ep_try(struct xprt_rdma_client *client, u32 offered, bool detour)
 			rpcrdma_conn_close(conn, -ETIMEDOUT);
 	}
 	if (ep->version.settled) {
-		client->ep = ep;
+		ep_set(client, ep);
 		return 0;
 	}
 	wait_for_completion(&ep->closed);
@@ -566,7 +572,7 @@ void xprt_rdma_ep_close(struct rpc_xprt *xprt)
 	struct xprt_rdma_endpoint *ep = client->ep;
 
 	if (ep) {
-		client->ep = NULL;
+		ep_set(client, NULL);
 		WRITE_ONCE(ep->closing, true);
 		rpcrdma_conn_close(ep->conn, -ESHUTDOWN);
 		wait_for_completion(&ep->closed);

@@ -149,7 +149,8 @@ void xprt_rdma_slot_alloc(struct rpc_xprt *xprt, struct rpc_task *task)
 	spin_lock(&xprt->reserve_lock);
 	if (client->in_use >= client->limit) {
 		xprt_add_backlog(xprt, task);
-		client->slot_waits++;
+		if (client->ep)
+			client->ep->conn->counters.slot_waits++;
 		spin_unlock(&xprt->reserve_lock);
 		task->tk_status = -EAGAIN;
 		return;

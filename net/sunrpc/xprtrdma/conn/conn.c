@@ -120,6 +120,9 @@ static void conn_free(struct kref *ref)
 	struct rpcrdma_conn *conn = container_of(ref, struct rpcrdma_conn, ref);
 
 	xa_erase_bh(&conns, conn->id);
+	rpcrdma_history_leave(conn);
+	if (conn->net)
+		put_net(conn->net);
 	percpu_ref_exit(&conn->users);
 	mutex_destroy(&conn->setup);
 	rpcrdma_object_freed(RPCRDMA_OBJECT_CONN);
@@ -232,8 +235,6 @@ static void conn_teardown_work(struct work_struct *work)
 		rdma_destroy_id(conn->cm_id);
 	conn->cm_id = NULL;
 	rpcrdma_device_detach(conn);
-	if (conn->net)
-		put_net(conn->net);
 	if (READ_ONCE(conn->admission) == RPCRDMA_ADMISSION_ENDING)
 		rpcrdma_admission_set(conn, RPCRDMA_ADMISSION_NONE);
 	rpcrdma_conn_put(conn);
@@ -282,18 +283,11 @@ err_free:
 	return NULL;
 }
 
-/* The connection needs @net until its teardown, and roles may be gone before. */
+/* The connection needs @net until it is freed, and roles may be gone before. */
 void rpcrdma_conn_set_net(struct rpcrdma_conn *conn, struct net *net)
 {
-	conn->net_cookie = net->net_cookie;
-	/* Pairs with conn_in_net(): the addresses and the cookie are set. */
+	/* Pairs with rpcrdma_conn_find(): the addresses are set. */
 	smp_store_release(&conn->net, get_net(net));
-}
-
-static bool conn_in_net(const struct rpcrdma_conn *conn, const struct net *net)
-{
-	/* Pairs with rpcrdma_conn_set_net(). The namespace may be gone, so compare cookies. */
-	return smp_load_acquire(&conn->net) && conn->net_cookie == net->net_cookie;
 }
 
 /**
@@ -312,7 +306,9 @@ struct rpcrdma_conn *rpcrdma_conn_find(const struct net *net, unsigned long id)
 
 	rcu_read_lock();
 	xa_for_each_start(&conns, id, conn, id)
-		if (conn_in_net(conn, net) && READ_ONCE(conn->state) != RPCRDMA_STATE_CLOSED &&
+		/* Pairs with rpcrdma_conn_set_net(). */
+		if (smp_load_acquire(&conn->net) == net &&
+		    READ_ONCE(conn->state) != RPCRDMA_STATE_CLOSED &&
 		    kref_get_unless_zero(&conn->ref))
 			break;
 	rcu_read_unlock();
@@ -342,9 +338,14 @@ int rpcrdma_conn_init(void)
 	rpcrdma_deliver_wq = alloc_workqueue("rpcrdma-deliver", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_deliver_wq)
 		goto err_teardown_wq;
+	err = register_pernet_subsys(&rpcrdma_history_ops);
+	if (err)
+		goto err_deliver_wq;
 	err = rpcrdma_device_init();
 	if (!err)
 		return 0;
+	unregister_pernet_subsys(&rpcrdma_history_ops);
+err_deliver_wq:
 	destroy_workqueue(rpcrdma_deliver_wq);
 err_teardown_wq:
 	destroy_workqueue(rpcrdma_teardown_wq);
@@ -360,6 +361,7 @@ void rpcrdma_conn_exit(void)
 	destroy_workqueue(rpcrdma_teardown_wq);
 	destroy_workqueue(rpcrdma_deliver_wq);
 	destroy_workqueue(rpcrdma_wq);
+	unregister_pernet_subsys(&rpcrdma_history_ops);
 	/* percpu_ref may still be in conn_unused(), in an RCU callback. */
 	rcu_barrier();
 }

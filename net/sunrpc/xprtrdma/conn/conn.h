@@ -63,6 +63,7 @@
 #define RPCRDMA_FIRST_CREDITS	1U
 
 struct rpcrdma_conn;
+struct rpcrdma_history;
 struct rpcrdma_listener;
 struct rpcrdma_recv;
 struct rpcrdma_role_status;
@@ -497,14 +498,13 @@ struct rpcrdma_conn {
 	 * registered, see conn_keep(). Valid in ->done and ->closed.
 	 */
 	bool stuck;
-	struct net *net;		/* of its addresses; valid until ->closed has returned */
+	struct net *net;		/* of its addresses; holds a reference */
 	struct rpcrdma_counters counters ____cacheline_aligned;
 
 	/* private: to the layer. conn.c: life; establish.c: its beginning */
 	struct kref ref;
 	struct rcu_head rcu;
 	struct completion unused;	/* @users is killed and zero */
-	u64 net_cookie;			/* tells @net from later ones at the same place */
 	ktime_t state_since;		/* post_lock */
 	ktime_t established_at;		/* valid if @was_established */
 	bool was_established;		/* ->established has been called */
@@ -523,6 +523,10 @@ struct rpcrdma_conn {
 	enum rpcrdma_admission admission;	/* admission_lock; WAITING: post_lock, too */
 
 	struct delayed_work rest_work;		/* pool.c */
+
+	/* history.c; NULL until it is established, then constant */
+	struct rpcrdma_history *history;
+	struct list_head history_list;		/* entry in history->conns */
 
 	/* qp.c: made with @setup held, destroyed by the teardown */
 	struct ib_cq *cq;

@@ -13,7 +13,7 @@
  *
  * Taken without the spinlocks above, and nothing of the layer inside of them: conn->recv_lock,
  * shared->lock, the locks of conn->sends and conn->mrs, conn->resource_lock, the xarray's of
- * conn.c.
+ * conn.c, the one of history.c.
  *
  * All spinlocks are taken with bottom halves disabled, so a role may post, give back and close
  * in softirqs.
@@ -72,6 +72,11 @@ unsigned int rpcrdma_admission_waiting(unsigned long pages);
 unsigned long rpcrdma_admission_memory(unsigned long ram, unsigned int beginning,
 				       unsigned int established);
 bool rpcrdma_admission_has_memory(const struct sockaddr_storage *peer, bool now);
+
+/* history.c */
+extern struct pernet_operations rpcrdma_history_ops;
+void rpcrdma_history_join(struct rpcrdma_conn *conn);
+void rpcrdma_history_leave(struct rpcrdma_conn *conn);
 
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);

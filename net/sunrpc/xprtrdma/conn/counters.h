@@ -23,20 +23,22 @@ struct rpcrdma_traffic {
 	u64 inline_octets;	/* of RPC messages that travelled inline */
 	u64 placed_octets;	/* that RDMA Reads and Writes moved */
 	u64 copied_octets;	/* of RPC messages, that the CPU copied */
-	unsigned long messages[RPCRDMA_A_TRAFFIC_BACKWARD + 1];
+	u64 messages[RPCRDMA_A_TRAFFIC_BACKWARD + 1];
 };
 
 /*
  * Part of a connection, at the start of a cache line. On a client the task that sends writes
  * @sent, and a kworker @received. This order keeps the two in different cache lines, and what
- * an inline message changes in one.
+ * an inline message changes in one. All members are u64, so they can be summed up as an array.
  */
 struct rpcrdma_counters {
 	struct rpcrdma_traffic sent;
-	unsigned long errors[RPCRDMA_A_ERRORS_MAX + 1];
+	u64 errors[RPCRDMA_A_ERRORS_MAX + 1];
 	struct rpcrdma_traffic received;
-	unsigned long latency[1 + RPCRDMA_LATENCY_BUCKETS];	/* rpcrdma_latency_slot() */
-	unsigned long waits[RPCRDMA_A_WAITS_MAX + 1];	/* an RPC counts once for each cause */
+	u64 latency[1 + RPCRDMA_LATENCY_BUCKETS];	/* rpcrdma_latency_slot() */
+	u64 waits[RPCRDMA_A_WAITS_MAX + 1];	/* an RPC counts once for each cause */
+	u64 slot_waits;		/* of a client's tasks; told as waits for a credit */
+	u64 connects;		/* of a peer; 1 if the connection was established */
 };
 
 /* Count a message of @form with @octets of an RPC message, all inline and copied. */

@@ -89,6 +89,7 @@ static void conn_established_work(struct work_struct *work)
 	conn_log(conn);
 	conn->established_at = ktime_get();
 	conn->was_established = true;
+	rpcrdma_history_join(conn);
 	rpcrdma_status_event(conn, RPCRDMA_CMD_CONNECTED);
 	conn->ops->established(conn);
 	rpcrdma_keepalive_start(conn);

@@ -6,6 +6,8 @@
 #ifndef RPCRDMA_CONN_STATUS_H
 #define RPCRDMA_CONN_STATUS_H
 
+#include <linux/inet.h>
+
 #include "conn.h"
 
 /**
@@ -16,8 +18,6 @@
  * @granted: credits that the server allows
  * @in_use: Calls without a Reply
  * @waiting: RPCs of a client that wait for a slot or a credit
- * @credit_waits: RPCs that waited for a slot; told together with those that the counters
- *	have as waiting for a credit
  * @memory: octets that the role keeps allocated
  *
  * On the stack of the reader.
@@ -29,7 +29,6 @@ struct rpcrdma_role_status {
 	u32 granted;
 	u32 in_use;
 	u32 waiting;
-	unsigned long credit_waits;
 	u64 memory;
 };
 
@@ -71,6 +70,22 @@ extern struct mutex rpcrdma_devices_lock;
 extern struct list_head rpcrdma_devices;	/* by ascending id; rpcrdma_devices_lock */
 extern struct mutex rpcrdma_listeners_lock;
 extern struct list_head rpcrdma_listeners;	/* by ascending id; rpcrdma_listeners_lock */
+
+/*
+ * What the connections of a peer in one role have counted. Made for the first one, then given to
+ * other peers, and freed with its network namespace. history.c has the lock.
+ */
+struct rpcrdma_history {
+	struct list_head list;
+	bool server;			/* as conn->server */
+	char peer[INET6_ADDRSTRLEN];	/* address; empty: all peers without a record */
+	struct list_head conns;		/* by history_list: those that are not freed yet */
+	ktime_t since;			/* when the peer got the record */
+	ktime_t ended;			/* when the last connection was freed */
+	struct rpcrdma_counters counters; /* of connections that were freed */
+};
+
+bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy);
 
 struct rpcrdma_conn *rpcrdma_conn_find(const struct net *net, unsigned long id);
 

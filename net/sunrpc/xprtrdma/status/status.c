@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The generic netlink family: dumps of devices, listeners and connections, and events.
+ * The generic netlink family: dumps of devices, listeners, connections and peers, and events.
  *
  * Anybody may read: what it shows is no more than mountstats, sysctls and the RDMA tools
  * show to anybody, and only of the reader's network namespace.
@@ -54,12 +54,16 @@ static int put_address(struct sk_buff *skb, const struct sockaddr_storage *addr,
 	       nla_put_u32(skb, port, rpc_get_port((const struct sockaddr *)addr));
 }
 
+static int put_role(struct sk_buff *skb, bool server)
+{
+	static_assert(RPCRDMA_CONNECTION_ROLE_SERVER == 1 && !RPCRDMA_CONNECTION_ROLE_CLIENT);
+	return nla_put_u32(skb, RPCRDMA_A_CONNECTION_ROLE, server);
+}
+
 static int put_ends(struct sk_buff *skb, bool server, const struct sockaddr_storage *peer,
 		    const struct sockaddr_storage *local)
 {
-	return nla_put_u32(skb, RPCRDMA_A_CONNECTION_ROLE,
-			   server ? RPCRDMA_CONNECTION_ROLE_SERVER :
-				    RPCRDMA_CONNECTION_ROLE_CLIENT) ?:
+	return put_role(skb, server) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_FAMILY, peer->ss_family) ?:
 	       put_address(skb, peer, RPCRDMA_A_CONNECTION_PEER,
 			   RPCRDMA_A_CONNECTION_PEER_PORT) ?:
@@ -144,7 +148,7 @@ static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 }
 
 /* @counts: by attribute; element zero has what does not count */
-static int put_counts(struct sk_buff *skb, const unsigned long *counts, unsigned int last)
+static int put_counts(struct sk_buff *skb, const u64 *counts, unsigned int last)
 {
 	unsigned int i;
 	int err = 0;
@@ -169,7 +173,7 @@ static int put_traffic(struct sk_buff *skb, int type, const struct rpcrdma_traff
 	return err;
 }
 
-static int put_nest(struct sk_buff *skb, int type, const unsigned long *counts, unsigned int last)
+static int put_nest(struct sk_buff *skb, int type, const u64 *counts, unsigned int last)
 {
 	struct nlattr *nest = nla_nest_start(skb, type);
 	int err = nest ? put_counts(skb, counts, last) : -EMSGSIZE;
@@ -179,22 +183,19 @@ static int put_nest(struct sk_buff *skb, int type, const unsigned long *counts, 
 	return err;
 }
 
-static int put_counters(struct sk_buff *skb, const struct rpcrdma_conn *conn,
-			const struct rpcrdma_role_status *role)
+/* @counters: the caller's own; this changes them. */
+static int put_counters(struct sk_buff *skb, struct rpcrdma_counters *counters)
 {
-	struct rpcrdma_counters counters;
 	unsigned int i;
 	int err;
 
-	/* Whoever counts takes no lock for it; each element is valid by itself. */
-	data_race(counters = conn->counters);
-	counters.waits[RPCRDMA_A_WAITS_CREDIT] += role->credit_waits;
-	err = put_traffic(skb, RPCRDMA_A_CONNECTION_SENT, &counters.sent) ?:
-	      put_traffic(skb, RPCRDMA_A_CONNECTION_RECEIVED, &counters.received) ?:
-	      put_nest(skb, RPCRDMA_A_CONNECTION_WAITS, counters.waits, RPCRDMA_A_WAITS_MAX) ?:
-	      put_nest(skb, RPCRDMA_A_CONNECTION_ERRORS, counters.errors, RPCRDMA_A_ERRORS_MAX);
+	counters->waits[RPCRDMA_A_WAITS_CREDIT] += counters->slot_waits;
+	err = put_traffic(skb, RPCRDMA_A_CONNECTION_SENT, &counters->sent) ?:
+	      put_traffic(skb, RPCRDMA_A_CONNECTION_RECEIVED, &counters->received) ?:
+	      put_nest(skb, RPCRDMA_A_CONNECTION_WAITS, counters->waits, RPCRDMA_A_WAITS_MAX) ?:
+	      put_nest(skb, RPCRDMA_A_CONNECTION_ERRORS, counters->errors, RPCRDMA_A_ERRORS_MAX);
 	for (i = 1; i <= RPCRDMA_LATENCY_BUCKETS && !err; i++)
-		err = nla_put_uint(skb, RPCRDMA_A_CONNECTION_LATENCY, counters.latency[i]);
+		err = nla_put_uint(skb, RPCRDMA_A_CONNECTION_LATENCY, counters->latency[i]);
 	return err;
 }
 
@@ -204,8 +205,11 @@ static int put_conn(struct sk_buff *skb, struct rpcrdma_conn *conn)
 	struct rpcrdma_role_status role = {};
 	bool entered = rpcrdma_conn_enter(conn);
 	bool live = entered && rpcrdma_conn_established(conn);
+	struct rpcrdma_counters counters;
 	int err;
 
+	/* Whoever counts takes no lock for it; each element is valid by itself. */
+	data_race(counters = conn->counters);
 	if (live && conn->ops->describe)
 		conn->ops->describe(conn, &role);
 	err = put_identity(skb, conn, live) ?:
@@ -213,10 +217,20 @@ static int put_conn(struct sk_buff *skb, struct rpcrdma_conn *conn)
 	      nla_put_uint(skb, RPCRDMA_A_CONNECTION_STATE_AGE, age_ms(&conn->state_since)) ?:
 	      put_if(skb, RPCRDMA_A_CONNECTION_CAUSE, -READ_ONCE(conn->status)) ?:
 	      (live ? put_live(skb, conn, &role) : 0) ?:
-	      put_counters(skb, conn, &role);
+	      put_counters(skb, &counters);
 	if (entered)
 		rpcrdma_conn_leave(conn);
 	return err;
+}
+
+static int put_peer(struct sk_buff *skb, struct rpcrdma_history *history)
+{
+	return put_role(skb, history->server) ?:
+	       (*history->peer ?
+		nla_put_string(skb, RPCRDMA_A_CONNECTION_PEER, history->peer) : 0) ?:
+	       nla_put_uint(skb, RPCRDMA_A_CONNECTION_STATE_AGE, age_ms(&history->since)) ?:
+	       nla_put_uint(skb, RPCRDMA_A_CONNECTION_CONNECTS, history->counters.connects) ?:
+	       put_counters(skb, &history->counters);
 }
 
 static int put_listener(struct sk_buff *skb, const struct rpcrdma_listener *listener)
@@ -438,6 +452,20 @@ static int dump_conns(struct sk_buff *skb, struct netlink_callback *cb)
 	return dump_result(skb, err);
 }
 
+static int dump_peers(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct rpcrdma_history peer;
+	void *header;
+	int err = 0;
+
+	while (!err && rpcrdma_history_get(sock_net(cb->skb->sk), cb->args[0], &peer)) {
+		header = dump_begin(skb, cb, RPCRDMA_CMD_PEER_GET);
+		err = dump_end(skb, cb, header, cb->args[0] + 1,
+			       header ? put_peer(skb, &peer) : -EMSGSIZE);
+	}
+	return dump_result(skb, err);
+}
+
 static const struct genl_ops status_ops[] = {
 	{
 		.cmd = RPCRDMA_CMD_DEVICE_GET,
@@ -446,6 +474,7 @@ static const struct genl_ops status_ops[] = {
 	},
 	{ .cmd = RPCRDMA_CMD_LISTENER_GET, .dumpit = dump_listeners },
 	{ .cmd = RPCRDMA_CMD_CONNECTION_GET, .dumpit = dump_conns },
+	{ .cmd = RPCRDMA_CMD_PEER_GET, .dumpit = dump_peers },
 };
 
 static const struct genl_multicast_group status_groups[] = {

@@ -624,7 +624,7 @@ static void test_slot_wait(struct kunit *test)
 	set_bit(RPC_TASK_ACTIVE, &t->other.task.tk_runstate);
 	xprt_rdma_slot_alloc(xprt, &t->other.task);
 	KUNIT_EXPECT_EQ(test, t->other.task.tk_status, -EAGAIN);
-	KUNIT_EXPECT_EQ(test, t->client->slot_waits, 1);
+	KUNIT_EXPECT_EQ(test, t->ep->conn->counters.slot_waits, 1);
 	rpc_clear_running(&t->other.task);
 	xprt_rdma_slot_free(xprt, rqst);
 	KUNIT_EXPECT_PTR_EQ(test, t->other.task.tk_rqstp, rqst);
@@ -668,7 +668,7 @@ static void test_slots_limit(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(t->client), 0);
 	t->client->limit = 1;
 	alloc_slots(xprt, tasks, TASKS);
-	KUNIT_EXPECT_EQ(test, t->client->slot_waits, 2);
+	KUNIT_EXPECT_EQ(test, t->ep->conn->counters.slot_waits, 2);
 	xprt_rdma_slots_limit(t->client, &credits);
 	KUNIT_EXPECT_EQ(test, t->client->in_use, 2);
 	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&tasks[1]));

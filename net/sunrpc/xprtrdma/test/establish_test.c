@@ -57,6 +57,7 @@ static struct {
 	u8 sent[RPCRDMA_PRIVATE_LEN];
 	u32 recv_size;
 	u32 send_size;
+	bool joined;			/* the record of its peer */
 	unsigned int refused;
 	enum rpcrdma_refusal why;
 	int err;
@@ -204,9 +205,15 @@ static void cm_refused(struct net *net, enum rpcrdma_refusal why, int err,
 	cm.net = net;
 }
 
+static void cm_history_join(struct rpcrdma_conn *conn)
+{
+	cm.wrong += cm.joined || conn != cm.conn;
+	cm.joined = true;
+}
+
 static void cm_event(const struct rpcrdma_conn *conn, u8 cmd)
 {
-	cm.wrong += cmd != RPCRDMA_CMD_CONNECTED;
+	cm.wrong += cmd != RPCRDMA_CMD_CONNECTED || !cm.joined;
 	note(cm.log, 'o');
 }
 
@@ -244,6 +251,7 @@ static struct rdma_cm_id *create_id(struct kunit *test)
 
 #define rpcrdma_conn_alloc		cm_alloc
 #define rpcrdma_device_attach		cm_attach
+#define rpcrdma_history_join		cm_history_join
 #define rpcrdma_keepalive_start		cm_keepalive_start
 #define rpcrdma_qp_create		cm_qp_create
 #define rpcrdma_recv_create		cm_recv_create
@@ -317,6 +325,7 @@ static void begin(void)
 	memset(cm.log, 0, sizeof(cm.log));
 	memset(cm.reserves, 0, sizeof(cm.reserves));
 	cm.status = 0;
+	cm.joined = false;
 }
 
 /* An event of the connection */

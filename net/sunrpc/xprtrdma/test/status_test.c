@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * KUnit suite of status/, and of what conn/ and the roles count for it. A copy of status.c is
- * compiled here. Its lists of devices and listeners are the test's.
+ * compiled here. Its lists of devices, listeners and peers are the test's.
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
@@ -16,6 +16,7 @@
 #define rpcrdma_devices_lock		status_test_devices_lock
 #define rpcrdma_listeners		status_test_listeners
 #define rpcrdma_listeners_lock		status_test_listeners_lock
+#define rpcrdma_history_get		status_test_history_get
 
 #include "../client/client_private.h"
 #include "../conn/conn_private.h"
@@ -30,6 +31,16 @@ DEFINE_MUTEX(rpcrdma_devices_lock);	/* protects nothing here */
 LIST_HEAD(rpcrdma_devices);
 DEFINE_MUTEX(rpcrdma_listeners_lock);	/* protects nothing here */
 LIST_HEAD(rpcrdma_listeners);
+
+static struct rpcrdma_history peers[4];
+
+bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy)
+{
+	if (ns != &init_net || n >= ARRAY_SIZE(peers))
+		return false;
+	*copy = peers[n];
+	return true;
+}
 
 static void set_peer(struct rpcrdma_conn *conn)
 {
@@ -54,7 +65,6 @@ static struct rpcrdma_conn *new_conn(struct kunit *test)
 
 static void free_conn(struct rpcrdma_conn *conn)
 {
-	put_net(conn->net);
 	rpcrdma_conn_put(conn);
 	rpcrdma_conn_put(conn);
 }
@@ -226,14 +236,15 @@ static void test_walk(struct kunit *test)
 /* Before it has a namespace a connection belongs to none. */
 static void test_namespace(struct kunit *test)
 {
+	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(false);
 
+	KUNIT_ASSERT_NOT_NULL(test, other);
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	KUNIT_EXPECT_FALSE(test, finds(conn->id, conn));
 	rpcrdma_conn_set_net(conn, &init_net);
 	KUNIT_EXPECT_TRUE(test, finds(conn->id, conn));
-	conn->net_cookie++;
-	KUNIT_EXPECT_FALSE(test, finds(conn->id, conn));
+	KUNIT_EXPECT_NULL(test, rpcrdma_conn_find(other, conn->id));
 	free_conn(conn);
 }
 
@@ -411,12 +422,54 @@ static void test_dump_conns(struct kunit *test)
 	}
 }
 
+/* What a peer's connections have counted, that of a client's slots among it */
+static void test_peer(struct kunit *test)
+{
+	struct rpcrdma_history peer = { .server = true };
+	struct nlattr *attrs[RPCRDMA_A_CONNECTION_MAX + 1];
+	struct nlattr *waits[RPCRDMA_A_WAITS_MAX + 1];
+	struct sk_buff *skb = alloc_skb(2 * PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	peer.counters.waits[RPCRDMA_A_WAITS_CREDIT] = 3;
+	peer.counters.slot_waits = 4;
+	peer.counters.connects = 1ULL << 40;
+	KUNIT_EXPECT_EQ(test, put_peer(skb, &peer), 0);
+	parse(test, skb, attrs);
+	KUNIT_EXPECT_EQ(test, uint_of(test, attrs[RPCRDMA_A_CONNECTION_ROLE]),
+			RPCRDMA_CONNECTION_ROLE_SERVER);
+	KUNIT_EXPECT_NULL(test, attrs[RPCRDMA_A_CONNECTION_PEER]);
+	KUNIT_EXPECT_EQ(test, uint_of(test, attrs[RPCRDMA_A_CONNECTION_CONNECTS]), 1ULL << 40);
+	KUNIT_ASSERT_NOT_NULL(test, attrs[RPCRDMA_A_CONNECTION_WAITS]);
+	KUNIT_ASSERT_EQ(test, 0, nla_parse_nested_deprecated(waits, RPCRDMA_A_WAITS_MAX,
+							     attrs[RPCRDMA_A_CONNECTION_WAITS],
+							     NULL, NULL));
+	KUNIT_EXPECT_EQ(test, uint_of(test, waits[RPCRDMA_A_WAITS_CREDIT]), 7);
+	kfree_skb(skb);
+}
+
+/* And with peers */
+static void test_dump_peers(struct kunit *test)
+{
+	struct reader *reader = new_reader(test);
+	unsigned int i, len = 0;
+
+	for (i = 0; i < ARRAY_SIZE(peers); i++)
+		strscpy(peers[i].peer, "10.17.0.1", sizeof(peers[i].peer));
+	next_two(test, reader, dump_peers, &len);
+	KUNIT_EXPECT_EQ(test, next_two(test, reader, dump_peers, &len), 0);
+	reader->cb.args[0] = 1;
+	KUNIT_EXPECT_EQ(test, next_two(test, reader, dump_peers, &len), 2);
+	KUNIT_EXPECT_EQ(test, next_two(test, reader, dump_peers, &len), 1);
+	KUNIT_EXPECT_EQ(test, next_two(test, reader, dump_peers, &len), 0);
+}
+
 /* However often an RPC tries, it counts once for each cause. */
 static void test_waits_count_once(struct kunit *test)
 {
 	struct xprt_rdma_endpoint *ep = kunit_kzalloc(test, sizeof(*ep), GFP_KERNEL);
 	struct xprt_rdma_request *request = kunit_kzalloc(test, sizeof(*request), GFP_KERNEL);
-	const unsigned long *waits;
+	const u64 *waits;
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, ep);
@@ -509,6 +562,8 @@ static struct kunit_case status_cases[] = {
 	KUNIT_CASE(test_dump_devices),
 	KUNIT_CASE(test_dump_listeners),
 	KUNIT_CASE(test_dump_conns),
+	KUNIT_CASE(test_peer),
+	KUNIT_CASE(test_dump_peers),
 	KUNIT_CASE(test_waits_count_once),
 	KUNIT_CASE(test_tally),
 	{}

@@ -109,7 +109,7 @@ def windows() -> list[str]:
             for text in (*strings(rules, "expr"), *expressions())
             for function, name in re.findall(r"\b(rate|increase|delta|deriv)\((rpcrdma_\w+)", text)
             for wanted in ["counter" if function in ("rate", "increase") else "gauge"]
-            if name.endswith("_total") != (wanted == "counter")]
+            if name.endswith(("_total", "_bucket")) != (wanted == "counter")]
 
 
 def structure() -> list[str]:

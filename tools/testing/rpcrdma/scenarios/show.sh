@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   rpcrdma show, stat and monitor tell what a mount over RDMA does
+# shows:   rpcrdma show, stat and monitor tell what a mount over RDMA does, peers also after it
 # guests:  um um-7-debug/rxe um-7-debug/siw
 # also:    um/mem um-debug/siw debian-6.1 debian-6.12 debian-13-7
 # devices: rxe siw mem
@@ -28,9 +28,11 @@ client() {
 	traffic
 	rates
 	tables
+	for_both "has as many as its connection" wait_for 10 counters_add_up
 	check "unmount" unmount /mnt
 	check "no connection is left" within 8 no_connections
 	monitor_ends
+	reconnects
 }
 
 # ends_with STATUS COMMAND...: whether a command ends so, with one line of errors that says what
@@ -186,6 +188,56 @@ tables() {
 	sed 's/^/# /' /tmp/printed
 	check "show -d tells what was agreed" grep -q "agreed  *version 1, Calls to" /tmp/printed
 	check "show -d draws latencies" grep -qE '[um]s\.\.[0-9.]+[um]s +[0-9]+ #+' /tmp/printed
+}
+
+# for_both TEXT COMMAND...: a check of a command with each role of the host
+for_both() {
+	local role
+	for role in client server; do
+		check "the peer of the $role $1" "${@:2}" "$role"
+	done
+}
+
+# counters_of KIND ROLE: all counters of the first object of a role, as an array
+counters_of() {
+	rpcrdma show -j "$1" | jq -c --arg kind "$1" --arg role "$2" '
+		.[$kind] | map(select(.role == $role)) | .[0] // empty |
+		[.sent, .received, .waits, .errors | .[]] + .latency'
+}
+
+# counters_add_up ROLE: a peer has counted what its connection has and what was in /tmp/ended, if
+# there is that. Not if a lease is renewed between the questions.
+counters_add_up() {
+	touch "/tmp/ended.$1"
+	counters_of "$1" "$1" | cat - "/tmp/ended.$1" | jq -sc 'transpose | map(add)' >/tmp/sum
+	counters_of peers "$1" >/tmp/peer
+	[ -s /tmp/peer ] && jq -se '.[0] == .[1]' /tmp/sum /tmp/peer >/dev/null && cp /tmp/peer "/tmp/before.$1"
+}
+
+# Those of before are among them.
+not_fallen() {
+	counters_of peers "$1" >"/tmp/ended.$1"
+	jq -se 'transpose | all(.[]; .[0] <= .[1])' "/tmp/before.$1" "/tmp/ended.$1"
+}
+
+# A peer counts on with the next connection.
+reconnects() {
+	# What a thread of nfsd still has counts when it gives it back.
+	sleep 1
+	for_both "has not forgotten" not_fallen
+	need "mount again" nfs_mount 4.2 rdma /mnt
+	check "write 256 KiB" dd if=/dev/zero of=/mnt/more bs=64k count=4 conv=fsync
+	for_both "has the sum of both connections" wait_for 10 counters_add_up
+	check "both had two connections" true_of peers 'length == 2 and all(.[]; .connects == 2)'
+	rpcrdma metrics >/tmp/printed
+	check "metrics count the connections" \
+		grep -qF "rpcrdma_connects_total{role=\"client\",peer=\"$SERVER4\"} 2" /tmp/printed
+	check "the table of peers has them" is 2 \
+		"$(rpcrdma show peers | grep -cE '^(client|server) +10\.17\.0\.1 .* 2 ')"
+	rpcrdma stat -j peers 0.5 2 >/tmp/printed
+	check "stat has rates of peers" jq -se 'length == 2 and
+		all(.[].peers[]; .rpcs >= 0 and .seconds > 0)' /tmp/printed
+	check "unmount again" unmount /mnt
 }
 
 monitor_start() {
