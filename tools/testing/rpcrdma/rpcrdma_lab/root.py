@@ -20,8 +20,12 @@ ROOT_PACKAGES = """
     libjansson4 libmnl0 jq nftables iptables
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
-# What the benchmark's programs need besides, which makes a root file system of its own
-PROGRAM_PACKAGES = ("gcc", "git", "libc6-dev", "make", "postgresql", "sqlite3")
+# What scenarios and the benchmark need besides. Each of these makes root file systems of its own.
+MORE_PACKAGES = {
+    "": (),
+    "programs": ("gcc", "git", "libc6-dev", "make", "postgresql", "sqlite3", "rsync",
+                 "linux-headers-amd64", "dbench", "fsmark", "stress-ng"),
+}
 
 # How mksquashfs reads a tar file. With -tar alone it packs the ends of files together as
 # fragments. When a file then has the blocks of an earlier one but another end, it takes back
@@ -88,20 +92,20 @@ def squash(tar: Path, squashfs: Path) -> None:
 
 
 @once
-def version(release: str, more: Sequence[str] = ()) -> str:
+def version(release: str, more: str = "") -> str:
     """
-    The key of a root file system in the cache, whether the entry exists or not; more are
-    packages that not all guests need.
+    The key of a root file system in the cache, whether the entry exists or not; more is one of
+    MORE_PACKAGES.
     """
     apt = packages.apt(release)
-    versions = [f"{name}={apt.version(name)}" for name in (*ROOT_PACKAGES, *more)]
+    versions = [f"{name}={apt.version(name)}" for name in (*ROOT_PACKAGES, *MORE_PACKAGES[more])]
     how = [*SQUASHFS_OPTIONS, *(UNPACKED if packages.architecture(release) != "amd64" else ())]
     return f"{release}-{kernels.short_hash(*versions, *how)}"
 
 
-def kind(release: str) -> str:
+def kind(release: str, more: str = "") -> str:
     """The kind of its entry in the cache, of which there is one for each release."""
-    return "root" if release == "12" else f"root{release}"
+    return (f"{more}-" if more else "") + ("root" if release == "12" else f"root{release}")
 
 
 def missing(release: str) -> bool:
@@ -110,14 +114,14 @@ def missing(release: str) -> bool:
 
 
 @once
-def image(release: str, more: Sequence[str] = ()) -> Path:
+def image(release: str, more: str = "") -> Path:
     """The squashfs that guests mount as their root, under a tmpfs."""
 
     def build(directory: Path) -> None:
-        squash(bootstrap(directory, release, (*ROOT_PACKAGES, *more)), directory / "root.sqfs")
+        names = (*ROOT_PACKAGES, *MORE_PACKAGES[more])
+        squash(bootstrap(directory, release, names), directory / "root.sqfs")
 
-    return cache.cached("more-" * bool(more) + kind(release), version(release, more),
-                        build) / "root.sqfs"
+    return cache.cached(kind(release, more), version(release, more), build) / "root.sqfs"
 
 
 @once
