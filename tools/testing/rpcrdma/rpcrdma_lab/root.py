@@ -25,6 +25,9 @@ MORE_PACKAGES = {
     "": (),
     "programs": ("gcc", "git", "libc6-dev", "make", "postgresql", "sqlite3", "rsync",
                  "linux-headers-amd64", "dbench", "fsmark", "stress-ng"),
+    # Those with -dev bring the libraries, whose own names depend on the release.
+    "xfstests": ("bc", "dbench", "gawk", "libaio-dev", "libcap2-bin", "libgdbm-dev", "liburing-dev",
+                 "quota", "sqlite3", "uuid-runtime", "xfsprogs"),
 }
 
 # How mksquashfs reads a tar file. With -tar alone it packs the ends of files together as

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-# shows:   what others test file systems with finds nothing: stress-ng's class filesystem, dbench, fs_mark
+# shows:   what others test file systems with finds nothing: stress-ng, dbench, fs_mark
 # also:    um/rxe um-7/mem um-7-smp/rxe debian-6.12/rxe
 # devices: rxe mem
 # limit:   400
