@@ -28,6 +28,30 @@ MORE_PACKAGES = {
     # Those with -dev bring the libraries, whose own names depend on the release.
     "xfstests": ("bc", "dbench", "gawk", "libaio-dev", "libcap2-bin", "libgdbm-dev", "liburing-dev",
                  "quota", "sqlite3", "uuid-runtime", "xfsprogs"),
+    # What BUILT needs
+    "ganesha": ("bison", "cmake", "flex", "g++", "libacl1-dev", "libblkid-dev", "libcap-dev",
+                "libibverbs-dev", "libkrb5-dev", "libnfsidmap-dev", "librdmacm-dev", "liburcu-dev",
+                "make", "pkgconf", "uuid-dev"),
+}
+
+# Other file systems and interfaces of nfs-ganesha, which want further packages
+UNUSED = [f"-DUSE_{name}=OFF" for name in (
+    "9P", "DBUS", "GUI_ADMIN_TOOLS", "RADOS_RECOV", "FSAL_CEPH", "FSAL_GLUSTER", "FSAL_GPFS",
+    "FSAL_KVSFS", "FSAL_LIZARDFS", "FSAL_LUSTRE", "FSAL_MEM", "FSAL_NULL", "FSAL_PROXY_V3",
+    "FSAL_PROXY_V4", "FSAL_RGW", "FSAL_SAUNAFS", "FSAL_XFS")]
+
+# What else mmdebstrap does in some of these roots. nfs-ganesha and its ntirpc are built from
+# Debian's sources, because its own packages are without RDMA.
+BUILT = {
+    "ganesha": (
+        '--customize-hook=cd "$1/usr/src" && APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" '
+        'apt-get source --download-only --tar-only nfs-ganesha ntirpc',
+        '--customize-hook=chroot "$1" sh -ec "cd /usr/src; '
+        'for tar in *.orig.tar.*; do tar -xf \\$tar; done; '
+        'cp -r ntirpc-*/. nfs-ganesha-*/src/libntirpc; mkdir build; cd build; '
+        'cmake ../nfs-ganesha-*/src -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr '
+        f'-DUSE_NFS_RDMA=ON -DRADOS_URLS=OFF {" ".join(UNUSED)}; '
+        'make -j2 install; ldconfig; rm -r /usr/src/*"'),
 }
 
 # How mksquashfs reads a tar file. With -tar alone it packs the ends of files together as
@@ -73,7 +97,10 @@ def bootstrap(directory: Path, release: str, names: Sequence[str], *more: str) -
     options of mmdebstrap.
     """
     sources = directory / "sources.list"
-    sources.write_text(packages.sources_list(release))
+    text = packages.sources_list(release)
+    if more:    # may want sources: of these apt takes the newest, so not those of backports
+        text += f"{text.splitlines()[0].replace('deb', 'deb-src', 1)}\n"
+    sources.write_text(text)
     options = [f"--dpkgopt=path-exclude=/usr/share/{path}/*"
                for path in ("doc", "man", "info", "locale")]
     tar = directory / "root.tar"
@@ -102,7 +129,8 @@ def version(release: str, more: str = "") -> str:
     """
     apt = packages.apt(release)
     versions = [f"{name}={apt.version(name)}" for name in (*ROOT_PACKAGES, *MORE_PACKAGES[more])]
-    how = [*SQUASHFS_OPTIONS, *(UNPACKED if packages.architecture(release) != "amd64" else ())]
+    how = [*SQUASHFS_OPTIONS, *(UNPACKED if packages.architecture(release) != "amd64" else ()),
+           *BUILT.get(more, ())]
     return f"{release}-{kernels.short_hash(*versions, *how)}"
 
 
@@ -122,7 +150,8 @@ def image(release: str, more: str = "") -> Path:
 
     def build(directory: Path) -> None:
         names = (*ROOT_PACKAGES, *MORE_PACKAGES[more])
-        squash(bootstrap(directory, release, names), directory / "root.sqfs")
+        tar = bootstrap(directory, release, names, *BUILT.get(more, ()))
+        squash(tar, directory / "root.sqfs")
 
     return cache.cached(kind(release, more), version(release, more), build) / "root.sqfs"
 
