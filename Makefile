@@ -90,6 +90,9 @@ soak: ## I/O while faults happen at random; HOURS=2; SEED=; GUEST=um-7-smp; DEVI
 	@$(LAB) soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(GUEST),--guest $(GUEST)) $(if $(DEVICE),--device $(DEVICE))
 
+xfstests: ## run a checkout of xfstests on NFS with ours, inbox and TCP; DIR=; T='generic/001 generic/002'
+	@$(LAB) xfstests '$(DIR)' $(if $(T),'$(T)')
+
 fuzz: ## fuzz the wire format; FUZZ_SECONDS=600
 	@$(LAB) fuzz $(FUZZ_SECONDS)
 
@@ -106,4 +109,4 @@ clean: ## remove what was built here, and keep the cache of guests
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
-.PHONY: modules headers tested vendor install uninstall deb dist demo check coverage scenarios shell bench soak fuzz mutate drawings clean help
+.PHONY: modules headers tested vendor install uninstall deb dist demo check coverage scenarios shell bench soak xfstests fuzz mutate drawings clean help

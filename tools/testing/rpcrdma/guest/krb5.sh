@@ -2,11 +2,11 @@
 #
 # Library for scenarios with Kerberos: a realm in the guest, and the daemons of both ends.
 
-# kerberos_up: after the NFS server was started
+# kerberos_up [USER]: after the NFS server was started; the user has credentials as well
 kerberos_up() {
 	modprobe -q rpcsec_gss_krb5
 	need "start syslogd" /lab/guest/busybox syslogd -O /lab/out/krb5.log
-	need "make a realm with this host in it" realm_up
+	need "make a realm with this host in it" realm_up "$@"
 	need "start the KDC" krb5kdc
 	need "start rpc.svcgssd" rpc.svcgssd
 	# It makes contexts over TCP, whatever the mount uses.
@@ -15,7 +15,7 @@ kerberos_up() {
 
 # One host is both client and server and has one key.
 realm_up() {
-	local host principal
+	local host principal user
 	host=$(hostname)
 	principal=nfs/$host
 	printf '%s\n' "127.0.0.1 localhost" "$SERVER4 $host" >/etc/hosts
@@ -39,7 +39,16 @@ realm_up() {
 		$principal@LAB = root
 	END
 	kdb5_util create -s -P lab && kadmin.local addprinc -randkey "$principal" &&
-		kadmin.local ktadd "$principal"
+		kadmin.local ktadd "$principal" || return
+	for user; do
+		echo "$user@LAB = $user" >>/etc/idmapd.conf
+		kadmin.local addprinc -pw "$user" "$user" || return
+	done
+}
+
+# log_in USER: get credentials, once there is a KDC.
+log_in() {
+	setpriv --reuid "$1" --regid "$1" --clear-groups kinit "$1" <<<"$1"
 }
 
 kerberos_down() {

@@ -11,6 +11,7 @@
 #   new        where a program writes; at first it is empty, or a copy of $MADE/RW
 
 . /lab/guest/bench.sh
+. /lab/guest/postgres.sh
 
 MADE=/srv/made
 # How many C files make compiles; transactions of each of pgbench's four clients, and of sqlite
@@ -20,7 +21,8 @@ PARTS=40 TRANSACTIONS=150 INSERTS=600
 # reads it from disk.
 make_files() {
 	head -c 8k /dev/zero >$LOCAL/bench.0.0 && mkdir $MADE && make_headers && make_parts &&
-		make_database && make_inserts || return
+		install -d -o postgres $MADE/pgbench && make_database $MADE/pgbench && make_inserts ||
+		return
 	for RW in tar-x tar-c git-clone git-status make-j2 pgbench sqlite; do
 		MODULE=none job
 	done
@@ -50,25 +52,6 @@ make_parts() {
 	printf 'int main(void) { return printf("%%d", 0%s) < 0; }\n' \
 		"$(printf ' + part%d()' $(seq $PARTS))" >>main.c
 	printf '%s\n' 'main: $(patsubst %.c,%.o,$(wildcard *.c))' '	$(CC) -o $@ $^' >Makefile
-}
-
-as_postgres() {
-	setpriv --reuid postgres --regid postgres --clear-groups /usr/lib/postgresql/*/bin/"$@"
-}
-
-# postgres DIRECTORY start|stop: its socket is in /tmp. pg_ctl waits until the file with its process
-# id is gone, but as long as it has not ended, its file system is busy.
-postgres() {
-	as_postgres pg_ctl -D "$1" -l /tmp/postgres.log -sw -m fast "$2" ||
-		{ cat /tmp/postgres.log; return 1; }
-	[ "$2" = start ] || wait_for 5 not pgrep -u postgres
-}
-
-make_database() {
-	local data=$MADE/pgbench
-	install -d -o postgres $data && as_postgres initdb -D $data -A trust --no-sync || return
-	printf "%s = '%s'\n" unix_socket_directories /tmp listen_addresses '' >>$data/postgresql.conf
-	postgres $data start && as_postgres pgbench -h /tmp -qi postgres && postgres $data stop
 }
 
 make_inserts() {
@@ -143,7 +126,7 @@ run_program() {
 	git-clone) git clone -q /mnt/tree.git /mnt/new ;;
 	git-status) git -C /mnt/tree status --porcelain >/tmp/status ;;
 	make-j2) make -C /mnt/new -sj2 ;;
-	pgbench) as_postgres pgbench -h /tmp -n -c 4 -t $TRANSACTIONS postgres >/tmp/transactions ;;
+	pgbench) pgbench_run $TRANSACTIONS >/tmp/transactions ;;
 	sqlite) sqlite3 /mnt/new/numbers <$MADE/inserts.sql ;;
 	esac
 }

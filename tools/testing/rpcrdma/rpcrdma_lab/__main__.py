@@ -11,6 +11,7 @@ The lab's one command. `make help` lists the targets for users; they call this:
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   compare our module with the kernel's own
   lab soak              I/O of many kinds for hours, while faults happen at random
+  lab xfstests DIR [TESTS]   a checkout of xfstests on NFS, with ours, inbox and TCP
   lab fuzz [SECONDS]    fuzz the wire format
   lab jobs NAME...      scenarios by the whole names of their tests, until one fails
   lab mutate [COUNT]    plant defects in net/, and say which of them are found
@@ -25,7 +26,7 @@ import traceback
 from collections.abc import Callable, Mapping
 
 from . import (bench, check, debs, demo, host, kernels, ktap, mutate, packages, results,
-               scenario, session, soak, wire)
+               scenario, session, soak, wire, xfstests)
 
 
 @dataclasses.dataclass
@@ -45,6 +46,8 @@ class Arguments(argparse.Namespace):
     count: int = mutate.COUNT
     seed: int = 0
     soak_seed: int | None = None
+    checkout: str = ""
+    tests: str = xfstests.TESTS
     names: list[str] = dataclasses.field(default_factory=list)
     guests: list[str] = dataclasses.field(default_factory=list)
 
@@ -78,6 +81,9 @@ def parser() -> argparse.ArgumentParser:
     long.add_argument("--seed", dest="soak_seed", type=int)
     long.add_argument("--guest", dest="shell_guest", default=soak.GUEST, choices=kernels.NAMES)
     long.add_argument("--device", default=soak.DEVICE, choices=("rxe", "mem"))
+    strangers = commands.add_parser("xfstests", help="run a checkout of xfstests on NFS")
+    strangers.add_argument("checkout")
+    strangers.add_argument("tests", nargs="?", default=xfstests.TESTS)
     fuzz = commands.add_parser("fuzz", help="fuzz the wire format")
     fuzz.add_argument("seconds", type=int, nargs="?", default=600)
     plant = commands.add_parser("mutate", help="plant defects in net/, see which are found")
@@ -121,7 +127,8 @@ def setup_guests(args: Arguments) -> bool:
 
 
 # Packages of Debian that a command needs besides those of all
-MORE_PACKAGES = {"bench": bench.PACKAGES, "check": debs.PACKAGES, "soak": soak.PACKAGES}
+MORE_PACKAGES = {"bench": bench.PACKAGES, "check": debs.PACKAGES, "soak": soak.PACKAGES,
+                 "xfstests": xfstests.PACKAGES}
 
 COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "check": lambda args: check.check(args.pattern, args.module, args.all),
@@ -132,6 +139,7 @@ COMMANDS: Mapping[str, Callable[[Arguments], bool]] = {
     "bench": lambda args: bench.bench(args.rounds, args.pattern),
     "soak": lambda args: soak.soak(args.hours, args.soak_seed, args.shell_guest or soak.GUEST,
                                    args.device),
+    "xfstests": lambda args: xfstests.xfstests(args.checkout, args.tests),
     "fuzz": lambda args: wire.fuzz(args.seconds),
     "mutate": lambda args: mutate.mutate(args.count, args.seed),
     "jobs": lambda args: mutate.run_jobs(args.names),

@@ -121,7 +121,7 @@ class Bench:
             return CountingGuest(BUILD / "logs/bench-instructions", ["crowd"] * self.scales)
         guest = Guest(GUEST, BUILD / "logs/bench", "ours", rdma=MEM,
                       memory=SCALE_MIB * self.scales,
-                      packages=root.PROGRAM_PACKAGES if self.programs else (),
+                      more="programs" if self.programs else "",
                       extras=["crowd" if self.scales else "bare"])
         # The default of Debian's kernels
         guest.kernel = dataclasses.replace(

@@ -126,12 +126,11 @@ def tcg(kernel: Kernel) -> list[str]:
     return ["-accel", f"tcg,thread={threads}", "-cpu", MACHINES[kernel.arch].cpu]
 
 
-def qemu(kernel: Kernel, directory: Path, share: Path, memory: int, plugin: str | None = None,
-         image: Path | None = None) -> list[str]:
+def qemu(kernel: Kernel, directory: Path, share: Path, memory: int, image: Path,
+         plugin: str | None = None) -> list[str]:
     """QEMU's command line but for the kernel's command line, serial lines and network."""
     if kernel.arch == "arm64":
         packages.require_packages(["qemu-system-arm"])
-    image = image or root.image(kernels.user_space(kernel.name))
     machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
                else [*((kernel.arch == "amd64" and kvm()) or tcg(kernel)),
                      "-smp", str(CPUS["qemu"])])

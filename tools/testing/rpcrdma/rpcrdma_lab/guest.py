@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from . import console, device, emulator, extra, host, kernels, module, peer, root, tools, ynl
@@ -91,8 +91,7 @@ class Guest:
     def __init__(self, name: str, directory: Path, under_test: str = "inbox",
                  link: Link | None = None, end: int = 1, plugin: str | None = None,
                  rdma: str = "", image: Path | None = None, memory: int = 0,
-                 packages: Sequence[str] = (), extras: Iterable[str] = (),
-                 signed: bool = False) -> None:
+                 more: str = "", extras: Iterable[str] = (), signed: bool = False) -> None:
         self.name = name
         self.kernel = kernels.kernel(name)
         self.uml = name.startswith("um")
@@ -110,7 +109,7 @@ class Guest:
         self.rdma = rdma                # device of a shell; the test device is there if "mem"
         self.image = image              # a root with modules of its own
         self.memory = emulator.memory_of(name, memory).all     # MiB
-        self.packages = packages        # of User-Mode Linux's root, besides those of all
+        self.more = more                # packages that its root has, see root.MORE_PACKAGES
         self.extras = extras            # modules of tests that it has, see extra.py
         self.signed = signed            # QEMU's: it takes only modules that are signed
         self.cpu: int | None = None     # that it is pinned to
@@ -146,6 +145,8 @@ class Guest:
         if self.module != "inbox":
             built = module.build(self.kernel, self.module)
             shutil.copytree(built, self.share, dirs_exist_ok=True)
+        if self.more == "programs":     # one of which is the compiler
+            module.sync_sources(self.share / "source")
         if self.rdma == device.MEM:
             built = device.build(self.kernel, tests=self.module == "kunit")
             shutil.copytree(built, self.share, dirs_exist_ok=True)
@@ -183,7 +184,7 @@ class Guest:
             fds.append(self.link.sock.fileno())
         if self.uml:
             self.cpu = emulator.take_cpu()
-        with open(self.console, "wb") as sink:
+        with open(self.console, "ab") as sink:
             # pylint: disable-next=consider-using-with,subprocess-popen-preexec-fn
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sink,
                                             stderr=subprocess.STDOUT, pass_fds=fds,
@@ -210,12 +211,16 @@ class Guest:
         return (f"quiet panic=-1 lab.disk={disk} lab.share={share} lab.channel={channel} "
                 f"lab.module={self.module} lab.device={self.rdma} {self.kernel.append} {checks}")
 
+    def _root(self) -> Path:
+        """The image of its root file system."""
+        return self.image or root.image(kernels.user_space(self.name), self.more)
+
     def _uml(self, fd: int, channel: str) -> list[str]:
         """The command that runs it in User-Mode Linux."""
         emulator.require_memory_folder(self.memory)
         args = [str(self.kernel.image), f"mem={self.memory}M",
                 f"initrd={root.initrd(self.kernel, self.directory)}",
-                f"ubd0r={root.image(kernels.user_space(self.name), self.packages)}",
+                f"ubd0r={self._root()}",
                 "con=null", "con0=fd:0,fd:1",
                 # For the file with its process id, which would be below ~/.uml otherwise.
                 f"uml_dir={self.directory}",
@@ -226,8 +231,8 @@ class Guest:
 
     def _qemu(self, fd: int, channel: str) -> list[str]:
         """The command that runs it in QEMU."""
-        args = emulator.qemu(self.kernel, self.directory, self.share, self.memory, self.plugin,
-                             self.image)
+        args = emulator.qemu(self.kernel, self.directory, self.share, self.memory, self._root(),
+                             self.plugin)
         args += ["-append", f"console={self.machine.console} mitigations=off "
                  + self._command_line(channel, "/dev/vda")]
         args += ["-serial", "stdio", "-chardev", f"socket,id=channel,fd={fd}",
@@ -335,6 +340,17 @@ class Guest:
 
     def kill(self) -> None:
         """End the guest, in any state."""
+        self._end()
+        if self.link:
+            self.link.sock.close()
+
+    def restart(self) -> None:
+        """End the guest, in any state, and boot it again with the same folder and network."""
+        self._end()
+        self.boot()
+
+    def _end(self) -> None:
+        """End its process, but keep its network."""
         if self.process:
             if self.process.poll() is None:
                 self.process.kill()
@@ -346,15 +362,14 @@ class Guest:
         if self.channel:
             self.channel.close()
             self.channel = None
-        if self.link:
-            self.link.sock.close()
 
     def shell(self) -> None:
         """Boot with the console on this terminal, for a user."""
         if self.uml:
             argv = [arg for arg in self._uml(0, "shell") if not arg.startswith("ssl0=")]
         else:
-            argv = emulator.qemu(self.kernel, self.directory, self.share, self.memory)
+            argv = emulator.qemu(self.kernel, self.directory, self.share, self.memory,
+                                 self._root())
             argv += ["-append", f"console={self.machine.console} mitigations=off "
                      + self._command_line("shell", "/dev/vda"), "-serial", "mon:stdio"]
         subprocess.run(argv, check=False, preexec_fn=die_with_parent)

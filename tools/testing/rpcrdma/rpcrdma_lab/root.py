@@ -20,8 +20,39 @@ ROOT_PACKAGES = """
     libjansson4 libmnl0 jq nftables iptables
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
-# What the benchmark's programs need besides, which makes a root file system of its own
-PROGRAM_PACKAGES = ("gcc", "git", "libc6-dev", "make", "postgresql", "sqlite3")
+# What scenarios and the benchmark need besides. Each of these makes root file systems of its own.
+MORE_PACKAGES = {
+    "": (),
+    "programs": ("gcc", "git", "libc6-dev", "make", "postgresql", "sqlite3", "rsync",
+                 "linux-headers-amd64", "dbench", "fsmark", "stress-ng"),
+    # Those with -dev bring the libraries, whose own names depend on the release.
+    "xfstests": ("bc", "dbench", "gawk", "libaio-dev", "libcap2-bin", "libgdbm-dev", "liburing-dev",
+                 "quota", "sqlite3", "uuid-runtime", "xfsprogs"),
+    # What BUILT needs
+    "ganesha": ("bison", "cmake", "flex", "g++", "libacl1-dev", "libblkid-dev", "libcap-dev",
+                "libibverbs-dev", "libkrb5-dev", "libnfsidmap-dev", "librdmacm-dev", "liburcu-dev",
+                "make", "pkgconf", "uuid-dev"),
+}
+
+# Other file systems and interfaces of nfs-ganesha, which want further packages
+UNUSED = [f"-DUSE_{name}=OFF" for name in (
+    "9P", "DBUS", "GUI_ADMIN_TOOLS", "RADOS_RECOV", "FSAL_CEPH", "FSAL_GLUSTER", "FSAL_GPFS",
+    "FSAL_KVSFS", "FSAL_LIZARDFS", "FSAL_LUSTRE", "FSAL_MEM", "FSAL_NULL", "FSAL_PROXY_V3",
+    "FSAL_PROXY_V4", "FSAL_RGW", "FSAL_SAUNAFS", "FSAL_XFS")]
+
+# What else mmdebstrap does in some of these roots. nfs-ganesha and its ntirpc are built from
+# Debian's sources, because its own packages are without RDMA.
+BUILT = {
+    "ganesha": (
+        '--customize-hook=cd "$1/usr/src" && APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" '
+        'apt-get source --download-only --tar-only nfs-ganesha ntirpc',
+        '--customize-hook=chroot "$1" sh -ec "cd /usr/src; '
+        'for tar in *.orig.tar.*; do tar -xf \\$tar; done; '
+        'cp -r ntirpc-*/. nfs-ganesha-*/src/libntirpc; mkdir build; cd build; '
+        'cmake ../nfs-ganesha-*/src -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr '
+        f'-DUSE_NFS_RDMA=ON -DRADOS_URLS=OFF {" ".join(UNUSED)}; '
+        'make -j2 install; ldconfig; rm -r /usr/src/*"'),
+}
 
 # How mksquashfs reads a tar file. With -tar alone it packs the ends of files together as
 # fragments. When a file then has the blocks of an earlier one but another end, it takes back
@@ -66,7 +97,10 @@ def bootstrap(directory: Path, release: str, names: Sequence[str], *more: str) -
     options of mmdebstrap.
     """
     sources = directory / "sources.list"
-    sources.write_text(packages.sources_list(release))
+    text = packages.sources_list(release)
+    if more:    # may want sources: of these apt takes the newest, so not those of backports
+        text += f"{text.splitlines()[0].replace('deb', 'deb-src', 1)}\n"
+    sources.write_text(text)
     options = [f"--dpkgopt=path-exclude=/usr/share/{path}/*"
                for path in ("doc", "man", "info", "locale")]
     tar = directory / "root.tar"
@@ -88,20 +122,21 @@ def squash(tar: Path, squashfs: Path) -> None:
 
 
 @once
-def version(release: str, more: Sequence[str] = ()) -> str:
+def version(release: str, more: str = "") -> str:
     """
-    The key of a root file system in the cache, whether the entry exists or not; more are
-    packages that not all guests need.
+    The key of a root file system in the cache, whether the entry exists or not; more is one of
+    MORE_PACKAGES.
     """
     apt = packages.apt(release)
-    versions = [f"{name}={apt.version(name)}" for name in (*ROOT_PACKAGES, *more)]
-    how = [*SQUASHFS_OPTIONS, *(UNPACKED if packages.architecture(release) != "amd64" else ())]
+    versions = [f"{name}={apt.version(name)}" for name in (*ROOT_PACKAGES, *MORE_PACKAGES[more])]
+    how = [*SQUASHFS_OPTIONS, *(UNPACKED if packages.architecture(release) != "amd64" else ()),
+           *BUILT.get(more, ())]
     return f"{release}-{kernels.short_hash(*versions, *how)}"
 
 
-def kind(release: str) -> str:
+def kind(release: str, more: str = "") -> str:
     """The kind of its entry in the cache, of which there is one for each release."""
-    return "root" if release == "12" else f"root{release}"
+    return (f"{more}-" if more else "") + ("root" if release == "12" else f"root{release}")
 
 
 def missing(release: str) -> bool:
@@ -110,14 +145,15 @@ def missing(release: str) -> bool:
 
 
 @once
-def image(release: str, more: Sequence[str] = ()) -> Path:
+def image(release: str, more: str = "") -> Path:
     """The squashfs that guests mount as their root, under a tmpfs."""
 
     def build(directory: Path) -> None:
-        squash(bootstrap(directory, release, (*ROOT_PACKAGES, *more)), directory / "root.sqfs")
+        names = (*ROOT_PACKAGES, *MORE_PACKAGES[more])
+        tar = bootstrap(directory, release, names, *BUILT.get(more, ()))
+        squash(tar, directory / "root.sqfs")
 
-    return cache.cached("more-" * bool(more) + kind(release), version(release, more),
-                        build) / "root.sqfs"
+    return cache.cached(kind(release, more), version(release, more), build) / "root.sqfs"
 
 
 @once

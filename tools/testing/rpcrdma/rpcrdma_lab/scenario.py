@@ -26,6 +26,9 @@ GUESS = {"um": 1, "um-debug": 4, "um-7": 1, "um-7-debug": 2, "um-7-smp": 2, kern
 TURNS = ("rxe", "siw")
 
 
+KILL = "kill"       # a step that kills a guest and boots it again
+
+
 class Step(NamedTuple):
     """A function of a scenario, and the end that runs it: 1 is the server's, 2 the client's."""
     function: str
@@ -60,7 +63,9 @@ class Scenario:
                 get more in proportion
       memory:   MiB that its guest has, if not as many as others
       loads:    modules of tests that it needs, see extra.py
-      steps:    its functions, if they are not the usual four
+      root:     a set of packages that its guest's root has besides, see root.MORE_PACKAGES
+      steps:    its functions, if they are not the usual four, at each end or, as FUNCTION/END, at
+                one; kill/END kills that guest and boots it again
       host:     a function that runs on the host after the guests' functions
       turns:    what it is about, if that is the same over rxe and siw. The daily check then runs
                 it over one of them, in turns by commit, and so does um with ALL=1.
@@ -80,6 +85,7 @@ class Scenario:
     limit: int
     memory: int
     loads: tuple[str, ...]
+    root: str
     steps: tuple[str, ...]
     host: str | None
     turns: str | None
@@ -105,7 +111,7 @@ class Scenario:
             path.stem, path, fields["shows"], tuple(guests), tuple(also), tuple(devices),
             tuple(int(n) for n in ends), tuple(modules),
             int(fields.get("limit", "60")), int(fields.get("memory", "0")),
-            tuple(fields.get("loads", "").split()),
+            tuple(fields.get("loads", "").split()), fields.get("root", ""),
             tuple(fields.get("steps", "").split()), fields.get("host"), fields.get("turns"),
             fields.get("faults"), skips)
 
@@ -201,6 +207,7 @@ class SessionKey(NamedTuple):
     rdma: str       # mem: the test device is in the guest, which checks DMA if it can
     extra: bool     # runs with ALL=1 only, where lines are counted
     memory: int     # MiB of a guest; 0: as many as others
+    root: str       # one of root.MORE_PACKAGES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,13 +249,14 @@ class Job:
         """
         return SessionKey(self.guest, self.ends, self.module, MEM if self.device == MEM else "",
                           self.guest == kernels.COVERAGE and not self.daily,
-                          self.scenario.memory)
+                          self.scenario.memory, self.scenario.root)
 
     def steps(self) -> Sequence[Step]:
         """The functions to run, in order."""
         if self.scenario.steps:
-            return [Step(function, end) for function in self.scenario.steps
-                    for end in range(1, self.ends + 1)]
+            return [Step(function, end) for words in self.scenario.steps
+                    for function, _, only in [words.partition("/")]
+                    for end in ([int(only)] if only else range(1, self.ends + 1))]
         return ONE_GUEST if self.ends == 1 else TWO_GUESTS
 
     @property
@@ -257,7 +265,7 @@ class Job:
         names = guests_at(self.guest)
         roots = dict.fromkeys(kernels.user_space(name) for name in names)
         return " ".join([*(kernels.version(name) for name in names),
-                         *(root.version(release) for release in roots)])
+                         *(root.version(release, self.scenario.root) for release in roots)])
 
     def about(self, times: Times) -> float:
         """Seconds that it takes after the boot: measured here, or estimated from other guests."""

@@ -73,7 +73,7 @@ class Session:
     """The guests that some jobs share. They boot when they are first needed."""
 
     def __init__(self, key: SessionKey, jobs: Iterable[Job]) -> None:
-        self.name, self.ends, self.module, self.rdma, _, self.memory = key
+        self.name, self.ends, self.module, self.rdma, _, self.memory, self.root = key
         self.extras = sorted({name for job in jobs for name in job.scenario.loads})
         self.guests: list[Guest] = []
 
@@ -87,7 +87,7 @@ class Session:
                              *([f"end{end}"] if self.ends == 2 else [])])
             guest = Guest(scenario.guest_at(self.name, end), next_boot(name),
                           scenario.module_of(self.module, end), link, end, rdma=self.rdma,
-                          memory=self.memory, extras=self.extras)
+                          memory=self.memory, more=self.root, extras=self.extras)
             self.guests.append(guest)
             seconds = guest.boot()
             test.line(f"# {guest.name} booted in {seconds:.1f} s, log: {guest.console}")
@@ -132,6 +132,9 @@ class Session:
     def step(self, job: Job, test: Test, step: Step) -> bool:
         """Run one step. Returns whether it passed."""
         guest = self.guests[step.end - 1]
+        if step.function == scenario.KILL:
+            guest.restart()
+            return True
         variables: dict[str, str | int] = {
             "MODULE": scenario.module_of(job.module, step.end), "DEVICE": job.device,
             "ENDS": job.ends, "END": step.end, "GUEST": kernels.kernel_of(guest.name),

@@ -10,9 +10,9 @@
 . "${BASH_SOURCE%/*}/../guest/kunit.sh"
 
 # All suites, so that one that is not built is noticed.
-SUITES="call callback carrier chain conn credits deliver device endpoint establish form grant handle
-	keepalive listener mr pages place pool private_data pull read_admission
-	receive reply resource rw service shared slot stall status unsent version wire_build wire_chunks
+SUITES="call callback carrier chain conn credits deliver detour device endpoint establish form grant
+	handle history keepalive listener mr pages place pool private_data pull read_admission receive
+	reply resource rw service shared slot stall status unsent version wire_build wire_chunks
 	wire_golden wire_v2 wire_verdict"
 
 unit_tests() {
