@@ -99,12 +99,14 @@ void doctor_examine(struct doctor *d)
 	doctor_module(d);
 	doctor_kernels(d);
 	doctor_device(d);
+	doctor_fabric(d);
 	doctor_memlock(d);
 	doctor_server(d);
 	doctor_clients(d);
 	doctor_firewall(d);
 	if (d->host)
 		doctor_route(d);
+	doctor_loss(d);
 	doctor_mount(d);
 	doctor_connection(d);
 	doctor_log(d);

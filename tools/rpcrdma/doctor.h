@@ -20,6 +20,7 @@
 #define DOCTOR_TEXT_MAX		400	/* octets of one line of a result */
 #define DOCTOR_FILE_MAX		(4U << 20)
 #define DOCTOR_PORTS_MAX	64
+#define DOCTOR_COUNTERS_MAX	48
 #define DOCTOR_PATH_MAX		256
 #define DOCTOR_VERSION_MAX	64
 
@@ -48,6 +49,7 @@ struct doctor_port {
 	bool active;
 	bool iwarp;
 	bool infiniband;
+	char roce[32];		/* version of RoCE, as GIDs have it; "" if none is known */
 };
 
 /* An IP address as 16 octets; IPv4 is mapped. */
@@ -58,6 +60,13 @@ struct doctor_address {
 struct doctor_route {
 	char netdev[64];
 	struct doctor_address source;
+};
+
+/* What data center bridging (DCB) does at a network interface */
+struct doctor_dcb {
+	uint8_t pfc;		/* a bit for each priority with flow control */
+	bool has_dscp;		/* @priority is known */
+	uint8_t priority[64];	/* of packets, by DSCP */
 };
 
 /* Why a kernel does not have this module */
@@ -103,6 +112,8 @@ struct doctor_kernel {
 	int (*addresses)(struct doctor *d, void (*fn)(const char *netdev,
 						      const struct doctor_address *address,
 						      void *data), void *data);
+	/* -EOPNOTSUPP: the driver has none of it. */
+	int (*dcb)(struct doctor *d, const char *netdev, struct doctor_dcb *dcb);
 	/* -ENOENT: no loaded module tells about the device. */
 	int (*limits)(struct doctor *d, const char *device, struct doctor_limits *limits);
 	/*
@@ -136,6 +147,9 @@ struct doctor {
 
 	struct doctor_port ports[DOCTOR_PORTS_MAX];
 	size_t port_count;
+	uint64_t counters[DOCTOR_PORTS_MAX][DOCTOR_COUNTERS_MAX];	/* of doctor_fabric() */
+	uint64_t counted;	/* when these were read, by sock_now() */
+	bool lossy;		/* one of them was not zero */
 	bool usable;		/* one of @ports is */
 	bool silent;		/* no loaded module tells about connections */
 	struct doctor_connections clients, servers;	/* by this host's role */
@@ -345,6 +359,9 @@ bool doctor_vendor(struct doctor *d, const char *check, enum doctor_verdict verd
  */
 char *doctor_read_nfsd(struct doctor *d, const char *check, const char *path);
 
+/* doctor_counters.c: read the counters that doctor_loss() compares */
+void doctor_count(struct doctor *d);
+
 /* doctor_kernel.c: false if that is no IP address, or NULL */
 bool doctor_address(const struct sockaddr *from, struct doctor_address *to);
 
@@ -365,6 +382,8 @@ void doctor_module(struct doctor *d);
 void doctor_kernels(struct doctor *d);
 void doctor_device(struct doctor *d);
 void doctor_memlock(struct doctor *d);	/* doctor_device.c */
+void doctor_fabric(struct doctor *d);
+void doctor_loss(struct doctor *d);	/* doctor_counters.c; after doctor_fabric() */
 void doctor_server(struct doctor *d);
 void doctor_clients(struct doctor *d);
 void doctor_firewall(struct doctor *d);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include <libmnl/libmnl.h>
+#include <linux/dcbnl.h>
 #include <linux/rtnetlink.h>
 
 #include "doctor.h"
@@ -54,7 +55,29 @@ static int addresses(struct doctor *d,
 	return 0;
 }
 
-/* Routes, by rtnetlink */
+/* Rtnetlink, which answers at once */
+static int ask(struct nlmsghdr *header, mnl_cb_t parse, void *data)
+{
+	struct mnl_socket *sock = mnl_socket_open(NETLINK_ROUTE);
+	char buf[16384] __attribute__((aligned(4)));
+	ssize_t got = -1;
+	int ret = 0;
+
+	if (!sock)
+		return -errno;
+	header->nlmsg_flags = NLM_F_REQUEST;
+	header->nlmsg_seq = time(NULL);
+	if (!mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) &&
+	    mnl_socket_sendto(sock, header, header->nlmsg_len) >= 0)
+		got = mnl_socket_recvfrom(sock, buf, sizeof(buf));
+	if (got < 0 || mnl_cb_run(buf, got, header->nlmsg_seq, mnl_socket_get_portid(sock), parse,
+				  data) < 0)
+		ret = -errno;
+	mnl_socket_close(sock);
+	return ret;
+}
+
+/* Routes */
 
 struct answer {
 	struct doctor_route *route;
@@ -86,30 +109,18 @@ static bool is_ipv4(const struct doctor_address *address)
 	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->ip);
 }
 
-static int ask_route(struct mnl_socket *sock, const struct doctor_address *to,
-		     struct answer *answer)
+static int ask_route(const struct doctor_address *to, struct answer *answer)
 {
-	char buf[4096] __attribute__((aligned(4)));
+	char buf[256] __attribute__((aligned(4)));
 	struct nlmsghdr *header = mnl_nlmsg_put_header(buf);
 	struct rtmsg *message = mnl_nlmsg_put_extra_header(header, sizeof(*message));
 	size_t len = is_ipv4(to) ? 4 : 16;
-	ssize_t got;
 
 	header->nlmsg_type = RTM_GETROUTE;
-	header->nlmsg_flags = NLM_F_REQUEST;
-	header->nlmsg_seq = time(NULL);
 	message->rtm_family = is_ipv4(to) ? AF_INET : AF_INET6;
 	message->rtm_dst_len = len * 8;
 	mnl_attr_put(header, RTA_DST, len, to->ip + 16 - len);
-	if (mnl_socket_sendto(sock, header, header->nlmsg_len) < 0)
-		return -errno;
-	got = mnl_socket_recvfrom(sock, buf, sizeof(buf));	/* the kernel answers at once */
-	if (got < 0)
-		return -errno;
-	if (mnl_cb_run(buf, got, header->nlmsg_seq, mnl_socket_get_portid(sock), parse_route,
-		       answer) < 0)
-		return -errno;
-	return 0;
+	return ask(header, parse_route, answer);
 }
 
 /* The interface that has an address of this host: rdma_cm takes that one's device. */
@@ -128,15 +139,10 @@ static void owns(const char *netdev, const struct doctor_address *address, void 
 
 static int route(struct doctor *d, const struct doctor_address *to, struct doctor_route *route)
 {
-	struct mnl_socket *sock = mnl_socket_open(NETLINK_ROUTE);
 	struct answer answer = { .route = route };
 	struct owner owner = { .address = to, .route = route };
-	int ret;
+	int ret = ask_route(to, &answer);
 
-	if (!sock)
-		return -errno;
-	ret = mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) ? -errno : ask_route(sock, to, &answer);
-	mnl_socket_close(sock);
 	if (!ret && answer.local) {
 		route->source = *to;
 		addresses(d, owns, &owner);
@@ -144,9 +150,78 @@ static int route(struct doctor *d, const struct doctor_address *to, struct docto
 	return ret;
 }
 
+/* Data center bridging */
+
+struct dcb_answer {
+	struct doctor_dcb *dcb;
+	bool has_pfc;
+};
+
+static int parse_app(const struct nlattr *attr, void *data)
+{
+	const struct dcb_app *app = mnl_attr_get_payload(attr);
+	struct doctor_dcb *dcb = data;
+
+	if (mnl_attr_get_payload_len(attr) < sizeof(*app) ||
+	    app->selector != IEEE_8021QAZ_APP_SEL_DSCP ||
+	    app->protocol >= sizeof(dcb->priority) || app->priority >= IEEE_8021QAZ_MAX_TCS)
+		return MNL_CB_OK;
+	dcb->has_dscp = true;
+	dcb->priority[app->protocol] = app->priority;
+	return MNL_CB_OK;
+}
+
+static int parse_ieee(const struct nlattr *attr, void *data)
+{
+	struct dcb_answer *answer = data;
+	const uint8_t *octets = mnl_attr_get_payload(attr);
+
+	/* There may be a flag beside the number. */
+	switch (mnl_attr_get_type(attr)) {
+	case DCB_ATTR_IEEE_PFC:
+		answer->has_pfc = mnl_attr_get_payload_len(attr) >= sizeof(struct ieee_pfc);
+		if (answer->has_pfc)
+			answer->dcb->pfc = octets[offsetof(struct ieee_pfc, pfc_en)];
+		break;
+	case DCB_ATTR_IEEE_APP_TABLE:
+		mnl_attr_parse_nested(attr, parse_app, answer->dcb);
+		break;
+	}
+	return MNL_CB_OK;
+}
+
+static int parse_dcb(const struct nlmsghdr *header, void *data)
+{
+	const struct nlattr *attr;
+
+	if (header->nlmsg_type != RTM_GETDCB)
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, header, sizeof(struct dcbmsg))
+		if (mnl_attr_get_type(attr) == DCB_ATTR_IEEE)
+			mnl_attr_parse_nested(attr, parse_ieee, data);
+	return MNL_CB_STOP;
+}
+
+static int dcb(struct doctor *d, const char *netdev, struct doctor_dcb *dcb)
+{
+	char buf[256] __attribute__((aligned(4)));
+	struct nlmsghdr *header = mnl_nlmsg_put_header(buf);
+	struct dcbmsg *message = mnl_nlmsg_put_extra_header(header, sizeof(*message));
+	struct dcb_answer answer = { .dcb = dcb };
+	int ret;
+
+	header->nlmsg_type = RTM_GETDCB;
+	message->dcb_family = AF_UNSPEC;
+	message->cmd = DCB_CMD_IEEE_GET;
+	mnl_attr_put_strz(header, DCB_ATTR_IFNAME, netdev);
+	ret = ask(header, parse_dcb, &answer);
+	return ret || answer.has_pfc ? ret : -EOPNOTSUPP;
+}
+
 const struct doctor_kernel doctor_kernel = {
 	.route = route,
 	.addresses = addresses,
+	.dcb = dcb,
 	.limits = doctor_status_limits,
 	.listeners = doctor_status_listeners,
 	.connections = doctor_status_connections,

@@ -12,6 +12,7 @@
 
 #define CLASS		"/sys/class/infiniband"
 #define GIDS_MAX	1024
+#define LARGE		"65536"	/* octets, which the server has to read; each takes as many */
 
 /* The address of HOST */
 
@@ -67,6 +68,16 @@ static const struct doctor_port *port_on(struct doctor *d, const char *netdev)
 	return NULL;
 }
 
+/* rdma_cm takes GIDs of one version of RoCE alone. */
+static bool is_in_use(struct doctor *d, const struct doctor_port *port, unsigned int gid)
+{
+	char type[32];
+
+	return doctor_read_line(d, type, sizeof(type), CLASS "/%s/ports/%u/gid_attrs/types/%u",
+				port->device, port->port, gid) || !*port->roce ||
+	       !strcmp(type, port->roce);
+}
+
 /* GIDs are addresses only on Ethernet, and not with iWARP. */
 static bool has_gid(struct doctor *d, const struct doctor_port *port,
 		    const struct doctor_address *address)
@@ -84,7 +95,7 @@ static bool has_gid(struct doctor *d, const struct doctor_port *port,
 		if (ret == -ENOENT)
 			return false;
 		if (!ret && inet_pton(AF_INET6, gid, binary) == 1 &&
-		    !memcmp(binary, address->ip, 16))
+		    !memcmp(binary, address->ip, 16) && is_in_use(d, port, i))
 			return true;
 	}
 	return false;
@@ -187,11 +198,32 @@ static void report_ping(struct doctor *d, int status, char *output)
 			   "rpcrdma ping does not run");
 }
 
-static void check_ping(struct doctor *d, const char *ip)
+/* A server may have reasons not to take large Calls, but not to be silent. */
+static void report_large_ping(struct doctor *d, int status, char *output)
+{
+	if (!status)
+		doctor_add(d, "ping", DOCTOR_OK, NULL,
+			   "%s port %s answers when it has read %s octets from here", d->host,
+			   d->server_port, LARGE);
+	else if (status == PING_NO_ANSWER)
+		doctor_add(d, "ping", DOCTOR_WRONG,
+			   "compare the MTU of both ends and of all switches between them",
+			   "%s port %s answers short Calls, and none of %s octets: packets of full size are lost",
+			   d->host, d->server_port, LARGE);
+	else
+		doctor_add(d, "ping", DOCTOR_NOTE, "see LARGE CALLS in rpcrdma-ping(8)",
+			   "with a Call of %s octets rpcrdma ping says: %s", LARGE,
+			   last_line(output));
+}
+
+/* Return: whether there was an answer. */
+static bool ping(struct doctor *d, const char *ip, char *size,
+		 void (*report)(struct doctor *d, int status, char *output))
 {
 	char target[INET6_ADDRSTRLEN + 16], *output;
-	char *const argv[] = { (char *)d->self, "ping", "-q", "-c", "1", "-W", "3", target, NULL };
-	int status, ret;
+	char *const argv[] = { (char *)d->self, "ping", "-q", "-c", "1", "-W", "3", "-s", size,
+			       target, NULL };
+	int status = -1, ret;
 
 	snprintf(target, sizeof(target), strchr(ip, ':') ? "[%s]:%s" : "%s:%s", ip, d->server_port);
 	ret = doctor_run(d, argv, &status, &output);
@@ -202,9 +234,10 @@ static void check_ping(struct doctor *d, const char *ip)
 		doctor_add(d, "ping", DOCTOR_UNKNOWN, "rping of rdmacm-utils does the same",
 			   "rpcrdma ping cannot be started: %s", strerror(-ret));
 	} else {
-		report_ping(d, status, output);
+		report(d, status, output);
 		free(output);
 	}
+	return !status;
 }
 
 void doctor_route(struct doctor *d)
@@ -214,5 +247,7 @@ void doctor_route(struct doctor *d)
 
 	if (!resolve(d, &address) || !check_route(d, &address))
 		return;
-	check_ping(d, print_ip(&address, ip));
+	print_ip(&address, ip);
+	if (ping(d, ip, "0", report_ping))
+		ping(d, ip, LARGE, report_large_ping);
 }

@@ -11,8 +11,9 @@
 #include "cmd.h"
 #include "ping.h"
 
-#define SYNOPSIS "ping [-46hjq] [-c COUNT] [-i SECONDS] [-W SECONDS]\n" \
-	"                    [--program PROGRAM[:VERSION]] [--rdma-version 1|2]\n" \
+#define SYNOPSIS "ping [-46hjq] [-c COUNT] [-i SECONDS] [-W SECONDS] [-w SECONDS]\n" \
+	"                    [-s OCTETS] [--program PROGRAM[:VERSION]]\n" \
+	"                    [--rdma-version 1|2]\n" \
 	"                    HOST[:PORT]"
 
 /* Addresses of a name that are tried at most */
@@ -26,6 +27,7 @@
  * struct session - the Calls on one connection
  * @run: what is reported
  * @conn: the connection, or NULL
+ * @deadline: when all ends, by ping_now()
  * @call: the Call that was sent last
  * @version_max: of RPC-over-RDMA
  * @granted: Calls that may be without an answer at a time
@@ -39,6 +41,7 @@
 struct session {
 	struct ping_run run;
 	struct ping_connection *conn;
+	uint64_t deadline;
 	struct ping_call call;
 	unsigned int version_max;
 	uint32_t granted;
@@ -75,6 +78,12 @@ note(struct session *s, const char *format, ...)
 	ping_report_note(&s->run, text);
 }
 
+/* A time to wait until, which is not after the deadline */
+static uint64_t in_time(const struct session *s, uint64_t time)
+{
+	return time < s->deadline ? time : s->deadline;
+}
+
 /* What a mount on this machine would announce and ask for */
 
 static uint32_t setting(const char *name, uint32_t otherwise)
@@ -104,7 +113,9 @@ static void use_settings(struct session *s)
 	if (run->ours_sent) {
 		run->ours.send_size = setting("rdma_max_inline_write", DEFAULT_INLINE);
 		run->ours.recv_size = setting("rdma_max_inline_read", DEFAULT_INLINE);
-		run->ours.remote_inv = setting("rdma_remote_invalidation", 1);
+		/* What user space registers no peer can invalidate. */
+		run->ours.remote_inv = !run->options->size &&
+				       setting("rdma_remote_invalidation", 1);
 		/* It can only announce multiples of 1024 octets. */
 		rpcrdma_wire_encode_private(&run->ours, octets);
 		rpcrdma_wire_decode_private(&run->ours, octets, sizeof(octets));
@@ -120,8 +131,10 @@ static void use_settings(struct session *s)
 /* Connecting */
 
 /* Only a name server can take long. A lookup that does goes on until exit(). */
-static int look_up(const struct ping_options *options, struct addrinfo **list)
+static int look_up(const struct session *s, struct addrinfo **list)
 {
+	const struct ping_options *options = s->run.options;
+	uint64_t now = ping_now(), patience = in_time(s, now + options->timeout) - now;
 	static struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
@@ -129,8 +142,8 @@ static int look_up(const struct ping_options *options, struct addrinfo **list)
 	static struct gaicb request;
 	struct gaicb *requests[] = { &request };
 	struct timespec timeout = {
-		.tv_sec = options->timeout / NSEC_PER_SEC,
-		.tv_nsec = options->timeout % NSEC_PER_SEC,
+		.tv_sec = patience / NSEC_PER_SEC,
+		.tv_nsec = patience % NSEC_PER_SEC,
 	};
 	int error;
 
@@ -157,10 +170,11 @@ static bool connect_to(struct session *s, const struct addrinfo *to)
 	u8 octets[RPCRDMA_PRIVATE_LEN];
 	struct ping_run *run = &s->run;
 	struct ping_wanted wanted = {
-		.deadline = ping_now() + run->options->timeout,
+		.deadline = in_time(s, ping_now() + run->options->timeout),
 		.private_data = octets,
 		.private_len = run->ours_sent ? sizeof(octets) : 0,
 		.receive_size = rpcrdma_wire_threshold(s->version_max, run->ours.recv_size),
+		.size = run->options->size,
 	};
 	enum ping_wait result;
 
@@ -189,7 +203,7 @@ static bool connected(struct session *s)
 	unsigned int tried = 0;
 	int error;
 
-	error = look_up(options, &list);
+	error = look_up(s, &list);
 	if (error) {
 		failed(s, PING_ERROR, "%s: no address: %s", options->host.name,
 		       error == EAI_AGAIN || error == EAI_INTR ?
@@ -216,6 +230,10 @@ static void agree(struct session *s)
 	run->theirs_found = rpcrdma_wire_decode_private(&run->theirs, run->path->private_data,
 							run->path->private_len);
 	rpcrdma_wire_agree(&run->ours, &run->theirs, &run->agreement);
+	s->call.threshold = run->agreement.call_threshold;
+	s->call.size = run->options->size;
+	ping_arguments(s->conn, &s->call.arguments, &s->call.handle);
+	run->is_inline = ping_is_inline(&s->call);
 	ping_report_path(run);
 }
 
@@ -322,6 +340,14 @@ static bool answered(struct session *s, const struct ping_answer *answer, uint64
 	return false;
 }
 
+/* What else to say if no large Call was answered */
+static const char *advice(const struct session *s)
+{
+	if (s->run.answered || !s->run.options->size)
+		return "";
+	return ": if ping without -s is answered, large packets are lost: compare MTUs on the way";
+}
+
 /* How waiting has ended, if not with an answer. False: no further Calls. */
 static bool not_answered(struct session *s, enum ping_wait result)
 {
@@ -331,26 +357,27 @@ static bool not_answered(struct session *s, enum ping_wait result)
 		return true;
 	}
 	if (result == PING_CLOSED)
-		failed(s, ping_why_code(s->conn), "%s", ping_why(s->conn));
+		failed(s, ping_why_code(s->conn), "%s%s", ping_why(s->conn), advice(s));
 	return false;
 }
 
 static bool send_call(struct session *s)
 {
-	uint32_t octets[PING_CALL_MAX / sizeof(uint32_t)];
 	struct ping_answer answer;
 	enum ping_wait result;
 	uint64_t start;
+	uint32_t len;
 
 	s->call.xid++;
 	s->run.sent++;
 	s->noted = false;
 	start = ping_now();
-	result = ping_send(s->conn, octets, ping_build(&s->call, octets));
+	len = ping_build(&s->call, ping_slot(s->conn));
+	result = ping_send(s->conn, len, ping_is_inline(&s->call) ? s->call.size : 0);
 	if (!result) {
 		s->open = true;
 		s->unanswered++;
-		result = pass(s, start + s->run.options->timeout, &answer);
+		result = pass(s, in_time(s, start + s->run.options->timeout), &answer);
 	}
 	return result ? not_answered(s, result) : answered(s, &answer, ping_now() - start);
 }
@@ -392,13 +419,13 @@ static void send_calls(struct session *s)
 	unsigned int before;
 	uint64_t start;
 
-	while (may_send(s)) {
+	while (ping_now() < s->deadline && may_send(s)) {
 		before = s->run.sent;
 		start = ping_now();
 		if (!send_call(s) || s->run.sent == options->count)
 			return;
 		/* Another version is tried at once. */
-		if (s->run.sent > before && !rest(s, start + options->interval))
+		if (s->run.sent > before && !rest(s, in_time(s, start + options->interval)))
 			return;
 	}
 }
@@ -414,9 +441,12 @@ static void run_session(struct session *s)
 	s->granted = 1;
 	agree(s);
 	send_calls(s);
-	if (!s->run.error[0])
-		s->run.status = s->run.answered ? PING_ANSWERED :
-				s->run.ignored ? PING_ERROR : PING_NO_ANSWER;
+	if (s->run.error[0])
+		return;
+	s->run.status = s->run.answered >= s->run.options->needed ? PING_ANSWERED :
+			!s->run.answered && s->run.ignored ? PING_ERROR : PING_NO_ANSWER;
+	if (!s->run.answered && s->run.sent && *advice(s))
+		failed(s, s->run.status, "%s: no answer%s", s->run.path->peer, advice(s));
 }
 
 int cmd_ping(int argc, char **argv)
@@ -436,6 +466,7 @@ int cmd_ping(int argc, char **argv)
 		die(PING_ERROR, "out of memory");
 	setlinebuf(stdout);
 	ping_signals();
+	s.deadline = options.deadline ? ping_now() + options.deadline : UINT64_MAX;
 	use_settings(&s);
 	if (connected(&s))
 		run_session(&s);

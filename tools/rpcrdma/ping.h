@@ -29,14 +29,18 @@ enum {
 /* Options, ping_options.c */
 
 #define PING_COUNT_MAX	1000000
+#define PING_SIZE_MAX	4194304	/* the largest payload of any server */
 
 /**
  * struct ping_options - what the user wants
  * @host: the server
  * @family: AF_INET, AF_INET6 or AF_UNSPEC
  * @count: Calls to send at most
+ * @needed: answers without which nobody is taken to be there
  * @interval: nanoseconds from one Call to the next
  * @timeout: nanoseconds to wait for each answer, and for a connection
+ * @deadline: nanoseconds after which all ends, or 0
+ * @size: octets of arguments in each Call, a multiple of four
  * @program: RPC program to call
  * @program_version: its version
  * @any_version: the user did not choose @program_version
@@ -50,8 +54,11 @@ struct ping_options {
 	struct host host;
 	int family;
 	unsigned int count;
+	unsigned int needed;
 	uint64_t interval;
 	uint64_t timeout;
+	uint64_t deadline;
+	uint32_t size;
 	uint32_t program;
 	uint32_t program_version;
 	bool any_version;
@@ -73,8 +80,11 @@ const char *ping_options(struct ping_options *options, int argc, char **argv);
 
 /* Messages, ping_call.c */
 
-/* Octets of a Call, in any version of RPC-over-RDMA */
-#define PING_CALL_MAX	(RPCRDMA_V2_HEADER_MIN + 40)
+/* Octets of the RPC message, without arguments */
+#define PING_RPC_LEN	40
+
+/* Octets of a Call without its arguments, in any version of RPC-over-RDMA */
+#define PING_CALL_MAX	(RPCRDMA_V2_HEADER_MIN + 2 * RPCRDMA_READ_SEGMENT_LEN + PING_RPC_LEN)
 
 /**
  * struct ping_call - a NULL Call
@@ -83,6 +93,10 @@ const char *ping_options(struct ping_options *options, int argc, char **argv);
  * @credits: to ask for
  * @program: RPC program
  * @program_version: its version
+ * @threshold: octets that may be sent inline, as agreed on by RFC 8797
+ * @size: octets of arguments
+ * @arguments: where these are
+ * @handle: by which the server may read them, and the memory that the Call is built in
  */
 struct ping_call {
 	uint32_t xid;
@@ -90,6 +104,10 @@ struct ping_call {
 	uint32_t credits;
 	uint32_t program;
 	uint32_t program_version;
+	uint32_t threshold;
+	uint32_t size;
+	const void *arguments;
+	uint32_t handle;
 };
 
 /* What a received message is to a Call */
@@ -122,10 +140,18 @@ struct ping_answer {
 };
 
 /**
+ * ping_is_inline - whether a Call travels in one Send, with its arguments
+ *
+ * If not, it is a Long Call: the server reads the RPC message (RFC 8166 section 3.5.3). A Read
+ * chunk for the arguments alone would break the rules, because NULL has none (section 3.4.2).
+ */
+bool ping_is_inline(const struct ping_call *call);
+
+/**
  * ping_build - build a Call
  * @buf: memory for PING_CALL_MAX octets, aligned to four
  *
- * Return: its octets.
+ * Return: the octets of it to be sent; the arguments follow if it is inline.
  */
 uint32_t ping_build(const struct ping_call *call, void *buf);
 
@@ -212,12 +238,14 @@ struct ping_path {
  * @private_data: to send
  * @private_len: octets of it, may be 0
  * @receive_size: octets of each Receive
+ * @size: octets of arguments
  */
 struct ping_wanted {
 	uint64_t deadline;
 	const void *private_data;
 	uint8_t private_len;
 	uint32_t receive_size;
+	uint32_t size;
 };
 
 /* Receives posted at any time, and so the Calls without an answer at most */
@@ -246,12 +274,25 @@ struct ping_connection *ping_connect(const struct sockaddr *to, const struct pin
 const struct ping_path *ping_path(const struct ping_connection *conn);
 
 /**
+ * ping_arguments - the arguments of each Call, all zero, and the handle of this and the next
+ */
+void ping_arguments(const struct ping_connection *conn, const void **arguments, uint32_t *handle);
+
+/**
+ * ping_slot - where the next Call is to be built, for PING_CALL_MAX octets
+ *
+ * It stays as it is until the next ping_slot() but 63, because the server may read it.
+ */
+void *ping_slot(struct ping_connection *conn);
+
+/**
  * ping_send - post a Send
- * @data: PING_CALL_MAX octets at most
+ * @len: octets of it in ping_slot()
+ * @size: octets of the arguments that follow
  *
  * The caller receives an answer before it has sent more than PING_RECEIVES.
  */
-enum ping_wait ping_send(struct ping_connection *conn, const void *data, uint32_t len);
+enum ping_wait ping_send(struct ping_connection *conn, uint32_t len, uint32_t size);
 
 /**
  * ping_receive - wait for a message
@@ -280,6 +321,7 @@ void ping_disconnect(struct ping_connection *conn);
  * @theirs: what the server announces, or the defaults
  * @theirs_found: it does announce it
  * @agreement: what follows from both
+ * @is_inline: Calls with the arguments wanted travel in one Send
  * @version: of RPC-over-RDMA, that the server takes
  * @program_version: of the RPC program, that the server takes
  * @credits: what the server granted last, if @answered is not zero
@@ -298,6 +340,7 @@ struct ping_run {
 	struct rpcrdma_params theirs;
 	bool theirs_found;
 	struct rpcrdma_agreement agreement;
+	bool is_inline;
 	unsigned int version;
 	uint32_t program_version;
 	uint32_t credits;
@@ -305,7 +348,7 @@ struct ping_run {
 	unsigned int answered;
 	unsigned int ignored;
 	struct ping_stats stats;
-	char error[320];
+	char error[512];
 	int status;
 };
 

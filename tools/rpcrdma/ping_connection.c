@@ -24,7 +24,7 @@
 /* How often the timer interrupts after the deadline */
 #define INTERRUPT_USEC	100000
 
-/* RDMA Reads that the server may have under way: it needs none here. */
+/* RDMA Reads that the server may have under way: one after another will do. */
 #define READS_MAX	1
 
 /* What InfiniBand's CM says if nobody listens (ib_cm's invalid service id) */
@@ -43,9 +43,10 @@
  * @pd: protection domain
  * @completions: becomes readable when @cq has completions
  * @cq: of Sends and Receives
- * @memory: for Receives, then for Sends
+ * @memory: for Receives, then for Sends, then the arguments of all Calls
  * @mr: the registration of @memory
  * @receive_size: octets of each Receive
+ * @size: octets of arguments
  * @sends: Sends that were posted
  * @completed: of these
  * @taken: the Receive that ping_receive() returned last, or NO_SLOT
@@ -65,6 +66,7 @@ struct ping_connection {
 	char *memory;
 	struct ibv_mr *mr;
 	uint32_t receive_size;
+	uint32_t size;
 	unsigned int sends;
 	unsigned int completed;
 	unsigned int taken;
@@ -337,12 +339,13 @@ static void post_receive(struct ping_connection *conn, unsigned int slot)
 
 static enum ping_wait make_memory(struct ping_connection *conn)
 {
-	size_t size = PING_RECEIVES * conn->receive_size + SENDS * PING_CALL_MAX;
+	size_t size = PING_RECEIVES * conn->receive_size + SENDS * PING_CALL_MAX + conn->size;
+	int access = IBV_ACCESS_LOCAL_WRITE | (conn->size ? IBV_ACCESS_REMOTE_READ : 0);
 
 	conn->memory = calloc(1, size);
 	if (!conn->memory)
 		return closed(conn, PING_ERROR, "out of memory");
-	conn->mr = ibv_reg_mr(conn->pd, conn->memory, size, IBV_ACCESS_LOCAL_WRITE);
+	conn->mr = ibv_reg_mr(conn->pd, conn->memory, size, access);
 	return conn->mr ? PING_DONE : no_resource(conn, "cannot register memory");
 }
 
@@ -354,7 +357,7 @@ static enum ping_wait make_queues(struct ping_connection *conn)
 		.cap = {
 			.max_send_wr = SENDS,
 			.max_recv_wr = PING_RECEIVES,
-			.max_send_sge = 1,
+			.max_send_sge = 2,
 			.max_recv_sge = 1,
 		},
 	};
@@ -460,6 +463,7 @@ struct ping_connection *ping_connect(const struct sockaddr *to, const struct pin
 	if (!conn)
 		return NULL;
 	conn->receive_size = wanted->receive_size;
+	conn->size = wanted->size;
 	conn->taken = NO_SLOT;
 	name_address(to, conn->path.peer, sizeof(conn->path.peer));
 	timer_start(wanted->deadline);
@@ -584,18 +588,32 @@ enum ping_wait ping_receive(struct ping_connection *conn, uint64_t deadline,
 	return PING_DONE;
 }
 
-enum ping_wait ping_send(struct ping_connection *conn, const void *data, uint32_t len)
+void *ping_slot(struct ping_connection *conn)
 {
-	char *slot = conn->memory + PING_RECEIVES * conn->receive_size +
-		     conn->sends % SENDS * PING_CALL_MAX;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)slot,
-		.length = len,
-		.lkey = conn->mr->lkey,
+	return conn->memory + PING_RECEIVES * conn->receive_size +
+	       conn->sends % SENDS * PING_CALL_MAX;
+}
+
+static const char *arguments_of(const struct ping_connection *conn)
+{
+	return conn->memory + PING_RECEIVES * conn->receive_size + SENDS * PING_CALL_MAX;
+}
+
+void ping_arguments(const struct ping_connection *conn, const void **arguments, uint32_t *handle)
+{
+	*arguments = arguments_of(conn);
+	*handle = conn->mr->rkey;
+}
+
+enum ping_wait ping_send(struct ping_connection *conn, uint32_t len, uint32_t size)
+{
+	struct ibv_sge sges[] = {
+		{ .addr = (uintptr_t)ping_slot(conn), .length = len, .lkey = conn->mr->lkey },
+		{ .addr = (uintptr_t)arguments_of(conn), .length = size, .lkey = conn->mr->lkey },
 	};
 	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
+		.sg_list = sges,
+		.num_sge = size ? 2 : 1,
 		.opcode = IBV_WR_SEND,
 	};
 
@@ -604,7 +622,6 @@ enum ping_wait ping_send(struct ping_connection *conn, const void *data, uint32_
 	if (conn->sends - conn->completed >= SENDS)
 		return closed(conn, PING_ERROR, "%s: Sends are answered and do not complete",
 			      conn->path.device);
-	memcpy(slot, data, len);
 	/* siw knows of a broken connection before its events tell. */
 	if (ibv_post_send(conn->id->qp, &wr, &bad))
 		return closed(conn, PING_ERROR, "%s: the connection broke", conn->path.peer);

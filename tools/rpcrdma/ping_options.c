@@ -28,6 +28,15 @@ static bool parse_seconds(const char *text, double min, uint64_t *ns)
 	return true;
 }
 
+/* XDR has whole words. */
+static bool parse_size(const char *text, uint32_t *size)
+{
+	if (!number_parse(text, 0, PING_SIZE_MAX, size))
+		return false;
+	*size = rpcrdma_wire_round_up(*size);
+	return true;
+}
+
 /* PROGRAM or PROGRAM:VERSION */
 static bool parse_program(struct ping_options *options, const char *text)
 {
@@ -54,6 +63,14 @@ static bool parse_program(struct ping_options *options, const char *text)
 enum { OPTION_PROGRAM = 256, OPTION_VERSION };
 
 static const struct option long_options[] = {
+	{ "count", required_argument, NULL, 'c' },
+	{ "interval", required_argument, NULL, 'i' },
+	{ "timeout", required_argument, NULL, 'W' },
+	{ "deadline", required_argument, NULL, 'w' },
+	{ "size", required_argument, NULL, 's' },
+	{ "ipv4", no_argument, NULL, '4' },
+	{ "ipv6", no_argument, NULL, '6' },
+	{ "quiet", no_argument, NULL, 'q' },
 	{ "program", required_argument, NULL, OPTION_PROGRAM },
 	{ "rdma-version", required_argument, NULL, OPTION_VERSION },
 	{ "json", no_argument, NULL, 'j' },
@@ -78,6 +95,12 @@ static const char *take(struct ping_options *options, int option)
 	case 'W':
 		return parse_seconds(optarg, 0.001, &options->timeout) ? NULL :
 		       "-W: seconds from 0.001 to 3600";
+	case 'w':
+		return parse_seconds(optarg, 0.001, &options->deadline) ? NULL :
+		       "-w: seconds from 0.001 to 3600";
+	case 's':
+		return parse_size(optarg, &options->size) ? NULL :
+		       "-s: octets from 0 to 4194304";
 	case OPTION_PROGRAM:
 		return parse_program(options, optarg) ? NULL :
 		       "--program: PROGRAM or PROGRAM:VERSION, in digits";
@@ -113,7 +136,6 @@ const char *ping_options(struct ping_options *options, int argc, char **argv)
 
 	*options = (struct ping_options){
 		.family = AF_UNSPEC,
-		.count = DEFAULT_COUNT,
 		.interval = NSEC_PER_SEC,
 		.timeout = 5 * NSEC_PER_SEC,
 		.program = NFS_PROGRAM,
@@ -121,13 +143,17 @@ const char *ping_options(struct ping_options *options, int argc, char **argv)
 		.any_version = true,
 	};
 	optind = 0;	/* glibc: begin again, also after an earlier call */
-	while ((option = getopt_long(argc, argv, "c:i:W:46jqh", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "c:i:W:w:s:46jqh", long_options, NULL)) != -1) {
 		wrong = take(options, option);
 		if (wrong) {
 			options->refused = optarg;
 			return wrong;
 		}
 	}
+	/* As ping(8) has it: after a deadline a count wants as many answers. */
+	options->needed = options->count && options->deadline ? options->count : 1;
+	if (!options->count)
+		options->count = options->deadline ? PING_COUNT_MAX : DEFAULT_COUNT;
 	if (options->help)
 		return NULL;
 	if (optind == argc)

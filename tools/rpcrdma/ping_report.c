@@ -36,6 +36,9 @@ void ping_report_path(const struct ping_run *run)
 	printf("agreed:   Calls %u, Replies %u octets inline, remote invalidation %s\n",
 	       agreement->call_threshold, agreement->reply_threshold,
 	       on_or_off(agreement->remote_inv));
+	if (run->options->size)
+		printf("Calls:    %u octets of arguments, %s\n", run->options->size,
+		       run->is_inline ? "in one Send" : "in a Read chunk");
 }
 
 void ping_report_answer(const struct ping_run *run, uint64_t ns)
@@ -87,7 +90,7 @@ static json_t *connection_json(const struct ping_run *run)
 
 	if (!path)
 		return NULL;
-	return json_pack("{s:s, s:s, s:s, s:i, s:o?, s:o?, s:{s:o?, s:i, s:i, s:b}}",
+	return json_pack("{s:s, s:s, s:s, s:i, s:o?, s:o?, s:{s:o?, s:i, s:i, s:b}, s:b}",
 			 "peer", path->peer, "local", path->local, "device", path->device,
 			 "device-port", path->device_port,
 			 "announced-here", params_json(&run->ours, run->ours_sent),
@@ -95,7 +98,7 @@ static json_t *connection_json(const struct ping_run *run)
 			 "agreed", "version", if_answered(run, run->version),
 			 "call-threshold", agreement->call_threshold,
 			 "reply-threshold", agreement->reply_threshold,
-			 "remote-invalidation", agreement->remote_inv);
+			 "remote-invalidation", agreement->remote_inv, "inline", run->is_inline);
 }
 
 static json_t *round_trip_json(const struct ping_stats *stats)
@@ -110,8 +113,9 @@ static void print_json(const struct ping_run *run)
 {
 	const struct ping_options *options = run->options;
 
-	out_json(json_pack("{s:s, s:i, s:o?, s:I, s:o?, s:i, s:i, s:i, s:o?, s:o?, s:s?, s:i}",
+	out_json(json_pack("{s:s, s:i, s:i, s:o?, s:I, s:o?, s:i, s:i, s:i, s:o?, s:o?, s:s?, s:i}",
 			   "host", options->host.name, "port", atoi(options->host.port),
+			   "size", options->size,
 			   "connection", connection_json(run),
 			   "program", (json_int_t)options->program,
 			   "program-version", if_answered(run, run->program_version),

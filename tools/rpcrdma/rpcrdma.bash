@@ -18,7 +18,8 @@ _rpcrdma() {
 	done
 
 	case $command,${before[-1]} in
-	*,-c | *,-i | *,-W | *,--program | *,--top) words= ;;
+	*,-[ciWws] | *,--count | *,--interval | *,--timeout | *,--deadline | *,--size | *,--program | \
+		*,--top) words= ;;
 	metrics,-o | metrics,--output) compopt -o default; words= ;;
 	*,--rdma-version) words="1 2" ;;
 	stat,--columns | stat,--sort)
@@ -38,7 +39,8 @@ _rpcrdma() {
 	monitor,*) words="--json --help" ;;
 	metrics,*) words="--output --per-peer --help" ;;
 	status,*) words="--json --nagios --help" ;;
-	ping,*) words="-c -i -W -4 -6 -q --program --rdma-version --json --help $(_rpcrdma_hosts)" ;;
+	ping,*) words="--count --interval --timeout --deadline --size --ipv4 --ipv6 --program"
+		words+=" --rdma-version --quiet --json --help $(_rpcrdma_hosts)" ;;
 	doctor,*) words="--json --quiet --help $(_rpcrdma_hosts)" ;;
 	*) words= ;;
 	esac

@@ -167,6 +167,12 @@ static int addresses(struct doctor *doctor,
 	return 0;
 }
 
+static int dcb(struct doctor *doctor, const char *netdev, struct doctor_dcb *dcb)
+{
+	*dcb = answers.bridging;
+	return answers.dcb;
+}
+
 static int limits(struct doctor *doctor, const char *device, struct doctor_limits *limits)
 {
 	*limits = answers.device;
@@ -206,6 +212,7 @@ static int connections(struct doctor *doctor,
 static const struct doctor_kernel kernel = {
 	.route = route,
 	.addresses = addresses,
+	.dcb = dcb,
 	.limits = limits,
 	.listeners = listeners,
 	.connections = connections,
@@ -226,12 +233,17 @@ void plant_device(const char *device, const char *netdev, const char *node_type)
 	FILE_OF("ports/1/gid_attrs/ndevs/0", netdev);
 	FILE_OF("ports/1/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001");
 	FILE_OF("ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a11:0001");
+	FILE_OF("ports/1/gid_attrs/types/0", "IB/RoCE v1");
+	FILE_OF("ports/1/gid_attrs/types/1", "RoCE v2");
+	FILE_OF("ports/1/hw_counters/out_of_sequence", "0");
 	FILE_OF("node_type", node_type);
 #undef FILE_OF
 	snprintf(path, sizeof(path), "/sys/class/net/%s/flags", netdev);
 	plant(path, "0x1003\n");
 	snprintf(path, sizeof(path), "/sys/class/net/%s/carrier", netdev);
 	plant(path, "1\n");
+	snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", netdev);
+	plant(path, "1500\n");
 }
 
 static void plant_module(void)
@@ -279,6 +291,7 @@ void begin(const char *test)
 	plant_rest();
 	answers = (struct answers){
 		.route_netdev = "eth0", .source = "10.17.0.1", .netdev = "eth0",
+		.dcb = -EOPNOTSUPP,
 		.device = { .fast_registration = true, .page_list = true, .qps = 1024,
 			    .mrs = 4096 },
 		.resolving = 1, .servers = 1,
@@ -367,6 +380,7 @@ int main(int argc, char **argv)
 	device_tests();
 	clients_tests();
 	mount_tests();
+	fabric_tests();
 	route_tests();
 	firewall_tests();
 	connection_tests();

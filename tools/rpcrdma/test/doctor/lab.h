@@ -18,6 +18,8 @@ struct answers {
 	const char *route_netdev;
 	const char *source;
 	const char *netdev;		/* that has an address, or NULL */
+	int dcb;
+	struct doctor_dcb bridging;
 	int limits;
 	struct doctor_limits device;
 	int listeners;
@@ -75,6 +77,7 @@ void kernels_tests(void);
 void device_tests(void);
 void clients_tests(void);
 void mount_tests(void);
+void fabric_tests(void);
 void route_tests(void);
 void firewall_tests(void);
 void connection_tests(void);

@@ -15,11 +15,12 @@ static void begin_with_host(const char *test)
 static void reached(void)
 {
 	begin_with_host("a host that answers");
-	plant_program("rpcrdma", "[ \"$*\" = 'ping -q -c 1 -W 3 10.17.0.2:20049' ]");
+	plant_program("rpcrdma", "[ \"${*%-s *}${*##* }\" = 'ping -q -c 1 -W 3 10.17.0.2:20049' ]");
 	doctor_examine(&d);
 	expect(!doctor_exit_code(&d));
 	expect(has("route", DOCTOR_OK, "10.17.0.2 is reached from 10.17.0.1 by rxe0 on eth0"));
-	expect(has("ping", DOCTOR_OK, "10.17.0.2 port 20049 answers"));
+	expect(has("ping", DOCTOR_OK, "10.17.0.2 port 20049 answers over RDMA"));
+	expect(has("ping", DOCTOR_OK, "port 20049 answers when it has read 65536 octets"));
 
 	begin_with_host("IPv6, another port");
 	d.host = "fd17::2";
@@ -27,7 +28,7 @@ static void reached(void)
 	snprintf(d.server_port, sizeof(d.server_port), "4711");
 	plant("/sys/class/infiniband/rxe0/ports/1/gids/1",
 	      "fd17:0000:0000:0000:0000:0000:0000:0001\n");
-	plant_program("rpcrdma", "[ \"$*\" = 'ping -q -c 1 -W 3 [fd17::2]:4711' ]");
+	plant_program("rpcrdma", "[ \"${*%-s *}${*##* }\" = 'ping -q -c 1 -W 3 [fd17::2]:4711' ]");
 	doctor_device(&d);
 	doctor_route(&d);
 	expect(!doctor_exit_code(&d));
@@ -68,10 +69,32 @@ static void no_way(void)
 	expect(only("route", DOCTOR_WRONG,
 		    "rxe0 has no GID for 10.17.0.1, from which eth0 sends to 10.17.0.2"));
 
+	begin_with_host("a GID of another version of RoCE");
+	plant("/sys/class/infiniband/rxe0/ports/1/gid_attrs/types/1", "IB/RoCE v1\n");
+	plant("/sys/class/infiniband/rxe0/ports/1/gid_attrs/types/0", "RoCE v2\n");
+	doctor_examine(&d);
+	expect(only("route", DOCTOR_WRONG, "rxe0 has no GID for 10.17.0.1"));
+
 	begin_with_host("no GID, iWARP");
 	plant("/sys/class/infiniband/rxe0/ports/1/gids/1", "not a GID\n");
 	plant("/sys/class/infiniband/rxe0/node_type", "4: RNIC\n");
 	doctor_examine(&d);
+	expect(!doctor_exit_code(&d));
+}
+
+/* Short Calls are answered. */
+static void large_calls(void)
+{
+	begin_with_host("large packets are lost");
+	plant_program("rpcrdma", "[ \"$8\" = 0 ]");
+	doctor_examine(&d);
+	expect(only("ping", DOCTOR_WRONG,
+		    "10.17.0.2 port 20049 answers short Calls, and none of 65536 octets"));
+
+	begin_with_host("the server takes no large Calls");
+	plant_program("rpcrdma", "[ \"$8\" = 0 ] && exit; echo 'rpcrdma: ERR_CHUNK' >&2; exit 2");
+	doctor_examine(&d);
+	expect(only("ping", DOCTOR_NOTE, "65536 octets rpcrdma ping says: rpcrdma: ERR_CHUNK"));
 	expect(!doctor_exit_code(&d));
 }
 
@@ -116,5 +139,6 @@ void route_tests(void)
 {
 	reached();
 	no_way();
+	large_calls();
 	no_answer();
 }

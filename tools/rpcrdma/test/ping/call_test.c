@@ -15,6 +15,7 @@ static const struct ping_call call = {
 	.credits = 128,
 	.program = 100003,
 	.program_version = 3,
+	.threshold = 1024,
 };
 
 static void a_call_of_version_1(struct kunit *test)
@@ -40,9 +41,57 @@ static void a_call_of_version_2(struct kunit *test)
 	u32 buf[PING_CALL_MAX / sizeof(u32)];
 
 	other.version = RPCRDMA_VERSION_TWO;
-	KUNIT_EXPECT_EQ(test, ping_build(&other, buf), PING_CALL_MAX);
+	KUNIT_EXPECT_EQ(test, ping_build(&other, buf), RPCRDMA_V2_HEADER_MIN + PING_RPC_LEN);
 	KUNIT_EXPECT_EQ(test, be32toh(buf[1]), 2);
 	KUNIT_EXPECT_EQ(test, be32toh(buf[9]), XID);
+}
+
+/* Up to the threshold a Call has its arguments in the same Send. */
+static void arguments_are_inline(struct kunit *test)
+{
+	u32 buf[PING_CALL_MAX / sizeof(u32)];
+	struct ping_call large = call;
+
+	large.size = 1024 - RPCRDMA_V1_HEADER_MIN - PING_RPC_LEN;
+	KUNIT_EXPECT_TRUE(test, ping_is_inline(&large));
+	KUNIT_EXPECT_EQ(test, ping_build(&large, buf), RPCRDMA_V1_HEADER_MIN + PING_RPC_LEN);
+	large.size += sizeof(u32);
+	KUNIT_EXPECT_FALSE(test, ping_is_inline(&large));
+	large.version = RPCRDMA_VERSION_TWO;
+	KUNIT_EXPECT_TRUE(test, ping_is_inline(&large));
+}
+
+/* The server reads the RPC message and the arguments, and finds a NULL there. */
+static void a_long_call(struct kunit *test)
+{
+	static const char arguments[4096];
+	u32 buf[PING_CALL_MAX / sizeof(u32)];
+	const struct rpcrdma_segment *segment;
+	struct ping_call large = call;
+	struct rpcrdma_message msg;
+	u32 version, len;
+
+	large.size = sizeof(arguments);
+	large.arguments = arguments;
+	large.handle = 0xbeef;
+	for (version = RPCRDMA_VERSION_ONE; version <= RPCRDMA_VERSION_MAX; version++) {
+		large.version = version;
+		len = ping_build(&large, buf);
+		KUNIT_ASSERT_EQ(test, rpcrdma_wire_decode(&msg, buf, len, RPCRDMA_SERVER_END, false,
+							  version), RPCRDMA_USE);
+		KUNIT_EXPECT_EQ(test, msg.proc, RPCRDMA_NOMSG);
+		KUNIT_EXPECT_TRUE(test, rpcrdma_position_zero(&msg));
+		KUNIT_ASSERT_EQ(test, msg.num_segments, 2);
+		KUNIT_EXPECT_EQ(test, msg.stream_len, PING_RPC_LEN + large.size);
+		segment = msg.segment;
+		KUNIT_EXPECT_EQ(test, segment[0].handle, large.handle);
+		KUNIT_EXPECT_EQ(test, segment[0].length, PING_RPC_LEN);
+		KUNIT_EXPECT_EQ(test, segment[0].offset, (uintptr_t)buf + len);
+		KUNIT_EXPECT_EQ(test, be32toh(buf[len / sizeof(u32)]), XID);
+		KUNIT_EXPECT_EQ(test, segment[1].handle, large.handle);
+		KUNIT_EXPECT_EQ(test, segment[1].length, large.size);
+		KUNIT_EXPECT_EQ(test, segment[1].offset, (uintptr_t)arguments);
+	}
 }
 
 /* What comes before the RPC message, in each version */
@@ -202,6 +251,20 @@ static void version_2_is_answered(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, answer.grants);
 }
 
+/* A server need not take arguments that NULL does not have: they have arrived. */
+static void refused_arguments_have_arrived(struct kunit *test)
+{
+	static const u32 words[] = { XID, 1, 32, 0, 0, 0, 0, XID, 1, 0, 0, 0, 4 };
+	struct ping_call large = call;
+	struct ping_answer answer;
+
+	judge(test, &answer, &call, words, ARRAY_SIZE(words));
+	KUNIT_EXPECT_EQ(test, answer.verdict, PING_REFUSED);
+	large.size = 4;
+	judge(test, &answer, &large, words, ARRAY_SIZE(words));
+	KUNIT_EXPECT_EQ(test, answer.verdict, PING_SUCCESS);
+}
+
 /* Each answer above, cut off anywhere: nothing is read that is not there. */
 static void parts_of_answers(struct kunit *test)
 {
@@ -221,9 +284,12 @@ static void parts_of_answers(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(a_call_of_version_1),
 	KUNIT_CASE(a_call_of_version_2),
+	KUNIT_CASE(arguments_are_inline),
+	KUNIT_CASE(a_long_call),
 	KUNIT_CASE_PARAM(is_judged, answers_gen_params),
 	KUNIT_CASE(credits_are_told),
 	KUNIT_CASE(version_2_is_answered),
+	KUNIT_CASE(refused_arguments_have_arrived),
 	KUNIT_CASE(parts_of_answers),
 	{}
 };

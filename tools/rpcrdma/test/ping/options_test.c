@@ -38,6 +38,9 @@ static void defaults(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, options.count, 5);
 	KUNIT_EXPECT_EQ(test, options.interval, NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, options.timeout, 5 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, options.deadline, 0);
+	KUNIT_EXPECT_EQ(test, options.size, 0);
+	KUNIT_EXPECT_EQ(test, options.needed, 1);
 	KUNIT_EXPECT_EQ(test, options.program, 100003);
 	KUNIT_EXPECT_EQ(test, options.program_version, 3);
 	KUNIT_EXPECT_TRUE(test, options.any_version);
@@ -64,6 +67,38 @@ static void all_options(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, options.rdma_version, 2);
 	KUNIT_EXPECT_TRUE(test, options.json);
 	KUNIT_EXPECT_TRUE(test, options.quiet);
+}
+
+static void long_options(struct kunit *test)
+{
+	const char *line =
+		"--count 7 --interval 2 --timeout 3 --deadline 4 --size 4194301 --quiet h";
+	struct ping_options options;
+
+	KUNIT_EXPECT_NULL(test, parse(&options, line));
+	KUNIT_EXPECT_EQ(test, options.count, 7);
+	KUNIT_EXPECT_EQ(test, options.interval, 2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, options.timeout, 3 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, options.deadline, 4 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, options.size, 4194304);
+	KUNIT_EXPECT_TRUE(test, options.quiet);
+	KUNIT_EXPECT_NULL(test, parse(&options, "--ipv4 h"));
+	KUNIT_EXPECT_EQ(test, options.family, AF_INET);
+	KUNIT_EXPECT_NULL(test, parse(&options, "--ipv6 h"));
+	KUNIT_EXPECT_EQ(test, options.family, AF_INET6);
+}
+
+/* As ping(8) has it */
+static void a_deadline(struct kunit *test)
+{
+	struct ping_options options;
+
+	KUNIT_EXPECT_NULL(test, parse(&options, "-w 10 h"));
+	KUNIT_EXPECT_EQ(test, options.count, PING_COUNT_MAX);
+	KUNIT_EXPECT_EQ(test, options.needed, 1);
+	KUNIT_EXPECT_NULL(test, parse(&options, "-w 10 -c 7 h"));
+	KUNIT_EXPECT_EQ(test, options.count, 7);
+	KUNIT_EXPECT_EQ(test, options.needed, 7);
 }
 
 static const struct host_case {
@@ -113,6 +148,7 @@ static const struct wrong {
 	{ "-c 1000001 h" }, { "-c 1x h" }, { "-c 99999999999999999999 h" },
 	{ "-i x h" }, { "-i -0.1 h" }, { "-i nan h" }, { "-i inf h" },
 	{ "-i 3601 h" }, { "-W 0 h" }, { "-W -5 h" }, { "-W 1e9 h" },
+	{ "-w 0 h" }, { "-s -1 h" }, { "-s 4194305 h" }, { "-s 1k h" },
 	{ "--program x h" }, { "--program 1: h" }, { "--program :1 h" },
 	{ "--program 4294967296 h" }, { "--program 1:2:3 h" },
 	{ "--program 11111111111111111111 h" }, { "--rdma-version 0 h" },
@@ -166,6 +202,8 @@ static void help_needs_no_host(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(defaults),
 	KUNIT_CASE(all_options),
+	KUNIT_CASE(long_options),
+	KUNIT_CASE(a_deadline),
 	KUNIT_CASE_PARAM(a_host, hosts_gen_params),
 	KUNIT_CASE(a_program),
 	KUNIT_CASE_PARAM(is_refused, wrongs_gen_params),

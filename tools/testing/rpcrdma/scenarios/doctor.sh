@@ -17,6 +17,7 @@ client() {
 	check "it has looked at everything" looked_at_all
 	arguments
 	way_to_host
+	[ "$DEVICE" = siw ] || packets
 	no_answer
 	firewall
 	log_lines
@@ -29,8 +30,11 @@ client() {
 	check "JSON: the same" as_json
 }
 
+# Of siw, TCP looks after packets, and counts none of them for the device.
 looked_at_all() {
-	is "clients connection device firewall kernels listener log memlock module mount ping route" \
+	local fabric=" fabric"
+	[ "$DEVICE" != siw ] || fabric=
+	is "clients connection device$fabric firewall kernels listener log memlock module mount ping route" \
 		"$(awk '$1 == "ok" { print $2 }' /tmp/tool.out | sort -u | xargs)"
 }
 
@@ -70,6 +74,16 @@ source_address() {
 	check "a route with an address of another interface" finds "$what" 10.19.0.1
 	ip route del 10.19.0.0/24
 	ip address del 10.18.0.1/32 dev lo
+}
+
+packets() {
+	local mtu=/sys/class/net/$(netdev)/mtu
+	check "how packets leave" exits 0 tool doctor
+	check "it says so" says "^ok +fabric +rxe0 port 1 sends RoCE v2 with DSCP 0, in packets of [0-9]+ octets \(MTU $(cat $mtu)\)$"
+	check "nothing is lost" says "^ok +fabric +rxe0 port 1 loses no packets"
+	echo 300 >/tmp/mtu
+	check "an MTU that is too small" in_place $mtu /tmp/mtu \
+		finds_only "the MTU of $(netdev), 300, is too small for RoCE"
 }
 
 # Others that do not answer as they should

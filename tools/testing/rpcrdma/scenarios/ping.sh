@@ -17,6 +17,8 @@ client() {
 	addresses
 	programs
 	nobody
+	large_calls
+	deadline
 	arguments
 	interrupted
 	[ "$MODULE" != ours ] || settings
@@ -118,9 +120,34 @@ nobody() {
 		'o["connection"], o["sent"], "listens" in o["error"], o["status"]'
 }
 
+# In one Send, and read by the server; 128 KiB is what a server with little memory takes.
+large_calls() {
+	check "large Sends" exits 0 tool ping -c 3 -i 0 -s 512 $SERVER4
+	check "it says so" says "^Calls:    512 octets of arguments, in one Send$"
+	check "Read chunks" exits 0 tool ping --count 20 --interval 0 --size 65534 $SERVER4
+	check "it says so" says "^Calls:    65536 octets of arguments, in a Read chunk$"
+	check "all are answered" says "^20 sent, 20 answered, 0 messages ignored$"
+	check "JSON: 128 KiB" exits 0 tool ping --json -c 1 -s 131072 $SERVER4
+	check "JSON: they are not inline" json_is "(131072, False, False)" \
+		'o["size"], o["connection"]["inline"], o["connection"]["agreed"]["remote-invalidation"]'
+	check "NFS version 4" exits 0 tool ping -c 1 -s 65536 --program nfs:4 $SERVER4
+	[ "$MODULE" = ours ] || return
+	check "more than the server takes: 2" exits 2 tool ping -c 1 -s 4194304 $SERVER4
+	check "it says so" says "the server could not use the Call .RDMA_ERROR ERR_CHUNK."
+}
+
+deadline() {
+	local since=$SECONDS
+	check "a deadline, and no count: 0" exits 0 tool ping -q -w 2 -i 0.1 $SERVER4
+	check "it has sent until then" [ $((SECONDS - since)) -ge 1 ]
+	check "and no longer" [ $((SECONDS - since)) -le $((2 + $(seconds 3))) ]
+	check "more than the usual five" not says "^[1-5] sent"
+	check "a deadline before all are answered: 1" exits 1 tool ping -w 1 -c 1000 -i 0.1 $SERVER4
+}
+
 arguments() {
 	local wrong
-	for wrong in "" "-c 0 $SERVER4" "-i -1 $SERVER4" "-W 0 $SERVER4" "-x $SERVER4" \
+	for wrong in "" "-c 0 $SERVER4" "-i -1 $SERVER4" "-W 0 $SERVER4" "-x $SERVER4" "-w 0 $SERVER4" "-s 4194305 $SERVER4" \
 			"$SERVER4:0" "$SERVER4 $SERVER4" "--program nfs: $SERVER4"; do
 		# shellcheck disable=SC2086
 		check "rpcrdma ping $wrong: 2" exits 2 tool ping $wrong
