@@ -67,7 +67,7 @@ PARTS = {
     "make": Part(builds.make_refuses, 5),
     "packages": Part(debs.make_deb, 30, inputs=INSTALLED),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False,
-                             named=name not in debs.KERNELS) for name in kernels.AMD64},
+                             named=name not in debs.KERNELS) for name in kernels.TESTED},
     "wire": Part(wire.wire, 60, inputs=(
         f"{coverage.FOLDER}/wire", f"{coverage.FOLDER}/test", "tools/testing/rpcrdma/wire",
         "Makefile", f"{LAB_FILES}/wire.py")),
@@ -124,7 +124,7 @@ def part_ran_with(name: str) -> str:
                 if kernel in kernels.STOCK}
     versions += [toolchain.version(release) for release in releases if toolchain.needed(release)]
     if name == "make":      # which says whether it takes the newest ones
-        versions += [kernels.version(kernel) for kernel in kernels.AMD64]
+        versions += [kernels.version(kernel) for kernel in kernels.TESTED]
     if name == "style":     # make has to find the running kernel
         versions.append(os.uname().release)
     versions += [debs.base_version(kernel) for kernel in PARTS[name].kernels

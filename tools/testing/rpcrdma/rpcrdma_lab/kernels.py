@@ -166,16 +166,19 @@ STOCK = {
     # With pages of 16 KiB
     "debian-13-arm64-16k": Stock("13-arm64",
                                  r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-arm64-16k"),
+    # With PREEMPT_RT: spinlocks sleep, and softirqs are threads
+    "debian-13-rt": Stock("13", r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-rt-amd64"),
+    "debian-13-7-rt": Stock("13", r"linux-image-(7\.\d+\.\d+)\+deb13(\.\d+)?-rt-amd64"),
 }
 # Those that the project's packages and TESTED in the Makefile are for
-AMD64 = [name for name, stock in STOCK.items() if packages.architecture(stock.release) == "amd64"]
+TESTED = ("debian-6.1", "debian-6.12", "debian-13", "debian-13-7")
 
 # What make is told for another architecture
 CROSS = {"arm64": ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")}
 
 NAMES = ("um", "um-debug", "um-7", "um-7-debug", "um-7-smp", "debian-6.1", "debian-6.12",
-         "debian-13", "debian-13-7", "debian-13-arm64", "debian-13-arm64-16k", "smp-debug",
-         "smp-kcsan")
+         "debian-13", "debian-13-7", "debian-13-rt", "debian-13-7-rt", "debian-13-arm64",
+         "debian-13-arm64-16k", "smp-debug", "smp-kcsan")
 
 # The guest whose module counts the lines that it runs
 COVERAGE = "um-gcov"
@@ -418,7 +421,7 @@ def header_tools(name: str) -> list[str]:
     """The packages with the compiler that the headers of a stock kernel want, for amd64."""
     depends = packages.apt(STOCK[name].release).depends(stock_packages(name)[1])
     compilers = [package for package in depends if package.startswith("gcc-")]
-    if name in AMD64:
+    if packages.architecture(STOCK[name].release) == "amd64":
         return compilers
     return [re.sub(r"(gcc-\d+).*", r"\1-aarch64-linux-gnu", package) for package in compilers]
 
