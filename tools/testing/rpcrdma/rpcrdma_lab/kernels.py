@@ -129,6 +129,7 @@ FLAVOURS = {
     "smp-debug": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
                          ("common", "smp", "debug", "smp-debug"),
                          # With KASAN under TCG, the ACPI interpreter needs a minute
+    words: tuple[str, ...] = ()     # for make
                          # to route PCI interrupts.
                          "acpi=noirq",
                          # Each DMA mapping is a copy: who accesses memory that is mapped, and
@@ -263,7 +264,7 @@ def configure(tree: Path, out: Path, flavour: Flavour) -> None:
     """Write out/.config from the fragments of a flavour, on top of allnoconfig."""
     fragment = out / "lab.config"
     fragment.write_text(fragment_text(flavour))
-    run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={out.name}",
+    run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={out.name}", *flavour.words,
         f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig")
     check_config(fragment.read_text(), out / ".config")
 
