@@ -7,6 +7,7 @@ and configuration.
 
 import dataclasses
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -53,23 +54,28 @@ class Edit:
     before: str
     after: str
 
+    def fits(self, tree: Path) -> bool:
+        """Whether the text is there once."""
+        path = tree / self.file
+        return path.exists() and path.read_text().count(self.before) == 1
+
     def apply(self, tree: Path) -> None:
         """Change the file."""
         path = tree / self.file
-        text = path.read_text()
-        if text.count(self.before) != 1:
+        if not self.fits(tree):
             raise LabError(f"{path} does not have \"{self.before}\" once: correct the edits in "
                            f"{Path(__file__).name}")
-        path.write_text(text.replace(self.before, self.after))
+        path.write_text(path.read_text().replace(self.before, self.after))
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A kernel source of Debian. The newest package that matches is taken."""
-    kind: str       # of its entry in the cache
-    release: str    # of Debian
-    package: str    # a pattern, see packages.Apt.newest()
+    """A kernel source of Debian, of which the newest package that matches is taken, or a tree."""
+    kind: str           # of its entry in the cache
+    release: str = ""   # of Debian
+    package: str = ""   # a pattern, see packages.Apt.newest()
     edits: tuple[Edit, ...] = ()
+    tree: str = ""      # a folder that the user names, and whose copy gets the edits that fit
 
 
 # Servers with kernel 7.x take 4 MiB. Its NFS client mounts with 1 MiB at most, and has 2 MiB
@@ -108,6 +114,8 @@ SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)",
                   LARGE_STATE + VECTOR_LOCKS + DMA_OPS + STACK_WORDS)
 SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)",
                   LARGE_IO + VECTOR_LOCKS + DMA_OPS + STACK_WORDS)
+# With DIR= the guest um has the kernel of that tree.
+TREE = Source("tree", edits=SOURCE_6.edits, tree=os.environ.get("RPCRDMA_TREE", ""))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +129,7 @@ class Flavour:
     append_mem: str = ""
     source: Source = SOURCE_6
     cpus: int = 0                   # see Kernel
+    words: tuple[str, ...] = ()     # for make
 
 
 FLAVOURS = {
@@ -129,7 +138,6 @@ FLAVOURS = {
     "smp-debug": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
                          ("common", "smp", "debug", "smp-debug"),
                          # With KASAN under TCG, the ACPI interpreter needs a minute
-    words: tuple[str, ...] = ()     # for make
                          # to route PCI interrupts.
                          "acpi=noirq",
                          # Each DMA mapping is a copy: who accesses memory that is mapped, and
@@ -145,6 +153,9 @@ FLAVOURS = {
     "um-7-smp": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7", "um-smp"),
                         "seccomp=on ncpus=2", source=SOURCE_7, cpus=2),
 }
+if TREE.tree:       # which may need the options of 6.12, those of 7.x, or some of both
+    FLAVOURS["um"] = dataclasses.replace(FLAVOURS["um"], fragments=("7", "common", "um", "6"),
+                                         source=TREE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +219,9 @@ def source_package(wanted: Source) -> str:
 
 def source_version(wanted: Source = SOURCE_6) -> str:
     """The version of a kernel source."""
+    if wanted.tree:
+        version_of_tree = run("make", "-s", "-C", wanted.tree, "kernelversion").strip()
+        return f"{version_of_tree}-{short_hash(wanted.tree)}"
     return packages.apt(wanted.release).version(source_package(wanted))
 
 
@@ -222,6 +236,13 @@ def source(wanted: Source = SOURCE_6) -> Path:
     """A kernel source that the lab's own kernels are built from."""
 
     def unpack(directory: Path) -> None:
+        if wanted.tree:
+            run("sh", "-c", 'tar -C "$0" --exclude=./.git -c . | tar -C "$1" -x', wanted.tree,
+                directory)
+            for edit in wanted.edits:
+                if edit.fits(directory):
+                    edit.apply(directory)
+            return
         packages.apt(wanted.release).fetch(directory, source_package(wanted))
         tarball, = (directory / "usr/src").glob("linux-source-*.tar.xz")
         # Kconfig reads every folder. These have nothing for it, and are large.
@@ -266,7 +287,8 @@ def configure(tree: Path, out: Path, flavour: Flavour) -> None:
     fragment.write_text(fragment_text(flavour))
     run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={out.name}", *flavour.words,
         f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig")
-    check_config(fragment.read_text(), out / ".config")
+    if not flavour.source.tree:     # what a tree lacks, the scenarios miss
+        check_config(fragment.read_text(), out / ".config")
 
 
 def compiler(arch: str) -> list[str]:
