@@ -70,8 +70,8 @@ dist: ## make build/dist/rpcrdma-VERSION.tar.xz of the last commit; KEYID=: sign
 demo: ## boot a guest, mount over RDMA, show that it works
 	@$(LAB) demo
 
-check: ## run all checks; T=pattern: those that match; ALL=1: on all guests; MODULE=inbox
-	@$(LAB) check $(if $(ALL),--all) $(if $(MODULE),--module $(MODULE)) $(if $(T),'$(T)')
+check: ## run all checks; T=pattern: those that match; ALL=1: on all guests; MODULE=inbox; DIR=: um has that kernel tree
+	@$(if $(DIR),RPCRDMA_TREE='$(abspath $(DIR))') $(LAB) check $(if $(ALL),--all) $(if $(MODULE),--module $(MODULE)) $(if $(T),'$(T)')
 
 coverage: ## write build/coverage.txt: which lines of net/ KUnit and the scenarios run
 	@$(LAB) check coverage

@@ -388,7 +388,7 @@ int svcrdma_reply_choose(struct svcrdma_reply_form *form, struct rpcrdma_message
 int svcrdma_reply_walk(const struct svcrdma_reply_form *form, const struct rpcrdma_message *msg,
 		       const struct svcrdma_results *results, svcrdma_visit_fn visit, void *data)
 {
-	struct svcrdma_walk walk = { msg, visit, data };
+	struct svcrdma_walk walk = { .msg = msg, .visit = visit, .data = data };
 	unsigned int i;
 	u32 done = 0;
 	int ret = 0;

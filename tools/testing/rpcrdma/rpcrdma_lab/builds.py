@@ -173,7 +173,7 @@ def tells(said: Sequence[str]) -> list[str]:
 def by_release(test: Test) -> None:
     """`make` and dkms.conf take the kernels that the tests cover, and say how to insist."""
     guests = [kernels.stock_packages(name)[0].removeprefix("linux-image-")
-              for name in kernels.AMD64 if name != "debian-13-7"]
+              for name in kernels.TESTED if name != "debian-13-7"]
     for release in [*guests, *COVERED]:
         kernel = Planted(release).plant()
         takes(test, f"make builds for {release}", kernel.make())

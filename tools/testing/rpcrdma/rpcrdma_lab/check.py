@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from . import (backports, builds, cache, coverage, debs, dissector, emulator, host, kernels, ktap,
-               module, packages, results, root, scenario, selftest, session, steps, style, tasks,
-               toolchain, tools, wire)
+from . import (backports, builds, cache, compilers, coverage, debs, dissector, emulator, host,
+               kernels, ktap, module, packages, results, root, scenario, selftest, session, steps,
+               style, tasks, toolchain, tools, wire)
 from .host import TOP, LabError
 from .ktap import Report, Reporter, Test
 from .results import Results
@@ -51,6 +51,9 @@ class Part:
 LAB_FILES = "tools/testing/rpcrdma/rpcrdma_lab"
 BUILT = (*module.SOURCES, "scripts", *(f"{LAB_FILES}/{name}.py" for name in
                                        ("backports", "builds", "module", "kernels", "toolchain")))
+COMPILED = (*module.SOURCES, *(f"{LAB_FILES}/{name}.py" for name in
+                               ("compilers", "module", "kernels")),
+            "tools/testing/rpcrdma/kernels")
 INSTALLED = (*module.SOURCES, "tools", "scripts", "debian", "Documentation", "LICENSES",
              "NEWS", "README.md", "COPYING")
 STOCK_BUILDS = {f"build [{name}]": name for name in kernels.STOCK}
@@ -64,11 +67,13 @@ PARTS = {
     "build [in-tree um-7]": Part(functools.partial(builds.build_in_tree, "um-7"), 120, ("um-7",),
                                  False, BUILT),
     "build [backports]": Part(backports.build, 60, tuple(backports.BACKPORTS), inputs=BUILT),
+    "build [i386]": Part(compilers.i386, 200, daily=False, inputs=COMPILED),
+    "build [clang]": Part(compilers.clang, 120, daily=False, inputs=COMPILED),
     "make": Part(builds.make_refuses, 5),
     "packages": Part(debs.make_deb, 30, inputs=INSTALLED),
     "packages [signed]": Part(debs.signed, 120, (debs.SIGNED,), False, INSTALLED),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False,
-                             named=name not in debs.KERNELS) for name in kernels.AMD64},
+                             named=name not in debs.KERNELS) for name in kernels.TESTED},
     "wire": Part(wire.wire, 60, inputs=(
         f"{coverage.FOLDER}/wire", f"{coverage.FOLDER}/test", "tools/testing/rpcrdma/wire",
         "Makefile", f"{LAB_FILES}/wire.py")),
@@ -125,14 +130,14 @@ def part_ran_with(name: str) -> str:
                 if kernel in kernels.STOCK}
     versions += [toolchain.version(release) for release in releases if toolchain.needed(release)]
     if name == "make":      # which says whether it takes the newest ones
-        versions += [kernels.version(kernel) for kernel in kernels.AMD64]
+        versions += [kernels.version(kernel) for kernel in kernels.TESTED]
     if name == "style":     # make has to find the running kernel
         versions.append(os.uname().release)
     versions += [debs.base_version(kernel) for kernel in PARTS[name].kernels
                  if name == debs.part(kernel)]
     have = packages.installed()
     names = [*packages.PACKAGES, *packages.RELEASE_PACKAGES[host.debian()], *debs.PACKAGES,
-             "gcc-14", "clang-14", "clang-19"]
+             "gcc-14", "clang-14", "clang-19", "coccinelle"]
     return " ".join([*versions, *(have.get(name, "") for name in names)])
 
 

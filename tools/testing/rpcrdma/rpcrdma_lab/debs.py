@@ -183,7 +183,7 @@ def make_deb(report: Reporter) -> None:
 
 def of_release(release: str) -> list[str]:
     """The stock kernels of a release."""
-    return [name for name, stock in kernels.STOCK.items() if stock.release == release]
+    return [name for name in kernels.TESTED if kernels.STOCK[name].release == release]
 
 
 def kernel_packages(name: str) -> list[str]:

@@ -7,6 +7,7 @@ and configuration.
 
 import dataclasses
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -53,23 +54,28 @@ class Edit:
     before: str
     after: str
 
+    def fits(self, tree: Path) -> bool:
+        """Whether the text is there once."""
+        path = tree / self.file
+        return path.exists() and path.read_text().count(self.before) == 1
+
     def apply(self, tree: Path) -> None:
         """Change the file."""
         path = tree / self.file
-        text = path.read_text()
-        if text.count(self.before) != 1:
+        if not self.fits(tree):
             raise LabError(f"{path} does not have \"{self.before}\" once: correct the edits in "
                            f"{Path(__file__).name}")
-        path.write_text(text.replace(self.before, self.after))
+        path.write_text(path.read_text().replace(self.before, self.after))
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A kernel source of Debian. The newest package that matches is taken."""
-    kind: str       # of its entry in the cache
-    release: str    # of Debian
-    package: str    # a pattern, see packages.Apt.newest()
+    """A kernel source of Debian, of which the newest package that matches is taken, or a tree."""
+    kind: str           # of its entry in the cache
+    release: str = ""   # of Debian
+    package: str = ""   # a pattern, see packages.Apt.newest()
     edits: tuple[Edit, ...] = ()
+    tree: str = ""      # a folder that the user names, and whose copy gets the edits that fit
 
 
 # Servers with kernel 7.x take 4 MiB. Its NFS client mounts with 1 MiB at most, and has 2 MiB
@@ -108,6 +114,8 @@ SOURCE_6 = Source("source", "12", r"linux-source-(6\.12)",
                   LARGE_STATE + VECTOR_LOCKS + DMA_OPS + STACK_WORDS)
 SOURCE_7 = Source("source7", "13", r"linux-source-(7\.\d+)",
                   LARGE_IO + VECTOR_LOCKS + DMA_OPS + STACK_WORDS)
+# With DIR= the guest um has the kernel of that tree.
+TREE = Source("tree", edits=SOURCE_6.edits, tree=os.environ.get("RPCRDMA_TREE", ""))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +129,7 @@ class Flavour:
     append_mem: str = ""
     source: Source = SOURCE_6
     cpus: int = 0                   # see Kernel
+    words: tuple[str, ...] = ()     # for make
 
 
 FLAVOURS = {
@@ -148,6 +157,9 @@ FLAVOURS = {
                              ("common", "um", "7", "um-smp", "lockstat"),
                              "seccomp=on ncpus=2", source=SOURCE_7, cpus=2),
 }
+if TREE.tree:       # which may need the options of 6.12, those of 7.x, or some of both
+    FLAVOURS["um"] = dataclasses.replace(FLAVOURS["um"], fragments=("7", "common", "um", "6"),
+                                         source=TREE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,16 +182,19 @@ STOCK = {
     # With pages of 16 KiB
     "debian-13-arm64-16k": Stock("13-arm64",
                                  r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-arm64-16k"),
+    # With PREEMPT_RT: spinlocks sleep, and softirqs are threads
+    "debian-13-rt": Stock("13", r"linux-image-(6\.12\.\d+)\+deb13(\.\d+)?-rt-amd64"),
+    "debian-13-7-rt": Stock("13", r"linux-image-(7\.\d+\.\d+)\+deb13(\.\d+)?-rt-amd64"),
 }
 # Those that the project's packages and TESTED in the Makefile are for
-AMD64 = [name for name, stock in STOCK.items() if packages.architecture(stock.release) == "amd64"]
+TESTED = ("debian-6.1", "debian-6.12", "debian-13", "debian-13-7")
 
 # What make is told for another architecture
 CROSS = {"arm64": ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")}
 
 NAMES = ("um", "um-debug", "um-7", "um-7-debug", "um-7-smp", "debian-6.1", "debian-6.12",
-         "debian-13", "debian-13-7", "debian-13-arm64", "debian-13-arm64-16k", "smp-debug",
-         "smp-kcsan")
+         "debian-13", "debian-13-7", "debian-13-rt", "debian-13-7-rt", "debian-13-arm64",
+         "debian-13-arm64-16k", "smp-debug", "smp-kcsan")
 
 # The guest whose module counts the lines that it runs
 COVERAGE = "um-gcov"
@@ -208,6 +223,9 @@ def source_package(wanted: Source) -> str:
 
 def source_version(wanted: Source = SOURCE_6) -> str:
     """The version of a kernel source."""
+    if wanted.tree:
+        version_of_tree = run("make", "-s", "-C", wanted.tree, "kernelversion").strip()
+        return f"{version_of_tree}-{short_hash(wanted.tree)}"
     return packages.apt(wanted.release).version(source_package(wanted))
 
 
@@ -222,6 +240,13 @@ def source(wanted: Source = SOURCE_6) -> Path:
     """A kernel source that the lab's own kernels are built from."""
 
     def unpack(directory: Path) -> None:
+        if wanted.tree:
+            run("sh", "-c", 'tar -C "$0" --exclude=./.git -c . | tar -C "$1" -x', wanted.tree,
+                directory)
+            for edit in wanted.edits:
+                if edit.fits(directory):
+                    edit.apply(directory)
+            return
         packages.apt(wanted.release).fetch(directory, source_package(wanted))
         tarball, = (directory / "usr/src").glob("linux-source-*.tar.xz")
         # Kconfig reads every folder. These have nothing for it, and are large.
@@ -264,9 +289,10 @@ def configure(tree: Path, out: Path, flavour: Flavour) -> None:
     """Write out/.config from the fragments of a flavour, on top of allnoconfig."""
     fragment = out / "lab.config"
     fragment.write_text(fragment_text(flavour))
-    run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={out.name}",
+    run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={out.name}", *flavour.words,
         f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig")
-    check_config(fragment.read_text(), out / ".config")
+    if not flavour.source.tree:     # what a tree lacks, the scenarios miss
+        check_config(fragment.read_text(), out / ".config")
 
 
 def compiler(arch: str) -> list[str]:
@@ -422,7 +448,7 @@ def header_tools(name: str) -> list[str]:
     """The packages with the compiler that the headers of a stock kernel want, for amd64."""
     depends = packages.apt(STOCK[name].release).depends(stock_packages(name)[1])
     compilers = [package for package in depends if package.startswith("gcc-")]
-    if name in AMD64:
+    if packages.architecture(STOCK[name].release) == "amd64":
         return compilers
     return [re.sub(r"(gcc-\d+).*", r"\1-aarch64-linux-gnu", package) for package in compilers]
 

@@ -2,6 +2,7 @@
 # shows:   the server sends its callbacks on the client's connection (RFC 8167)
 # guests:  um um-7-debug/siw
 # also:    um/mem um-debug/rxe um-7-smp/siw debian-6.1 debian-6.12 debian-13-7 smp-debug/rxe
+# also:    debian-13-rt/rxe
 # devices: rxe siw mem
 # limit:   90
 

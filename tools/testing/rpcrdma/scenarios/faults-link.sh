@@ -2,6 +2,7 @@
 # shows:   I/O continues after the network was down, and after the device was removed
 # guests:  um
 # also:    um/mem um-debug/siw um-7-debug/rxe um-7-smp debian-6.1 debian-6.12 smp-debug/mem
+# also:    debian-13-rt/rxe debian-13-rt/mem
 # devices: rxe siw mem
 # limit:   90
 # faults:  the link goes down

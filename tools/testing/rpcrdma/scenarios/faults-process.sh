@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   kill -9 during I/O affects no other process, and the mount can still be used
 # guests:  um
-# also:    um/mem um-debug/siw um-7-debug/rxe um-7-smp/rxe debian-6.1 debian-6.12
+# also:    um/mem um-debug/siw um-7-debug/rxe um-7-smp/rxe debian-6.1 debian-6.12 debian-13-rt/rxe
 # devices: rxe siw mem
 # turns:   sunrpc's tasks
 # faults:  processes are killed

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   I/O continues after the server was stopped and started
 # guests:  um
-# also:    um/mem um-debug/rxe um-7-debug/siw um-7-smp/rxe debian-6.1
+# also:    um/mem um-debug/rxe um-7-debug/siw um-7-smp/rxe debian-6.1 debian-13-rt/rxe
 # devices: rxe siw mem
 # limit:   90
 # faults:  the server starts again

@@ -2,7 +2,7 @@
 # shows:   mount over RDMA with every NFS version, over IPv4 and IPv6, and verified I/O
 # guests:  um um-7-debug/rxe debian-6.1/1 debian-6.12/1 um-7/1
 # also:    um/mem um-debug/rxe um-7-debug debian-6.1 debian-13/1 debian-13-7/1 debian-13-arm64/1
-# also:    debian-13-arm64-16k/1
+# also:    debian-13-arm64-16k/1 debian-13-rt/1 debian-13-7-rt/1
 # devices: rxe siw mem
 # ends:    1 2
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround

@@ -26,16 +26,22 @@ def test_newest_kernel_by_its_number() -> None:
     assert apt.newest(kernels.STOCK["debian-13-7"].image) == "linux-image-7.10.2+deb13-amd64"
 
 
-def test_arm64_has_pages_of_its_name() -> None:
-    apt = packages.Apt("13-arm64")
+def test_kernel_is_of_its_flavour() -> None:
+    apt = packages.Apt("13")
     apt.answers = {"apt-cache pkgnames linux-image-": """
         linux-image-6.12.99+deb13-arm64
         linux-image-6.12.98+deb13-arm64-16k
-        linux-image-6.12.99+deb13-rt-arm64"""}
+        linux-image-6.12.99+deb13-rt-arm64
+        linux-image-6.12.97+deb13-rt-amd64
+        linux-image-6.12.99+deb13-amd64
+        linux-image-6.12.99+deb13-rt-amd64-dbg
+        linux-image-7.3.4+deb13-rt-amd64"""}
     found = {name: apt.newest(kernels.STOCK[name].image) for name in kernels.STOCK
-             if name not in kernels.AMD64}
+             if name not in kernels.TESTED}
     assert found == {"debian-13-arm64": "linux-image-6.12.99+deb13-arm64",
-                     "debian-13-arm64-16k": "linux-image-6.12.98+deb13-arm64-16k"}
+                     "debian-13-arm64-16k": "linux-image-6.12.98+deb13-arm64-16k",
+                     "debian-13-rt": "linux-image-6.12.97+deb13-rt-amd64",
+                     "debian-13-7-rt": "linux-image-7.3.4+deb13-rt-amd64"}
 
 
 def test_newer_entry_replaces_one_of_the_same_guest() -> None:
