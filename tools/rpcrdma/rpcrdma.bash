@@ -18,7 +18,7 @@ _rpcrdma() {
 	done
 
 	case $command,${before[-1]} in
-	*,-c | *,-i | *,-W | *,--program | *,--top) words= ;;
+	*,-c | *,-i | *,-W | *,--program | *,--top | reload,-w | reload,--wait) words= ;;
 	metrics,-o | metrics,--output) compopt -o default; words= ;;
 	*,--rdma-version) words="1 2" ;;
 	stat,--columns | stat,--sort)
@@ -30,14 +30,16 @@ _rpcrdma() {
 	show,device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
 	show,state) words="resolving connecting pending accepting established closing closed" ;;
 	show,mount) words=$(_rpcrdma_mounts) ;;
-	,*) words="show stat monitor metrics ping doctor status help version --json --help --version" ;;
-	help,*) words="show stat monitor metrics ping doctor status" ;;
-	show,*) words="client server listeners devices to device state mount"
+	,*) words="show stat monitor metrics ping doctor status reload help version"
+		words+=" --json --help --version" ;;
+	help,*) words="show stat monitor metrics ping doctor status reload" ;;
+	show,*) words="client server listeners devices module to device state mount"
 		words+=" --all --details --json $table --help" ;;
 	stat,*) words="--json $table --help" ;;
 	monitor,*) words="--json --help" ;;
 	metrics,*) words="--output --per-peer --help" ;;
 	status,*) words="--json --nagios --help" ;;
+	reload,*) words="--force --wait --help" ;;
 	ping,*) words="-c -i -W -4 -6 -q --program --rdma-version --json --help $(_rpcrdma_hosts)" ;;
 	doctor,*) words="--json --quiet --help $(_rpcrdma_hosts)" ;;
 	*) words= ;;
