@@ -64,6 +64,11 @@ static struct users users_now(struct doctor *d)
 	return users;
 }
 
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 static void refuse_mount(struct doctor *d, const char *dir)
 {
 	char advice[DOCTOR_TEXT_MAX];
@@ -73,7 +78,7 @@ static void refuse_mount(struct doctor *d, const char *dir)
 		   dir);
 }
 
-/* Reload cannot help them, as it does clients: here the module has to go while they are mounted. */
+/* A mount holds the module as long as it is there, connected or not. */
 static void check_mounts(struct doctor *d)
 {
 	size_t findings = d->count[DOCTOR_WRONG];
@@ -86,8 +91,8 @@ static void check_mounts(struct doctor *d)
 	if (users.servers)
 		doctor_add(d, CHECK, DOCTOR_WRONG,
 			   "umount them: in containers, or detached by umount -l? see rpcrdma show client",
-			   "%zu connections of mounts that are not seen here hold the module",
-			   users.servers);
+			   "mounts that are not seen here hold the module: %zu connection%s to servers",
+			   users.servers, plural(users.servers));
 }
 
 /* Give clients the time to go. Returns false if some are left and must not be cut off. */
@@ -107,9 +112,11 @@ static bool check_clients(struct doctor *d, bool force, unsigned int wait)
 	else if (users.clients && !force)
 		doctor_add(d, CHECK, DOCTOR_WRONG,
 			   "--wait SECONDS, or --force: hard mounts go on afterwards, soft ones may fail",
-			   "%zu connections of clients: %s", users.clients, users.peers);
+			   "%zu connection%s of clients: %s", users.clients, plural(users.clients),
+			   users.peers);
 	else if (users.clients)
-		printf("%zu connections of clients are cut off: %s\n", users.clients, users.peers);
+		printf("Clients are cut off, %zu connection%s: %s\n", users.clients,
+		       plural(users.clients), users.peers);
 	return force || !(users.unknown || users.clients);
 }
 

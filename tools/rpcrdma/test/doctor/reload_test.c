@@ -90,7 +90,7 @@ static void refusals(void)
 	begin_reload("reload with a container's mount");
 	answers.established = 1;
 	expect(reload(&d, true, 0) == RELOAD_REFUSED);
-	expect(only("reload", DOCTOR_WRONG, "1 connections of mounts that are not seen"));
+	expect(only("reload", DOCTOR_WRONG, "not seen here hold the module: 1 connection to"));
 
 	begin_reload("reload with clients");
 	expect(reload(&d, false, 1) == RELOAD_REFUSED);
