@@ -11,7 +11,8 @@
 
 /*
  * Exit codes of the program. Those of ping are the ones of ping(8), those of status the
- * ones of monitoring plugins, and doctor has 0 only if all is well; their manual pages say more.
+ * ones of monitoring plugins, reload has enum reload, and doctor has 0 only if all is well; their
+ * manual pages say more.
  */
 enum {
 	STATUS_OK = 0,
@@ -27,6 +28,7 @@ int cmd_metrics(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_reload(int argc, char **argv);
 
 /**
  * die - end the program

@@ -79,8 +79,8 @@ void doctor_init(struct doctor *d)
 	snprintf(d->server_port, sizeof(d->server_port), HOST_PORT);
 }
 
-/* What is run speaks English, and may be where users' PATH often does not look. */
-static void prepare_programs(const struct doctor *d)
+/* What is run may be where users' PATH often does not look. */
+void doctor_programs(const struct doctor *d)
 {
 	char path[PATH_MAX];
 
@@ -95,7 +95,7 @@ static void prepare_programs(const struct doctor *d)
 
 void doctor_examine(struct doctor *d)
 {
-	prepare_programs(d);
+	doctor_programs(d);
 	doctor_module(d);
 	doctor_kernels(d);
 	doctor_device(d);
@@ -114,7 +114,7 @@ void doctor_examine(struct doctor *d)
 
 enum doctor_health doctor_health(struct doctor *d)
 {
-	prepare_programs(d);
+	doctor_programs(d);
 	doctor_module(d);
 	doctor_device(d);
 	doctor_server(d);

@@ -75,6 +75,13 @@ struct doctor_obstacle {
 	char advice[DOCTOR_TEXT_MAX];
 };
 
+/* A build of rpcrdma. A text is "" if it is not known; the kernel's own mostly has none. */
+struct doctor_version {
+	char version[DOCTOR_VERSION_MAX];
+	char srcversion[DOCTOR_VERSION_MAX];	/* a hash of the source */
+	char file[DOCTOR_PATH_MAX];
+};
+
 /* What the loaded module tells about a device */
 struct doctor_limits {
 	bool fast_registration;
@@ -100,6 +107,7 @@ struct doctor_connections {
 
 struct doctor;
 struct kmod_ctx;
+struct kmod_module;
 
 /*
  * How the doctor asks the kernel for what is in no file. Each returns 0 or a
@@ -167,6 +175,11 @@ struct doctor {
  * doctor_init - begin a visit of this host, without the way to any other
  */
 void doctor_init(struct doctor *d);
+
+/**
+ * doctor_programs - before the first doctor_run(): what it runs is found, and speaks English
+ */
+void doctor_programs(const struct doctor *d);
 
 /**
  * doctor_examine - make all checks
@@ -348,6 +361,48 @@ void doctor_missing(struct doctor *d, const char *check, enum doctor_verdict ver
  */
 bool doctor_vendor(struct doctor *d, const char *check, enum doctor_verdict verdict,
 		   const char *release);
+
+/* doctor_versions.c */
+
+/**
+ * doctor_modinfo - the value of a field of a module's file, "" if it has none
+ *
+ * Return: false if it cannot be told.
+ */
+bool doctor_modinfo(struct kmod_module *module, const char *field, char *value, size_t size);
+
+/**
+ * doctor_running - the build that is loaded, whose file is not known
+ *
+ * Return: whether there is one.
+ */
+bool doctor_running(struct doctor *d, struct doctor_version *v);
+
+/**
+ * doctor_installed - the build that modprobe takes for the running kernel, and its file
+ *
+ * Return: whether there is one.
+ */
+bool doctor_installed(struct doctor *d, struct doctor_version *v);
+
+/**
+ * doctor_find - look for a file of that build which modprobe does not take
+ * @v: its file gets the path, with the root; it is "" before, and if there is none
+ */
+void doctor_find(struct doctor *d, struct doctor_version *v);
+
+/* doctor_module.c */
+
+/**
+ * doctor_module_loads - what of doctor_module() is about the file that modprobe takes
+ * @file: gets its path, "" if there is none
+ *
+ * Return: false with a finding.
+ */
+bool doctor_module_loads(struct doctor *d, char file[DOCTOR_PATH_MAX]);
+
+/* doctor_mount.c: calls @fn for each mount over RDMA */
+void doctor_mounts(struct doctor *d, void (*fn)(struct doctor *d, const char *dir));
 
 /* doctor_server.c */
 

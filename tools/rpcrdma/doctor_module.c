@@ -10,7 +10,20 @@
 
 #define CHECK		"module"
 #define SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-#define RELOAD		"umount what uses RDMA, stop nfsd, modprobe -r rpcrdma, modprobe rpcrdma"
+#define RELOAD		"umount what uses RDMA here, then rpcrdma reload"
+
+/* After an installation the old module stays until it is unloaded. */
+static void check_version(struct doctor *d)
+{
+	struct doctor_version running, installed;
+
+	if (doctor_running(d, &running) && doctor_installed(d, &installed) &&
+	    *running.srcversion && *installed.srcversion &&
+	    strcmp(running.srcversion, installed.srcversion))
+		doctor_add(d, CHECK, DOCTOR_NOTE, RELOAD,
+			   "the loaded rpcrdma is not the one that is installed in %s",
+			   installed.file);
+}
 
 static void check_loaded(struct doctor *d, const char *file)
 {
@@ -35,35 +48,7 @@ static void check_loaded(struct doctor *d, const char *file)
 	}
 	doctor_read_line(d, version, sizeof(version), "/sys/module/rpcrdma/version");
 	doctor_add(d, CHECK, DOCTOR_OK, NULL, "rpcrdma %s is loaded, and is this one", version);
-}
-
-/* The value of a field of the module's file, "" if it has none; false if it cannot be told */
-static bool modinfo(struct kmod_module *module, const char *field, char *value, size_t size)
-{
-	struct kmod_list *list = NULL, *one;
-
-	*value = 0;
-	if (kmod_module_get_info(module, &list) < 0)
-		return false;
-	kmod_list_foreach(one, list)
-		if (!strcmp(kmod_module_info_get_key(one), field))
-			snprintf(value, size, "%s", kmod_module_info_get_value(one));
-	kmod_module_info_free_list(list);
-	return true;
-}
-
-/* After an installation the old module stays until it is unloaded. */
-static void check_version(struct doctor *d, struct kmod_module *module)
-{
-	char loaded[64], installed[64];
-
-	if (doctor_read_line(d, loaded, sizeof(loaded), "/sys/module/rpcrdma/srcversion") ||
-	    !modinfo(module, "srcversion", installed, sizeof(installed)))
-		return;
-	if (*installed && strcmp(loaded, installed))
-		doctor_add(d, CHECK, DOCTOR_NOTE, RELOAD,
-			   "the loaded rpcrdma is not the one that is installed in %s",
-			   kmod_module_get_path(module));
+	check_version(d);
 }
 
 /* Signatures */
@@ -99,7 +84,7 @@ static void check_signature(struct doctor *d, struct kmod_module *module)
 
 	if (!why)
 		return;
-	if (!modinfo(module, "sig_id", signer, sizeof(signer)))
+	if (!doctor_modinfo(module, "sig_id", signer, sizeof(signer)))
 		doctor_add(d, CHECK, DOCTOR_UNKNOWN, "look at modinfo rpcrdma",
 			   "%s, and it is not known whether the module is signed", why);
 	else if (!*signer)
@@ -168,7 +153,6 @@ static void check_modprobe(struct doctor *d)
 	if (!modules)
 		return;
 	if (!kmod_module_new_from_name(modules, "rpcrdma", &module)) {
-		check_version(d, module);
 		check_signature(d, module);
 		kmod_module_unref(module);
 	}
@@ -178,19 +162,29 @@ static void check_modprobe(struct doctor *d)
 	kmod_unref(modules);
 }
 
-void doctor_module(struct doctor *d)
+bool doctor_module_loads(struct doctor *d, char file[DOCTOR_PATH_MAX])
 {
-	char file[DOCTOR_PATH_MAX];
+	size_t findings = d->count[DOCTOR_WRONG];
 	bool built_in;
 
+	*file = 0;
 	doctor_read_line(d, d->release, sizeof(d->release), "/proc/sys/kernel/osrelease");
 	d->vendor = doctor_vendor(d, CHECK, DOCTOR_WRONG, d->release);
 	if (d->vendor)
-		return;
+		return false;
 	built_in = doctor_module_file(d, d->release, "rpcrdma", file);
 	if (!doctor_is_ours(file))
 		doctor_missing(d, CHECK, DOCTOR_WRONG, d->release, file, built_in);
-	check_loaded(d, file);
 	if (*file)
 		check_modprobe(d);
+	return d->count[DOCTOR_WRONG] == findings;
+}
+
+void doctor_module(struct doctor *d)
+{
+	char file[DOCTOR_PATH_MAX];
+
+	doctor_module_loads(d, file);
+	if (!d->vendor)
+		check_loaded(d, file);
 }

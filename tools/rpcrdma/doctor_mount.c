@@ -141,6 +141,24 @@ static void check_missing(struct doctor *d, struct libmnt_table *fstab, struct l
 	mnt_free_iter(each);
 }
 
+void doctor_mounts(struct doctor *d, void (*fn)(struct doctor *d, const char *dir))
+{
+	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_iter *each = mnt_new_iter(MNT_ITER_FORWARD);
+	char path[DOCTOR_PATH_MAX], proto[16];
+	struct libmnt_fs *fs;
+
+	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", d->root);
+	mnt_table_parse_mtab(mounts, path);
+	while (!mnt_table_next_fs(mounts, each, &fs)) {
+		proto_of(mnt_fs_get_fs_options(fs), proto, sizeof(proto));
+		if (is_nfs(fs) && is_rdma(proto))
+			fn(d, mnt_fs_get_target(fs));
+	}
+	mnt_free_iter(each);
+	mnt_unref_table(mounts);
+}
+
 void doctor_mount(struct doctor *d)
 {
 	struct libmnt_table *fstab = mnt_new_table(), *mounts = mnt_new_table();

@@ -27,6 +27,7 @@ static const struct command {
 	{ "ping", cmd_ping, "check whether a server answers over RDMA" },
 	{ "doctor", cmd_doctor, "find out why it does not work, and what to do" },
 	{ "status", cmd_status, "whether it works, in one word, for monitoring" },
+	{ "reload", cmd_reload, "have the installed module run, and the server listen again" },
 	{ "help", cmd_help, "this, or the arguments of a command", 'h' },
 	{ "version", cmd_version, "the version of this program", 'V' },
 	{ }

@@ -19,7 +19,7 @@ _rpcrdma() {
 
 	case $command,${before[-1]} in
 	*,-[ciWws] | *,--count | *,--interval | *,--timeout | *,--deadline | *,--size | *,--program | \
-		*,--top) words= ;;
+		*,--top | reload,--wait) words= ;;
 	metrics,-o | metrics,--output) compopt -o default; words= ;;
 	*,--rdma-version) words="1 2" ;;
 	stat,--columns | stat,--sort)
@@ -31,14 +31,16 @@ _rpcrdma() {
 	show,device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
 	show,state) words="resolving connecting pending accepting established closing closed" ;;
 	show,mount) words=$(_rpcrdma_mounts) ;;
-	,*) words="show stat monitor metrics ping doctor status help version --json --help --version" ;;
-	help,*) words="show stat monitor metrics ping doctor status" ;;
-	show,*) words="client server listeners devices peers to device state mount"
+	,*) words="show stat monitor metrics ping doctor status reload help version"
+		words+=" --json --help --version" ;;
+	help,*) words="show stat monitor metrics ping doctor status reload" ;;
+	show,*) words="client server listeners devices peers module to device state mount"
 		words+=" --all --details --json $table --help" ;;
 	stat,*) words="peers --json $table --help" ;;
 	monitor,*) words="--json --help" ;;
 	metrics,*) words="--output --per-peer --help" ;;
 	status,*) words="--json --nagios --help" ;;
+	reload,*) words="--force --wait --help" ;;
 	ping,*) words="--count --interval --timeout --deadline --size --ipv4 --ipv6 --program"
 		words+=" --rdma-version --quiet --json --help $(_rpcrdma_hosts)" ;;
 	doctor,*) words="--json --quiet --help $(_rpcrdma_hosts)" ;;

@@ -16,7 +16,7 @@
 #include "users.h"
 #include "xprt_switch.h"
 
-#define SYNOPSIS	"show [client|server|devices|listeners|peers]\n" \
+#define SYNOPSIS	"show [client|server|devices|listeners|peers|module]\n" \
 	"                    [to ADDRESS] [device NAME] [state STATE] [mount DIR]\n" \
 	"                    [-a|--all] [-d|--details] [-j|--json]\n" \
 	"                    " TABLE_SYNOPSIS
@@ -60,6 +60,7 @@ struct show {
 	bool json;
 	bool details;
 	bool all;			/* no row is for several connections */
+	bool module;			/* the module alone */
 	struct table_style style;
 	struct objects objects[SOURCES];
 };
@@ -93,6 +94,11 @@ static const struct kind *kind_of(const char *word)
 
 static void parse_words(struct show *show, char **words)
 {
+	show->module = *words && !strcmp(*words, "module");
+	if (show->module && words[1])
+		die(STATUS_USAGE, "show: module alone (got %s)", words[1]);
+	if (show->module)
+		return;
 	show->kind = *words ? kind_of(*words) : NULL;
 	show->filters = filter_parse(&show->filter, words + !!show->kind);
 	if (show->filters && show->kind && show->kind->role == ANY_ROLE)
@@ -107,9 +113,11 @@ static void check_style(const struct show *show)
 
 	if (show->json || show->details)
 		table_refuse(&show->style, "show", show->json ? "-j" : "-d");
+	if (show->module)
+		table_check(&show->style, "show module", module_columns);
 	for (kind = kinds; kind->word; kind++) {
 		command = fmt_print("show %s", kind->word);
-		if (wants(show, kind))
+		if (!show->module && wants(show, kind))
 			table_check(&show->style, command.s, kind->columns);
 	}
 }
@@ -300,6 +308,10 @@ int cmd_show(int argc, char **argv)
 	struct show show = parse(argc, argv);
 	enum source i;
 
+	if (show.module) {
+		module_print(&show.style, show.json);
+		return STATUS_OK;
+	}
 	ask(&show);
 	if (show.json)
 		print_json(&show);

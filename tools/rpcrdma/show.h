@@ -40,6 +40,10 @@ void listener_row(struct table *table, const struct attrs *listener);
 void device_rows(struct table *table, const struct attrs *device);
 void peer_row(struct table *table, const struct attrs *peer);
 
+/* show_module.c: the builds of the module, of which no loaded module has to tell */
+extern const struct column module_columns[];
+void module_print(const struct table_style *style, bool as_json);
+
 /* show_detail.c: a paragraph for each object */
 void details_of_connection(const struct attrs *connection);
 void details_of_listener(const struct attrs *listener);

@@ -155,6 +155,10 @@ minor version: 2
 """,
     "proc/fs/nfsd/clients/6/info": 'address: "[fd17::2]:0"\nname: "Linux NFSv4.1 node3"\n',
     "proc/fs/nfsd/clients/7/info": 'address: "10.17.0.2:0"\nname: "\\x1b[2J\\x5c"\n',
+    "sys/module/rpcrdma/version": "0.1\n",
+    "sys/module/rpcrdma/srcversion": "533BB7E5866E52F63B9ACCB\n",
+    "sys/module/rpcrdma/taint": "OE\n",
+    "proc/sys/kernel/osrelease": "6.12.0-test\n",
     **{f"proc/sys/sunrpc/svc_rdma/rdma_stat_{name}": f"{count}\n" for name, count in {
         "recv": 26862, "read": 862, "write": 46, "sq_starve": 3, "dropped": 0, "errors": 1}.items()},
 }
@@ -229,6 +233,7 @@ class Case:
     status: int = 0
     width: int = 0          # of the terminal, 0: a pipe
     known: bool = True      # whether the kernel has the family
+    installed: bool = False     # a build of the module, beside the one that runs
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -277,6 +282,13 @@ CASES = [
     Case("show-nothing-json", "show -j", NOTHING),
     Case("show-changed", "show client", CHANGED),
     Case("show-newer-kernel", "show -j client", NEWER),
+    Case("show-module", "show module", b"", installed=True),
+    Case("show-module-json", "show module -j", b"", installed=True),
+    Case("show-module-raw", "show module --raw --columns build,srcversion", b"", installed=True),
+    Case("show-module-alone", "show module", b""),
+    Case("show-module-alone-json", "show module -j", b""),
+    Case("show-module-none", "show module", b"", environment=(("ROOT", "/nonexistent"),)),
+    Case("reload-not-loaded", "reload", b"", 1, environment=(("ROOT", "/nonexistent"),)),
     Case("show-columns", "show client --columns ERRORS,peer,v", ALL),
     Case("show-columns-80", "show client --columns peer,device,state,p99", ALL, width=80),
     Case("show-noheadings", "show --noheadings", NOTHING),
@@ -341,6 +353,10 @@ CASES = [
     Case("usage-nothing", "", b"", 64),
     Case("usage-unknown", "-j sow", b"", 64),
     Case("usage-unknown-option", "-x", b"", 64),
+    Case("usage-module", "show module to 10.17.0.1", b"", 64),
+    Case("usage-module-sort", "show module --sort PEER", b"", 64),
+    Case("usage-reload", "reload now", b"", 64),
+    Case("usage-reload-wait", "reload --wait=-1", b"", 64),
     Case("usage-stat", "stat 0", b"", 64),
     Case("usage-stat-count", "stat 1 x", b"", 64),
     Case("usage-monitor", "monitor 1", b"", 64),
@@ -361,6 +377,7 @@ CASES = [
     Case("help", "help", b""),
     Case("help-option", "-h", b""),
     Case("help-show", "help show", b""),
+    Case("help-reload", "help reload", b""),
     Case("help-version", "help version", b""),
     Case("help-unknown", "help sow", b"", 64),
 ]
@@ -377,10 +394,22 @@ def plant(root: Path) -> None:
         (root / name).write_text(text)
 
 
+def install(root: Path) -> None:
+    """The file of a module, and what depmod makes of it."""
+    folder = root / "lib/modules/6.12.0-test/updates"
+    folder.mkdir(parents=True)
+    subprocess.run(["cc", "-c", "-o", folder / "rpcrdma.ko",
+                    GOLDEN.parent / "doctor/module.c"], check=True)
+    subprocess.run(["depmod", "-b", root, "6.12.0-test"], check=True, stderr=subprocess.DEVNULL,
+                   env={**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"})
+
+
 def run(program: str, case: Case) -> tuple[int, str]:
     """Run the program. Returns its exit status and what it prints."""
     with tempfile.NamedTemporaryFile() as said, tempfile.TemporaryDirectory() as root:
         plant(Path(root))
+        if case.installed:
+            install(Path(root))
         said.write((kernel.family() if case.known else b"") + case.says)
         said.flush()
         # The leak checker cannot work where the program is traced, and what die() leaves

@@ -15,6 +15,8 @@
 #include "cmd.h"
 #include "lab.h"
 
+#define KO_MAX	32768
+
 struct doctor d;
 struct answers answers;
 
@@ -118,17 +120,31 @@ void plant_program(const char *name, const char *script)
 	chmod(full, 0755);
 }
 
-/* A signature of one octet, whose kind is PGP: that of PKCS#7 would have to be right. */
-void plant_ko(bool is_signed)
+static size_t read_ko(char octets[KO_MAX])
 {
-	static const char signature[] = "knS\0\0\0\1\1\0\0\0\0\0\0\1~Module signature appended~\n";
-	char octets[65536];
 	FILE *file = fopen(MODULE_KO, "r");
-	size_t len = file ? fread(octets, 1, sizeof(octets) / 2, file) : 0;
+	size_t len = file ? fread(octets, 1, KO_MAX, file) : 0;
 
 	if (!len)
 		abort();
 	fclose(file);
+	return len;
+}
+
+void plant_ko_at(const char *path)
+{
+	char octets[KO_MAX];
+
+	plant_octets(path, octets, read_ko(octets));
+}
+
+/* A signature of one octet, whose kind is PGP: that of PKCS#7 would have to be right. */
+void plant_ko(bool is_signed)
+{
+	static const char signature[] = "knS\0\0\0\1\1\0\0\0\0\0\0\1~Module signature appended~\n";
+	char octets[KO_MAX + sizeof(signature)];
+	size_t len = read_ko(octets);
+
 	memcpy(octets + len, signature, sizeof(signature) - 1);
 	plant_octets("/lib/modules/6.12.0-test/updates/rpcrdma.ko", octets,
 		     len + is_signed * (sizeof(signature) - 1));
@@ -206,6 +222,13 @@ static int connections(struct doctor *doctor,
 		snprintf(peer, sizeof(peer), "10.17.0.%u:20049", 1 + i % answers.servers);
 		fn(&c, data);
 	}
+	c.client = false;
+	for (i = 0; i < answers.of_clients; i++) {
+		snprintf(peer, sizeof(peer), "10.17.0.3:%u", i + 1);
+		fn(&c, data);
+	}
+	if (answers.leave && !--answers.leave)
+		answers.of_clients = 0;
 	return answers.connections;
 }
 
@@ -386,6 +409,7 @@ int main(int argc, char **argv)
 	connection_tests();
 	log_tests();
 	hostile_tests();
+	reload_tests();
 	end();
 	printf("1..%u\n# %u passed, %u failed\n", steps, steps - failed, failed);
 	return failed > 0;

@@ -28,6 +28,8 @@ struct answers {
 	unsigned int established;	/* connections to a server */
 	unsigned int resolving_for;	/* ms; others, or 0: none */
 	unsigned int resolving, servers;	/* how many these are, and of how many servers */
+	unsigned int of_clients;	/* connections of a server, of one client */
+	unsigned int leave;		/* after so many questions these are gone, or 0 */
 };
 
 extern struct answers answers;
@@ -44,6 +46,7 @@ void remove_file(const char *path);
 
 /* The installed file of the module; with a signature behind it, or without */
 void plant_ko(bool is_signed);
+void plant_ko_at(const char *path);	/* the same, elsewhere and not signed */
 
 /* index.c: what depmod writes for one of its text files */
 void write_index(const char *path, const char *text);
@@ -84,5 +87,6 @@ void connection_tests(void);
 void log_tests(void);
 void hostile_tests(void);
 void report_tests(void);
+void reload_tests(void);
 
 #endif

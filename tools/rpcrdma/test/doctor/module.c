@@ -2,4 +2,4 @@
 /* What libkmod reads of the file of a module */
 
 __attribute__((section(".modinfo"), used))
-static const char modinfo[] = "name=rpcrdma\0srcversion=ABC";
+static const char modinfo[] = "name=rpcrdma\0version=0.2\0srcversion=ABC";

@@ -104,7 +104,7 @@ static void as_json(void)
 	expect(json_integer_value(json_object_get(top, "findings")) == 2);
 	expect(json_integer_value(json_object_get(top, "unknown")) == 0);
 	expect(json_array_size(json_object_get(top, "results")) == 2);
-	result = json_array_get(json_object_get(top, "results"), 0);
+	result = json_array_get(json_object_get(top, "results"), 1);
 	expect(!strcmp(json_string_value(json_object_get(result, "check")), "module"));
 	expect(!strcmp(json_string_value(json_object_get(result, "verdict")), "wrong"));
 	expect(!strcmp(json_string_value(json_object_get(result, "advice")), "modprobe rpcrdma"));

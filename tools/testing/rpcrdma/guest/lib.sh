@@ -9,7 +9,7 @@
 # all in one guest, or server and server_done in one guest, client and client_done in
 # another. It sets these variables:
 #
-#   MODULE  which rpcrdma: ours or inbox
+#   MODULE  which rpcrdma: ours, inbox, or old, which is ours of an earlier commit
 #   DEVICE  rxe or siw, or mem, which is the test device
 #   ENDS    1: client and server are in this guest; 2: each has a guest of its own
 #   END     which of two guests this is: 1 is the server's, 2 the client's
@@ -195,7 +195,7 @@ right_module() {
 	local file
 	file=$(modinfo -F filename rpcrdma) || return 1
 	case $MODULE in
-	ours) [[ $file == */updates/* ]] ;;
+	ours | old) [[ $file == */updates/* ]] ;;
 	inbox) [[ $file == */kernel/* ]] ;;
 	esac
 }

@@ -15,6 +15,10 @@ from .steps import GENERATED
 
 SOURCES = ("Kbuild", "Kconfig", "Makefile", "dkms.conf", "include", "net")
 
+# The variant "old", a peer of the present module: the first commit with packages, and so the
+# oldest that somebody may still run
+OLD = "ad12fc04eb3c5ac091d17c19304195ff1dfdf999"
+
 
 def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
     """Copy the files that have changed, so that make rebuilds only these."""
@@ -35,14 +39,23 @@ def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
             path.unlink()
 
 
-def directory_of(name: str) -> Path:
+def old_sources(directory: Path) -> None:
+    """Write those of OLD, which git dates so that make rebuilds nothing."""
+    directory.mkdir(parents=True, exist_ok=True)
+    archive = directory / "old.tar"
+    run("git", "-C", TOP, "archive", f"--output={archive}", OLD, *SOURCES)
+    run("tar", "-C", directory, "-xf", archive)
+
+
+def directory_of(name: str, variant: str = "ours") -> Path:
     """Where the module for a guest is built."""
-    return BUILD / f"module-{name}{host.built_on()}"
+    commit = f"-{OLD[:7]}" if variant == "old" else ""
+    return BUILD / f"module-{name}{commit}{host.built_on()}"
 
 
 def root_of(kernel: Kernel, variant: str) -> Path:
     """Where it is installed."""
-    return directory_of(kernel.name) / f"root-{variant}"
+    return directory_of(kernel.name, variant) / f"root-{variant}"
 
 
 # One make at a time works in a guest's folder. A variant is installed before the next
@@ -54,9 +67,10 @@ def make(kernel: Kernel, *words: str, variant: str = "ours", log: str = "make") 
     """
     Run make for one kernel and return its output. The variant "ours" is the module as
     users build it, "kunit" has its unit tests as well; both are linked from the same
-    objects. The module that counts lines always has the tests; they run if it is "kunit".
+    objects; "old" is that of OLD. The module that counts lines always has the tests; they run if
+    it is "kunit".
     """
-    directory = directory_of(kernel.name)
+    directory = directory_of(kernel.name, variant)
     options = [f"KDIR={kernel.kdir}", *kernel.make_args, f"-j{host.jobs()}", "W=1",
                "KCFLAGS=-Werror", "UNTESTED=1",
                # Also where nothing is installed: other modules of the host do not count.
@@ -72,7 +86,7 @@ def make(kernel: Kernel, *words: str, variant: str = "ours", log: str = "make") 
 
 def build_log(kernel: Kernel, variant: str) -> Path:
     """The log of build()."""
-    return directory_of(kernel.name) / f"build-{variant}.log"
+    return directory_of(kernel.name, variant) / f"build-{variant}.log"
 
 
 @host.once
@@ -81,10 +95,13 @@ def build(kernel: Kernel, variant: str) -> Path:
     Build the module for one kernel; warnings are errors. Returns the folder with
     lib/modules/<release>/updates, as `make install` leaves it.
     """
-    directory = directory_of(kernel.name)
+    directory = directory_of(kernel.name, variant)
     root = root_of(kernel, variant)
     with _locks[kernel.name]:
-        sync_sources(directory)
+        if variant == "old":
+            old_sources(directory)
+        else:
+            sync_sources(directory)
         shutil.rmtree(root, ignore_errors=True)
         make(kernel, variant=variant, log=f"build-{variant}")
         make(kernel, "install", variant=variant)
