@@ -18,6 +18,7 @@ ROOT_PACKAGES = """
     nfs-common nfs-kernel-server rpcbind keyutils
     rdma-core ibverbs-providers ibverbs-utils rdmacm-utils
     libjansson4 libmnl0 jq nftables iptables
+    systemd autofs
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
 # What the benchmark's programs need besides, which makes a root file system of its own
