@@ -5,8 +5,9 @@
 # devices: rxe
 # modules: ours
 #
-# The machine is systemd with namespaces of its own for processes and mounts, its own /run, and a
-# copy of the guest's /etc. Network, RDMA device and kernel are the guest's. It is its own server.
+# The machine is systemd with namespaces of its own for processes and mounts, its own /run and
+# /tmp, and a copy of the guest's /etc. Network, RDMA device and kernel are the guest's. It is its
+# own server.
 
 EXAMPLES=/lab/examples
 ETC=/tmp/boot.etc
@@ -60,8 +61,8 @@ client() {
 
 boot() {
 	unshare --pid --fork --mount --mount-proc bash -c '
-		mount -t tmpfs tmpfs /run && mkdir /run/lock && mount --bind "$1" /etc &&
-			mount -t cgroup2 cgroup2 /sys/fs/cgroup && mount -o remount,bind,ro /sys &&
+		mount --bind "$1" /etc && mount -t tmpfs tmpfs /tmp && mount -t tmpfs tmpfs /run &&
+			mkdir /run/lock && mount -t cgroup2 cgroup2 /sys/fs/cgroup && mount -o remount,bind,ro /sys &&
 			exec env container=lab "$2"' boot $ETC $SYSTEMD </dev/null >/tmp/boot.log 2>&1 &
 	wait_for 10 init || { cat /tmp/boot.log; return 1; }
 }
