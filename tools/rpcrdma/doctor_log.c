@@ -40,8 +40,9 @@ static const struct sign {
 	  DOCTOR_WRONG, false },
 	{ "too little memory for another connection",
 	  "add memory, or use fewer connections: nconnect=1; " GUIDE, DOCTOR_WRONG, false },
-	{ "the other end rejected the connection", "does the server listen at that port?",
+	{ "not connected: -ECONNREFUSED", "does the server listen at that port?",
 	  DOCTOR_WRONG, false },
+	{ "not connected: -111", "does the server listen at that port?", DOCTOR_WRONG, false },
 	{ "not connected: ", "look at network and firewall; " GUIDE, DOCTOR_WRONG, false },
 	{ "closed: ", GUIDE ", \"Errors in the log\"", DOCTOR_WRONG, false },
 	{ "no answer in version 2", "set sunrpc.rdma_version to 1 for such servers",
@@ -58,7 +59,6 @@ struct hit {
 struct log {
 	double now;		/* s since the boot */
 	struct hit hits[ARRAY_SIZE(signs)];
-	const struct hit *rejected;	/* by the line before, or NULL */
 };
 
 /* The address in "rpcrdma: ADDRESS:PORT: text" */
@@ -84,14 +84,6 @@ static bool is_usual(const char *text)
 	return false;
 }
 
-/* An attempt that was rejected has two lines. The first one has the reason. */
-static bool is_second(const struct log *log, const char *text, const char *peer)
-{
-	return log->rejected && !strcmp(log->rejected->peer, peer) &&
-	       (strstr(text, "not connected: -ECONNREFUSED") ||
-		strstr(text, "not connected: -111"));
-}
-
 /* What went wrong with a peer before it was connected again is past. */
 static void forget(struct log *log, const char *peer)
 {
@@ -108,9 +100,6 @@ static void read_text(struct log *log, const char *text, double age)
 	size_t i;
 
 	peer_of(text, peer, sizeof(peer));
-	if (is_second(log, text, peer))
-		return;
-	log->rejected = NULL;
 	if (strstr(text, ": connected on ") || strstr(text, ": accepted on "))
 		forget(log, peer);
 	if (is_usual(text))
@@ -123,7 +112,6 @@ static void read_text(struct log *log, const char *text, double age)
 		hit->count++;
 		snprintf(hit->line, sizeof(hit->line), "%s", text);
 		snprintf(hit->peer, sizeof(hit->peer), "%s", peer);
-		log->rejected = strstr(text, "the other end rejected") ? hit : NULL;
 		return;
 	}
 }

@@ -3,6 +3,7 @@
  * The life of a connection: its states, which conn.h explains, its references, who
  * has entered it, and its teardown. establish.c has its beginning.
  */
+#define DEBUG	/* connections that end as usual, as in establish.c */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
 #include <linux/module.h>
@@ -195,6 +196,19 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	rpcrdma_chain_flush(conn);
 }
 
+/* One line for each end. It is as usual if this end wanted it, or a client of the server. */
+static void conn_log_end(const struct rpcrdma_conn *conn)
+{
+	const char *what = conn->was_established ? "closed" : "not connected";
+	const char *why = READ_ONCE(conn->rejected);
+
+	if (conn->status == -ESHUTDOWN || (conn->server && conn->status == -ECONNRESET))
+		pr_debug_ratelimited("%s: %s: %pe\n", conn->peer, what, ERR_PTR(conn->status));
+	else
+		pr_notice_ratelimited("%s: %s: %pe%s%s\n", conn->peer, what,
+				      ERR_PTR(conn->status), why ? ": " : "", why ?: "");
+}
+
 /*
  * Runs once. It waits for threads that have entered, for callbacks and for rdma_cm's
  * event handler. So these must not wait for it. Reclaim may wait for it: to write to a
@@ -217,9 +231,7 @@ static void conn_teardown_work(struct work_struct *work)
 	}
 	/* Giving back a Send and making registrations may have queued this. */
 	cancel_work_sync(&conn->writable_work);
-	pr_info_ratelimited("%s: %s: %pe\n", conn->peer,
-			    conn->was_established ? "closed" : "not connected",
-			    ERR_PTR(conn->status));
+	conn_log_end(conn);
 	spin_lock_bh(&conn->post_lock);
 	conn_set_state_locked(conn, RPCRDMA_STATE_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);

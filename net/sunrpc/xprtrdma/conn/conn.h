@@ -510,6 +510,7 @@ struct rpcrdma_conn {
 	bool was_established;		/* ->established has been called */
 	bool version_logged;		/* by rpcrdma_conn_log_version() */
 	int status;			/* why it closes; post_lock */
+	const char *rejected;		/* by the peer, why; rdma_cm's text, or NULL */
 	struct rpcrdma_params peer_params;
 	u8 peer_reads;			/* RDMA Reads that the peer serves at a time */
 	struct mutex setup;		/* held while verbs resources are made */

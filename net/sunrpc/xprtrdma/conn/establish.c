@@ -6,6 +6,7 @@
  * So the event handler only notes the event, starts the route lookup, changes the
  * state and queues work items. Everything that takes longer runs in these.
  */
+#define DEBUG	/* connections that begin: at level debug, until dynamic debug turns it off */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
 #include <linux/sched/mm.h>
@@ -55,13 +56,13 @@ static void conn_log(const struct rpcrdma_conn *conn)
 	const struct rpcrdma_agreement *agreement = &conn->agreement;
 
 	trace_rpcrdma_conn_agreed(conn, conn->config.version_max > RPCRDMA_VERSION_ONE ? 0 : 1);
-	pr_info_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s/%s, reads %u, version %s\n",
-			    conn->peer, conn->server ? "accepted" : "connected",
-			    conn->device->ib->name, conn->port, agreement->call_threshold,
-			    agreement->reply_threshold, conn->credits,
-			    agreement->client_inv ? "on" : "off",
-			    agreement->server_inv ? "on" : "off", conn->read_depth,
-			    conn->config.version_max > RPCRDMA_VERSION_ONE ? "1 or 2" : "1");
+	pr_debug_ratelimited("%s: %s on %s port %u: inline %u/%u, credits %u, remote invalidation %s/%s, reads %u, version %s\n",
+			     conn->peer, conn->server ? "accepted" : "connected",
+			     conn->device->ib->name, conn->port, agreement->call_threshold,
+			     agreement->reply_threshold, conn->credits,
+			     agreement->client_inv ? "on" : "off",
+			     agreement->server_inv ? "on" : "off", conn->read_depth,
+			     conn->config.version_max > RPCRDMA_VERSION_ONE ? "1 or 2" : "1");
 }
 
 /* Both ends agree. A client knows the size of its Sends only now: make them, then go on. */
@@ -210,10 +211,9 @@ static void conn_on_established(struct rpcrdma_conn *conn, const struct rdma_cm_
 	conn_queue(conn, RPCRDMA_STATE_CONNECTING, &conn->established_work);
 }
 
-static void conn_on_rejected(const struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
+static void conn_on_rejected(struct rpcrdma_conn *conn, const struct rdma_cm_event *event)
 {
-	pr_info_ratelimited("%s: the other end rejected the connection: %s\n",
-			    conn->peer, rdma_reject_msg(conn->cm_id, event->status));
+	WRITE_ONCE(conn->rejected, rdma_reject_msg(conn->cm_id, event->status));
 	/* To a server it is a client that has changed its mind. */
 	if (!conn->server)
 		rpcrdma_status_refused(conn->net, RPCRDMA_REFUSAL_PEER, -ECONNREFUSED,
@@ -298,9 +298,9 @@ void rpcrdma_conn_log_version(struct rpcrdma_conn *conn, u32 version)
 	if (READ_ONCE(conn->version_logged))
 		return;
 	WRITE_ONCE(conn->version_logged, true);
-	pr_info_ratelimited("%s: version %u: inline %u/%u\n", conn->peer, version,
-			    rpcrdma_conn_call_threshold(conn, version),
-			    rpcrdma_conn_reply_threshold(conn, version));
+	pr_debug_ratelimited("%s: version %u: inline %u/%u\n", conn->peer, version,
+			     rpcrdma_conn_call_threshold(conn, version),
+			     rpcrdma_conn_reply_threshold(conn, version));
 }
 
 void rpcrdma_establish_init(struct rpcrdma_conn *conn)

@@ -29,9 +29,11 @@ static void errors(void)
 	       "6,3,4000000001,-;rpcrdma: 10.0.0.1:20049: not connected: -ETIMEDOUT\n");
 	expect(only("log", DOCTOR_WRONG, "-ETIMEDOUT\", 2 such lines"));
 	log_of("rejected",
-	       "6,2,4000000000,-;rpcrdma: a:1: the other end rejected the connection: stale\n"
-	       "6,2,4000000000,-;rpcrdma: a:1: not connected: -111\n");
-	expect(only("log", DOCTOR_WRONG, "rejected the connection: stale"));
+	       "5,2,4000000000,-;rpcrdma: a:1: not connected: -ECONNREFUSED: stale\n");
+	expect(only("log", DOCTOR_WRONG, "not connected: -ECONNREFUSED: stale"));
+	log_of("rejected, without names of errors",
+	       "5,2,4000000000,-;rpcrdma: a:1: not connected: -111: stale\n");
+	expect(only("log", DOCTOR_WRONG, "not connected: -111: stale"));
 	log_of("another kernel", "3,2,1,-;rpcrdma: disagrees about version of symbol xprt_alloc\n");
 	expect(only("log", DOCTOR_WRONG, "disagrees"));
 	log_of("no version 2",

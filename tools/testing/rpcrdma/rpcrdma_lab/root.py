@@ -18,6 +18,7 @@ ROOT_PACKAGES = """
     nfs-common nfs-kernel-server rpcbind keyutils
     rdma-core ibverbs-providers ibverbs-utils rdmacm-utils
     libjansson4 libmnl0 jq nftables iptables
+    systemd autofs
     fio e2fsprogs acl attr tcpdump krb5-user krb5-kdc krb5-admin-server
 """.split()
 # What scenarios and the benchmark need besides. Each of these makes root file systems of its own.

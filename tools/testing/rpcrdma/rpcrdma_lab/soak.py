@@ -39,8 +39,7 @@ WORKERS = ("fio", "fsx", "tree", "locks", "renames")    # of guest/soak-worker
 # What the module logs when mounts come and go, when any connection breaks, and when it is loaded
 ALWAYS = (r": (?:accepted|connected) on |: version \d: inline |taints kernel"
           r"|: closed: -(?:ESHUTDOWN|108|ECONNRESET|104)\b")
-BREAKS = (r": closed: |: not connected: |: work request failed: "
-          r"|: the other end rejected the connection: ")
+BREAKS = r": closed: |: not connected: |: work request failed: "
 MODULE_LINE = re.compile(r"\brpcrdma: ")
 
 # One operation of the test device, as its file "fault" takes it

@@ -14,9 +14,12 @@ from .steps import C_FOLDERS, MODULE_FOLDERS, check_step, sources
 FORBIDDEN = re.compile(r"include <(linux/sunrpc/(rpc_rdma|svc_rdma|svc_rdma_pcl|xprtrdma"
                        r"|rpc_rdma_cid)|trace/events/rpcrdma)\.h")
 
-# The format of a line of the log, and what is variable in it
-LOG_LINE = re.compile(r'\bpr_(?:err|warn|notice|info)\w*\(\s*"((?:[^"\\]|\\.)*)"')
-CONVERSION = re.compile(r"%(?:p[A-Za-z]*|[a-z]+)|\\n")
+# A line of the log: its level and its format, in which some things are variable; and its text and
+# its level in the administrator's guide
+LOG_LINE = re.compile(r'\bpr_(err|warn|notice|info|debug)\w*\(\s*"((?:[^"\\]|\\.)*)\\n"')
+CONVERSION = re.compile(r"%(?:p[A-Za-z]*|[a-z]+)")
+VARIABLE = "(?:[A-Z0-9: ]*|connected|accepted|closed|not connected|rpcrdma)"
+GUIDE_LINE = re.compile(r"^``(.*)`` \((error|warning|notice|info|debug)\)$", re.M)
 
 # A function of the shell, and those of guest/lib.sh that scenarios are meant to define
 FUNCTION = re.compile(r"^(\w+)\(\)", re.M)
@@ -122,15 +125,21 @@ def type_hints() -> list[str]:
 
 
 def log_lines() -> list[str]:
-    """Lines of the kernel's log that the administrator's guide does not have."""
-    guide = "\n".join(re.findall("``(.*?)``", (TOP / "Documentation/admin-guide.rst").read_text()))
-    complaints = []
+    """Lines of the kernel's log that only the code or only the administrator's guide has."""
+    guide = GUIDE_LINE.findall((TOP / "Documentation/admin-guide.rst").read_text())
+    complaints, found = [], set()
     for path in sources(MODULE_FOLDERS, "*.[ch]"):
-        for line in LOG_LINE.findall(path.read_text()):
-            words = max(CONVERSION.split(line), key=len).strip(',:\\" ')
-            if words not in guide:
-                complaints.append(f"{path.relative_to(TOP)}: admin-guide.rst lacks \"{words}\"")
-    return complaints
+        for level, text in LOG_LINE.findall(path.read_text()):
+            words = CONVERSION.split(text.replace('\\"', '"'))
+            line = re.compile(VARIABLE.join(map(re.escape, words)))
+            same = {entry for entry in guide
+                    if line.fullmatch(entry[0]) and entry[1].startswith(level)}
+            found |= same
+            if not same:
+                complaints.append(f"{path.relative_to(TOP)}: admin-guide.rst lacks \"{text}\" "
+                                  f"({level})")
+    return complaints + [f"admin-guide.rst: nothing logs \"{text}\" ({level})"
+                         for text, level in guide if (text, level) not in found]
 
 
 def running_kernel() -> list[str]:
@@ -148,6 +157,6 @@ def style(report: Reporter) -> None:
         check_step(test, "every file names its licence", spdx)
         check_step(test, "the project's own rules", project_rules)
         check_step(test, "every section of an RFC that is cited exists", citations)
-        check_step(test, "the administrator's guide has each line of the log", log_lines)
+        check_step(test, "the administrator's guide has each line of the log, and no other", log_lines)
         check_step(test, "mypy --strict", type_hints)
         check_step(test, "make finds the running kernel by itself", running_kernel)

@@ -116,7 +116,7 @@ other_values() {
 logged() {
 	dmesg --notime | sed -En 's/^rpcrdma: //; T
 		s/:[3-6][0-9]{4}: /:any: /
-		s/: -108$/: -ESHUTDOWN/; s/: -104$/: -ECONNRESET/; s/: -111$/: -ECONNREFUSED/
+		s/: -108$/: -ESHUTDOWN/; s/: -104$/: -ECONNRESET/; s/: -111\b/: -ECONNREFUSED/
 		p' | sort
 }
 
@@ -166,7 +166,7 @@ version_2() {
 }
 
 wrong_port() {
-	local why="the other end rejected the connection: invalid service ID"
+	local why="not connected: -ECONNREFUSED: invalid service ID"
 	# With siw the TCP connection is refused, so there is no request to be rejected.
 	[ "$DEVICE" != siw ] || why="not connected: -ECONNREFUSED"
 	dmesg --clear

@@ -211,7 +211,7 @@ lines_of_log() {
 	logged "wrong" "192.0.2.1:20049: rxe0 does not stop the queue pair: -EIO: its memory is lost, and rpcrdma stays loaded"
 	logged "wrong" "192.0.2.1:20049: refused: too many connection requests wait"
 	logged "wrong" "192.0.2.1: refused: too little memory for another connection: add memory"
-	logged "wrong" "192.0.2.1:20049: the other end rejected the connection: consumer defined"
+	logged "wrong" "192.0.2.1:20049: not connected: -ECONNREFUSED: consumer defined"
 	logged "wrong" "192.0.2.1:20049: not connected: -ETIMEDOUT"
 	logged "wrong" "192.0.2.1:20049: closed: -EPROTO"
 	logged "note" "192.0.2.1:20049: no answer in version 2: version 1 for an hour"

@@ -171,7 +171,7 @@ no_program() {
 }
 
 log_lines() {
-	local pattern="the other end rejected the connection: invalid service ID"
+	local pattern="not connected: -[A-Z0-9]*: invalid service ID"
 	[ "$DEVICE" != siw ] || pattern="not connected: "
 	dmesg --clear
 	mount_at $((PORT + 1))
