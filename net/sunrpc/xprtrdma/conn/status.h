@@ -85,6 +85,7 @@ struct rpcrdma_history {
 	struct rpcrdma_counters counters; /* of connections that were freed */
 };
 
+extern struct pernet_operations rpcrdma_history_ops;
 bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy);
 
 struct rpcrdma_conn *rpcrdma_conn_find(const struct net *net, unsigned long id);
