@@ -123,14 +123,13 @@ bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_hi
 
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(history, &net->all, list) {
-		found = !n--;
-		if (found)
-			break;
-	}
-	if (found) {
+		if (n--)
+			continue;
 		*copy = *history;
 		list_for_each_entry(conn, &history->conns, history_list)
 			history_count(&copy->counters, &conn->counters);
+		found = true;
+		break;
 	}
 	spin_unlock_bh(&net->lock);
 	return found;
