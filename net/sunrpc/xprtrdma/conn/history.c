@@ -43,6 +43,7 @@ static void history_count(struct rpcrdma_counters *to, const struct rpcrdma_coun
 static void history_add(struct history_net *net, struct rpcrdma_history *history, bool server)
 {
 	history->server = server;
+	history->since = ktime_get();
 	INIT_LIST_HEAD(&history->conns);
 	list_add_tail(&history->list, &net->all);
 	net->num[server]++;
