@@ -111,7 +111,8 @@ struct xprt_rdma_client_stats {
  * @program_version: its version
  * @softconn: that task fails if it is refused; XPRT_LOCKED
  * @source: address to connect from; AF_UNSPEC: any
- * @detour: address to connect to if @xprt's cannot be reached; AF_UNSPEC: none; XPRT_LOCKED
+ * @detour: address to connect to if @xprt's cannot be reached; AF_UNSPEC: none, or @xprt is
+ *	connected to its own; XPRT_LOCKED to use it, siblings look whether there is one
  * @local: address that the last connection was made from; transport_lock
  * @strings: address strings of @xprt
  * @wants_backward: used by NFSv4.1 or later, so the server may send backward Calls

@@ -475,6 +475,8 @@ static void ep_connect_now(struct xprt_rdma_client *client)
 	/* A server that refuses is there. */
 	if (status && status != -ECONNREFUSED && client->detour.ss_family != AF_UNSPEC)
 		status = ep_try(client, xprt_rdma_version_to_offer(client), true);
+	else
+		client->detour.ss_family = AF_UNSPEC;
 	if (!status) {
 		ep_connected(client);
 	} else {
@@ -516,15 +518,16 @@ void xprt_rdma_ep_init(struct xprt_rdma_client *client)
 }
 
 /*
- * Look for a sibling that is connected, for a detour. A transport that is not in the switch yet has
- * none: NFS asks at its address whether the server is the same. nconnect's have the same address.
- * RCU keeps the memory of all, and a sibling that is lost meanwhile costs an attempt.
+ * Look for a sibling that is connected to its own address, for a detour. A transport that is not in
+ * the switch yet has none: NFS asks at its address whether the server is the same. nconnect's have
+ * the same address. RCU keeps the memory of all, and a sibling that is lost meanwhile costs an
+ * attempt.
  */
 static void ep_find_detour(struct xprt_rdma_client *client, const struct rpc_clnt *clnt)
 {
 	const struct sockaddr *own = (struct sockaddr *)&client->xprt.addr;
 	const struct rpc_xprt_switch *xps;
-	const struct rpc_xprt *xprt, *sibling = NULL;
+	struct rpc_xprt *xprt, *sibling = NULL;
 	bool member = false;
 
 	rcu_read_lock();
@@ -532,6 +535,8 @@ static void ep_find_detour(struct xprt_rdma_client *client, const struct rpc_cln
 	list_for_each_entry_rcu(xprt, &xps->xps_xprt_list, xprt_switch) {
 		member |= xprt == &client->xprt;
 		if (xprt->ops == client->xprt.ops && test_bit(XPRT_CONNECTED, &xprt->state) &&
+		    /* It may begin to connect again now. */
+		    data_race(xprt_rdma_client_of(xprt)->detour.ss_family) == AF_UNSPEC &&
 		    !rpc_cmp_addr_port(own, (struct sockaddr *)&xprt->addr))
 			sibling = xprt;
 	}

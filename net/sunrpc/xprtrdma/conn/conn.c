@@ -350,14 +350,9 @@ int rpcrdma_conn_init(void)
 	rpcrdma_deliver_wq = alloc_workqueue("rpcrdma-deliver", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_deliver_wq)
 		goto err_teardown_wq;
-	err = register_pernet_subsys(&rpcrdma_history_ops);
-	if (err)
-		goto err_deliver_wq;
 	err = rpcrdma_device_init();
 	if (!err)
 		return 0;
-	unregister_pernet_subsys(&rpcrdma_history_ops);
-err_deliver_wq:
 	destroy_workqueue(rpcrdma_deliver_wq);
 err_teardown_wq:
 	destroy_workqueue(rpcrdma_teardown_wq);
@@ -373,7 +368,6 @@ void rpcrdma_conn_exit(void)
 	destroy_workqueue(rpcrdma_teardown_wq);
 	destroy_workqueue(rpcrdma_deliver_wq);
 	destroy_workqueue(rpcrdma_wq);
-	unregister_pernet_subsys(&rpcrdma_history_ops);
 	/* percpu_ref may still be in conn_unused(), in an RCU callback. */
 	rcu_barrier();
 }

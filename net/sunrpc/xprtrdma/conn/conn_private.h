@@ -74,7 +74,6 @@ unsigned long rpcrdma_admission_memory(unsigned long ram, unsigned int beginning
 bool rpcrdma_admission_has_memory(const struct sockaddr_storage *peer, bool now);
 
 /* history.c */
-extern struct pernet_operations rpcrdma_history_ops;
 void rpcrdma_history_join(struct rpcrdma_conn *conn);
 void rpcrdma_history_leave(struct rpcrdma_conn *conn);
 

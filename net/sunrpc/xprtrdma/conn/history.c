@@ -43,6 +43,7 @@ static void history_count(struct rpcrdma_counters *to, const struct rpcrdma_coun
 static void history_add(struct history_net *net, struct rpcrdma_history *history, bool server)
 {
 	history->server = server;
+	history->since = ktime_get();
 	INIT_LIST_HEAD(&history->conns);
 	list_add_tail(&history->list, &net->all);
 	net->num[server]++;
@@ -123,14 +124,13 @@ bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_hi
 
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(history, &net->all, list) {
-		found = !n--;
-		if (found)
-			break;
-	}
-	if (found) {
+		if (n--)
+			continue;
 		*copy = *history;
 		list_for_each_entry(conn, &history->conns, history_list)
 			history_count(&copy->counters, &conn->counters);
+		found = true;
+		break;
 	}
 	spin_unlock_bh(&net->lock);
 	return found;

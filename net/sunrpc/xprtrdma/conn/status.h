@@ -80,11 +80,12 @@ struct rpcrdma_history {
 	bool server;			/* as conn->server */
 	char peer[INET6_ADDRSTRLEN];	/* address; empty: all peers without a record */
 	struct list_head conns;		/* by history_list: those that are not freed yet */
-	ktime_t since;			/* when the peer got the record */
+	ktime_t since;			/* when the peer got the record, or it was made */
 	ktime_t ended;			/* when the last connection was freed */
 	struct rpcrdma_counters counters; /* of connections that were freed */
 };
 
+extern struct pernet_operations rpcrdma_history_ops;
 bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy);
 
 struct rpcrdma_conn *rpcrdma_conn_find(const struct net *net, unsigned long id);

@@ -564,18 +564,27 @@ void rpcrdma_status_refused(struct net *net, enum rpcrdma_refusal why, int err,
 				     put_if(skb, RPCRDMA_A_CONNECTION_CAUSE, -err));
 }
 
-/* Connections exist only while the family is registered, so events need no check. */
+/*
+ * Connections exist only while the family is registered, so events need no check. Anybody may ask
+ * for peers as soon as it is, so their records are there before.
+ */
 int rpcrdma_status_init(void)
 {
-	int err = genl_register_family(&status_family);
+	int err = register_pernet_subsys(&rpcrdma_history_ops);
 
 	if (err)
-		pr_err("not loaded: the netlink family \"%s\" cannot be registered: %pe\n",
-		       RPCRDMA_FAMILY_NAME, ERR_PTR(err));
+		return err;
+	err = genl_register_family(&status_family);
+	if (!err)
+		return 0;
+	pr_err("not loaded: the netlink family \"%s\" cannot be registered: %pe\n",
+	       RPCRDMA_FAMILY_NAME, ERR_PTR(err));
+	unregister_pernet_subsys(&rpcrdma_history_ops);
 	return err;
 }
 
 void rpcrdma_status_exit(void)
 {
 	genl_unregister_family(&status_family);
+	unregister_pernet_subsys(&rpcrdma_history_ops);
 }

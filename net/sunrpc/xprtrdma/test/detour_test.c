@@ -16,6 +16,7 @@
 struct detour {
 	struct fake_client *t;
 	struct rpc_xprt *sibling;
+	struct xprt_rdma_client *sibling_client;
 };
 
 static void set_address(struct rpc_xprt *xprt, const char *address)
@@ -32,10 +33,11 @@ static struct detour detour_make(struct kunit *test)
 {
 	struct detour d = {
 		.t = fake_client_make(test, RPCRDMA_INLINE_MIN, RPCRDMA_VERSION_ONE),
-		.sibling = kunit_kzalloc(test, sizeof(*d.sibling), GFP_KERNEL),
+		.sibling_client = kunit_kzalloc(test, sizeof(*d.sibling_client), GFP_KERNEL),
 	};
 
-	KUNIT_ASSERT_NOT_NULL(test, d.sibling);
+	KUNIT_ASSERT_NOT_NULL(test, d.sibling_client);
+	d.sibling = &d.sibling_client->xprt;
 	d.sibling->ops = &xprt_rdma_client_ops;
 	set_bit(XPRT_CONNECTED, &d.sibling->state);
 	set_address(&d.t->client->xprt, OWN);
@@ -99,6 +101,8 @@ static void test_own_first(struct kunit *test)
 	fake_client_connect(d.t);
 	KUNIT_EXPECT_EQ(test, d.t->connects, 1);
 	KUNIT_EXPECT_TRUE(test, goes_to(&d.t->fake, xprt));
+	/* Others may connect to this address now. */
+	KUNIT_EXPECT_EQ(test, d.t->client->detour.ss_family, AF_UNSPEC);
 	/* Nothing is tried while it is connected. */
 	d.t->fake.to = NULL;
 	d.t->fake.conn->ops->keepalive(d.t->fake.conn);
@@ -108,7 +112,7 @@ static void test_own_first(struct kunit *test)
 
 /* When there is none */
 
-enum none { DISCONNECTED, SAME_ADDRESS, OTHER_CLASS, NO_MEMBER, REFUSED };
+enum none { DISCONNECTED, ON_DETOUR, SAME_ADDRESS, OTHER_CLASS, NO_MEMBER, REFUSED };
 
 struct none_row {
 	const char *name;
@@ -117,6 +121,7 @@ struct none_row {
 
 static const struct none_row none_rows[] = {
 	{ "the sibling is not connected", DISCONNECTED },
+	{ "its own address cannot be reached either", ON_DETOUR },
 	{ "it has the same address", SAME_ADDRESS },
 	{ "it is of another class", OTHER_CLASS },
 	{ "nobody has verified the own address", NO_MEMBER },
@@ -134,6 +139,8 @@ static void test_none(struct kunit *test)
 
 	if (row->none == DISCONNECTED)
 		clear_bit(XPRT_CONNECTED, &d.sibling->state);
+	else if (row->none == ON_DETOUR)
+		d.sibling_client->detour.ss_family = AF_INET;
 	else if (row->none == SAME_ADDRESS)
 		set_address(d.sibling, OWN);
 	else if (row->none == OTHER_CLASS)

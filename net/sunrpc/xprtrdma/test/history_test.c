@@ -19,6 +19,7 @@
 
 /* Too large for the stack. Tests run one at a time. */
 static struct rpcrdma_history record;
+static ktime_t begun;
 
 /* A connection as far as history.c knows it */
 static struct rpcrdma_conn *new_conn(struct kunit *test, bool server, u32 address)
@@ -89,6 +90,7 @@ static unsigned int place_of(const char *peer)
 
 static int history_test_begin(struct kunit *test)
 {
+	begun = ktime_get();
 	return register_pernet_subsys(&rpcrdma_history_ops);
 }
 
@@ -153,7 +155,7 @@ static void test_roles_and_ports(struct kunit *test)
 	end(client);
 }
 
-/* One that was never established has no record. */
+/* One that was never established has no record. That of all others has counted since it exists. */
 static void test_not_established(struct kunit *test)
 {
 	struct rpcrdma_conn *conn = kunit_kzalloc(test, sizeof(*conn), GFP_KERNEL);
@@ -164,6 +166,7 @@ static void test_not_established(struct kunit *test)
 	rpcrdma_history_leave(conn);
 	KUNIT_EXPECT_EQ(test, records(false, &octets, &connects), 1);
 	KUNIT_EXPECT_EQ(test, connects, 0);
+	KUNIT_EXPECT_GE(test, record_of(false, "")->since, begun);
 }
 
 /*
