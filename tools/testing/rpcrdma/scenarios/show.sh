@@ -20,6 +20,7 @@ server() {
 
 client() {
 	client_begin
+	rm -f /tmp/ended.* /tmp/before.*
 	monitor_start
 	devices_and_listeners
 	check "no connection yet" is 0 "$(count client)"
