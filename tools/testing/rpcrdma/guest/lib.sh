@@ -446,7 +446,8 @@ long_directory() {
 }
 
 # Directories, because nfsd would delegate each file, and to return 200 delegations at once may
-# exceed the window of RPCSEC_GSS, see testing.rst. Of directories 7.x asks for the parent's alone.
+# exceed the window of RPCSEC_GSS, see known-failures.rst. Of directories 7.x asks for the
+# parent's alone.
 make_long_directory() {
 	mkdir "$1" "$1"/a-name-long-enough-to-need-more-than-one-page-{1..200}
 }

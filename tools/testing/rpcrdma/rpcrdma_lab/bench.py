@@ -31,7 +31,7 @@ GUEST = os.environ.get("GUEST", "um-7")
 LIMIT = 60                      # seconds for one step in the guest
 LONG = 240                      # for the first one, which makes files, and for a program
 # How often a session is tried with the kernel's own module over siw, which may lose the first
-# message of a connection (Documentation/testing.rst)
+# message of a connection (Documentation/known-failures.rst)
 TRIES = 5
 
 Measure = Callable[[Variant, Sequence[Job]], None]

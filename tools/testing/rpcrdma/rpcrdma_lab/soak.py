@@ -143,7 +143,7 @@ def faults(seed: int, kinds: Sequence[str]) -> Iterator[Fault]:
 def mounts(seed: int) -> str:
     """
     MOUNTS of guest/soak.sh. Each worker has a mount at least. NFSv4.0 loses locks when a server
-    starts again, over any transport; see testing.rst.
+    starts again, over any transport; see known-failures.rst.
     """
     numbers = random.Random(seed)
     order = numbers.sample(WORKERS, len(WORKERS))

@@ -121,9 +121,9 @@ context_begins() {
 }
 
 # nfsd closes the connection when its threads reorder Calls by more than the window of
-# RPCSEC_GSS, see testing.rst. It traces that, and nothing else may end a connection. Not with
-# NFSv3: there nfsd drops a repeated Call that it still executes, and the client waits a minute
-# for its time-out.
+# RPCSEC_GSS, see known-failures.rst. It traces that, and nothing else may end a connection. Not
+# with NFSv3: there nfsd drops a repeated Call that it still executes, and the client waits a
+# minute for its time-out.
 many_jobs() {
 	local event=/sys/kernel/tracing/events/rpcgss/rpcgss_svc_seqno_low/enable more
 	need "64 jobs: mount v4.2" nfs_mount 4.2 rdma /mnt sec=krb5i

@@ -35,7 +35,7 @@ client() {
 			attempt use_$program "$sec: $program"
 		done
 		check "$sec: remove all" rm -r /mnt/*
-		# nfsd may have closed a connection with krb5i, see testing.rst.
+		# nfsd may have closed a connection with krb5i, see known-failures.rst.
 		[ $sec = krb5i ] || check "$sec: each Call was sent once" steady
 		check "$sec: umount" umount /mnt
 	done
