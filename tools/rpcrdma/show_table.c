@@ -61,41 +61,26 @@ static void age(struct table *table, const struct attrs *attrs, unsigned int num
 
 /* Connections. What differs among those of a row is "-", or it is summed up. */
 
-const struct column client_columns[] = {
-	{ "ID", SCOLS_FL_RIGHT },
-	{ "PEER", SCOLS_FL_TRUNC },
-	{ "DEVICE" },
-	{ "STATE" },
-	{ "SINCE", SCOLS_FL_RIGHT },
-	{ "CREDITS", SCOLS_FL_RIGHT },
-	{ "ERRORS", SCOLS_FL_RIGHT },
-	{ "SENT", SCOLS_FL_RIGHT, 120 },
-	{ "RECEIVED", SCOLS_FL_RIGHT, 120 },
-	{ "P99", SCOLS_FL_RIGHT, 140 },
-	{ "INLINE", SCOLS_FL_RIGHT, 140 },
-	{ "V", SCOLS_FL_RIGHT, 140 },
-	{ "SWITCH", SCOLS_FL_RIGHT, 140 },
-	{ "MOUNTS", SCOLS_FL_TRUNC, 100 },
-	{ }
-};
+#define CONNECTION_COLUMNS(users) {			\
+	{ "ID", SCOLS_FL_RIGHT },			\
+	{ "PEER", SCOLS_FL_TRUNC },			\
+	{ "DEVICE" },					\
+	{ "STATE" },					\
+	{ "SINCE", SCOLS_FL_RIGHT },			\
+	{ "CREDITS", SCOLS_FL_RIGHT },			\
+	{ "ERRORS", SCOLS_FL_RIGHT },			\
+	{ "SENT", SCOLS_FL_RIGHT, 120 },		\
+	{ "RECEIVED", SCOLS_FL_RIGHT, 120 },		\
+	{ "P99", SCOLS_FL_RIGHT, 140 },			\
+	{ "INLINE", SCOLS_FL_RIGHT, 140 },		\
+	{ "V", SCOLS_FL_RIGHT, 140 },			\
+	{ "SWITCH", SCOLS_FL_RIGHT, 140 },		\
+	{ users, SCOLS_FL_TRUNC, 100 },			\
+	{ }						\
+}
 
-const struct column server_columns[] = {
-	{ "ID", SCOLS_FL_RIGHT },
-	{ "PEER", SCOLS_FL_TRUNC },
-	{ "DEVICE" },
-	{ "STATE" },
-	{ "SINCE", SCOLS_FL_RIGHT },
-	{ "CREDITS", SCOLS_FL_RIGHT },
-	{ "ERRORS", SCOLS_FL_RIGHT },
-	{ "SENT", SCOLS_FL_RIGHT, 120 },
-	{ "RECEIVED", SCOLS_FL_RIGHT, 120 },
-	{ "P99", SCOLS_FL_RIGHT, 140 },
-	{ "INLINE", SCOLS_FL_RIGHT, 140 },
-	{ "V", SCOLS_FL_RIGHT, 140 },
-	{ "SWITCH", SCOLS_FL_RIGHT, 140 },
-	{ "CLIENT", SCOLS_FL_TRUNC, 100 },
-	{ }
-};
+const struct column client_columns[] = CONNECTION_COLUMNS("MOUNTS");
+const struct column server_columns[] = CONNECTION_COLUMNS("CLIENT");
 
 static uint64_t sum(const struct connections *cs, unsigned int number)
 {
