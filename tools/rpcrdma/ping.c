@@ -134,7 +134,8 @@ static void use_settings(struct session *s)
 static int look_up(const struct session *s, struct addrinfo **list)
 {
 	const struct ping_options *options = s->run.options;
-	uint64_t now = ping_now(), patience = in_time(s, now + options->timeout) - now;
+	uint64_t now = ping_now(), until = in_time(s, now + options->timeout);
+	uint64_t patience = until > now ? until - now : 0;
 	static struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
