@@ -210,16 +210,22 @@ static void start_server(struct doctor *d, struct before *before)
 	open_ports(d, before->ports);
 }
 
-/* Only a server that listens for RDMA uses the module. */
-static void look_at_server(struct doctor *d, struct before *before)
+/* Only a server that listens for RDMA uses the module. Returns false if it does not tell. */
+static bool look_at_server(struct doctor *d, struct before *before)
 {
-	char *ports = doctor_exists(d, PORTLIST) ? doctor_read_nfsd(d, CHECK, PORTLIST) : NULL;
+	char *ports;
 
-	if (ports && (!strncmp(ports, "rdma ", 5) || strstr(ports, "\nrdma ")))
+	if (!doctor_exists(d, PORTLIST))
+		return true;
+	ports = doctor_read_nfsd(d, CHECK, PORTLIST);
+	if (!ports)
+		return false;
+	if (!strncmp(ports, "rdma ", 5) || strstr(ports, "\nrdma "))
 		before->ports = ports;
 	else
 		free(ports);
 	doctor_read_line(d, before->threads, sizeof(before->threads), "/proc/fs/nfsd/threads");
+	return true;
 }
 
 /* The module */
@@ -299,7 +305,7 @@ enum reload reload(struct doctor *d, bool force, unsigned int wait)
 	struct before before = { };
 	char file[DOCTOR_PATH_MAX];
 	size_t findings;
-	bool loads;
+	bool loads, known;
 
 	if (!is_due(d, force, &before.module))
 		return RELOAD_OK;
@@ -310,8 +316,8 @@ enum reload reload(struct doctor *d, bool force, unsigned int wait)
 	check_mounts(d);
 	findings = d->count[DOCTOR_WRONG];
 	loads = doctor_module_loads(d, file) || (force && *file);
-	look_at_server(d, &before);
-	if (findings || !loads || (before.ports && !check_clients(d, force, wait))) {
+	known = look_at_server(d, &before);
+	if (findings || !loads || !known || (before.ports && !check_clients(d, force, wait))) {
 		free(before.ports);
 		return RELOAD_REFUSED;
 	}

@@ -10,7 +10,7 @@
 enum reload {
 	RELOAD_OK,
 	RELOAD_REFUSED,		/* nothing has changed */
-	RELOAD_FAILED,		/* something is not as it was before */
+	RELOAD_FAILED,		/* it was begun; the results say what is not as before */
 };
 
 /**

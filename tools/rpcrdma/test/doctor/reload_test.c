@@ -102,6 +102,13 @@ static void refusals(void)
 	expect(reload(&d, false, 0) == RELOAD_REFUSED);
 	expect(only("reload", DOCTOR_WRONG, "does not tell"));
 
+	begin_reload("reload while the NFS server does not answer");
+	remove_file(PORTLIST);
+	plant(PORTLIST "/folder", "");
+	expect(reload(&d, true, 0) == RELOAD_REFUSED);
+	expect(only("reload", DOCTOR_UNKNOWN, PORTLIST " cannot be read"));
+	expect(did(""));
+
 	begin_reload("reload with nothing installed");
 	plant("/lib/modules/6.12.0-test/modules.dep", "");
 	expect(reload(&d, true, 0) == RELOAD_REFUSED);
