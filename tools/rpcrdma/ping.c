@@ -160,8 +160,9 @@ static int look_up(const struct session *s, struct addrinfo **list)
 	if (error)
 		return error;
 	error = gai_suspend((const struct gaicb * const *)requests, 1, &timeout);
+	/* After the time-out glibc 2.36 has EAI_SYSTEM. */
 	if (error && error != EAI_ALLDONE)
-		return error;
+		return EAI_AGAIN;
 	*list = request.ar_result;
 	return gai_error(&request);
 }
@@ -207,8 +208,8 @@ static bool connected(struct session *s)
 	error = look_up(s, &list);
 	if (error) {
 		failed(s, PING_ERROR, "%s: no address: %s", options->host.name,
-		       error == EAI_AGAIN || error == EAI_INTR ?
-		       "no answer from the name server in time" : gai_strerror(error));
+		       error == EAI_AGAIN ? "no answer from the name server in time" :
+					    gai_strerror(error));
 		return false;
 	}
 	for (to = list; to && tried < ADDRESSES; to = to->ai_next, tried++) {
