@@ -350,7 +350,7 @@ int cmd_reload(int argc, char **argv)
 		else if (option != 'w')
 			usage_of(option, STATUS_USAGE, SYNOPSIS);
 		else if (!number_parse(optarg, 0, WAIT_MAX, &wait))
-			die(STATUS_USAGE, "reload: --wait from 0 to %u seconds (got %s)", WAIT_MAX,
+			die(STATUS_USAGE, "reload: -w: seconds from 0 to %u (got %s)", WAIT_MAX,
 			    optarg);
 	}
 	if (optind < argc)
