@@ -49,6 +49,8 @@ class Part:
 
 
 LAB_FILES = "tools/testing/rpcrdma/rpcrdma_lab"
+WIRE = (f"{coverage.FOLDER}/wire", f"{coverage.FOLDER}/test", "tools/testing/rpcrdma/wire",
+        "Makefile", f"{LAB_FILES}/wire.py")
 BUILT = (*module.SOURCES, "scripts", *(f"{LAB_FILES}/{name}.py" for name in
                                        ("backports", "builds", "module", "kernels", "toolchain")))
 COMPILED = (*module.SOURCES, *(f"{LAB_FILES}/{name}.py" for name in
@@ -74,9 +76,8 @@ PARTS = {
     "packages [signed]": Part(debs.signed, 120, (debs.SIGNED,), False, INSTALLED),
     **{debs.part(name): Part(functools.partial(debs.with_kernel, name), 600, (name,), False,
                              named=name not in debs.KERNELS) for name in kernels.TESTED},
-    "wire": Part(wire.wire, 60, inputs=(
-        f"{coverage.FOLDER}/wire", f"{coverage.FOLDER}/test", "tools/testing/rpcrdma/wire",
-        "Makefile", f"{LAB_FILES}/wire.py")),
+    "wire": Part(wire.wire, 60, inputs=WIRE),
+    "big-endian": Part(wire.big_endian, 10, daily=False, inputs=WIRE),
     "tools": Part(tools.tools, 45, inputs=(
         "tools/rpcrdma", "include/uapi", "Documentation/netlink", "Documentation/monitoring",
         f"{coverage.FOLDER}/wire", "Makefile", "dkms.conf", f"{LAB_FILES}/tools.py",
@@ -137,7 +138,7 @@ def part_ran_with(name: str) -> str:
                  if name == debs.part(kernel)]
     have = packages.installed()
     names = [*packages.PACKAGES, *packages.RELEASE_PACKAGES[host.debian()], *debs.PACKAGES,
-             "gcc-14", "clang-14", "clang-19", "coccinelle"]
+             "gcc-14", "clang-14", "clang-19", "coccinelle", "gcc-s390x-linux-gnu"]
     return " ".join([*versions, *(have.get(name, "") for name in names)])
 
 

@@ -35,6 +35,8 @@ MACHINES = {
     # It has one serial line, so another is on PCI. Pointers are signed in a quick way.
     "arm64": Machine(("qemu-system-aarch64", "-M", "virt,gic-version=3"), "max,pauth-impdef=on",
                      "ttyAMA0", "ttyS0", ("-device", "pci-serial,chardev=channel")),
+    "s390x": Machine(("qemu-system-s390x",), "max", "ttysclp0", "hvc0",
+                     ("-device", "virtio-serial", "-device", "virtconsole,chardev=channel")),
 }
 
 
@@ -129,19 +131,20 @@ def tcg(kernel: Kernel) -> list[str]:
 def qemu(kernel: Kernel, directory: Path, share: Path, memory: int, image: Path,
          plugin: str | None = None) -> list[str]:
     """QEMU's command line but for the kernel's command line, serial lines and network."""
-    if kernel.arch == "arm64":
-        packages.require_packages(["qemu-system-arm"])
+    if kernel.arch == "s390x":
+        packages.require_packages([{"12": "qemu-system-misc",
+                                    "13": "qemu-system-s390x"}[host.debian()]])
     machine = ([*tcg(kernel), "-smp", "1", "-plugin", plugin] if plugin
                else [*((kernel.arch == "amd64" and kvm()) or tcg(kernel)),
-                     "-smp", str(CPUS["qemu"])])
+                     "-smp", str(kernel.cpus or CPUS["qemu"])])
     return [*MACHINES[kernel.arch].command, *machine, "-m", f"{memory}M",
             "-display", "none", "-no-reboot", "-nodefaults", "-monitor", "none",
             "-kernel", str(kernel.image), "-initrd", str(root.initrd(kernel, directory)),
             # No locking: nothing writes to it, and User-Mode Linux locks what it reads.
             "-drive",
             f"file={image},if=virtio,format=raw,readonly=on,file.locking=off",
-            "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
-            "-device", "virtio-rng-pci"]
+            "-fsdev", f"local,id=lab,path={share},security_model=none",
+            "-device", "virtio-9p,fsdev=lab,mount_tag=lab", "-device", "virtio-rng"]
 
 
 # What Debian's ovmf has for tests: a key, whose passphrase is "snakeoil", its certificate, and

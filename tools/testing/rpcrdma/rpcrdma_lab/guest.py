@@ -135,9 +135,8 @@ class Guest:
             return
         shutil.copytree(TOP / "Documentation/examples", self.share / "examples")
         shutil.copy(TOP / "debian/60-rpcrdma-dkms.rules", self.share)
-        if self.kernel.arch == "amd64":     # which the host compiles for
-            shutil.copy(peer.program(), self.share / "peer")
-            shutil.copy(tools.program(), self.share / "rpcrdma")
+        shutil.copy(peer.program(self.kernel.arch), self.share / "peer")
+        shutil.copy(tools.program(self.kernel.arch), self.share / "rpcrdma")
         ynl.copy(self.share / "ynl")
         tree = self.share / "lib/modules" / self.kernel.release
         shutil.copytree(self.kernel.modules / "lib/modules" / self.kernel.release, tree,
@@ -241,7 +240,7 @@ class Guest:
             args += emulator.firmware(self.directory)
         if self.link:
             args += ["-netdev", f"socket,id=net0,fd={self.link.sock.fileno()}",
-                     "-device", f"virtio-net-pci,netdev=net0,mac=52:54:00:17:00:{self.end:02}"]
+                     "-device", f"virtio-net,netdev=net0,mac=52:54:00:17:00:{self.end:02}"]
         return args
 
     # Steps

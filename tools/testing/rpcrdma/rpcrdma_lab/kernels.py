@@ -130,13 +130,14 @@ class Flavour:
     source: Source = SOURCE_6
     cpus: int = 0                   # see Kernel
     words: tuple[str, ...] = ()     # for make
+    release: str = ""               # of Debian, of its user space; none: the host's
 
 
 FLAVOURS = {
     "um": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "6")),
     "um-debug": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "debug", "um-debug")),
     "smp-debug": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
-                         ("common", "smp", "debug", "smp-debug"),
+                         ("common", "qemu", "smp", "debug", "smp-debug"),
                          # With KASAN under TCG, the ACPI interpreter needs a minute
                          # to route PCI interrupts.
                          "acpi=noirq",
@@ -144,7 +145,7 @@ FLAVOURS = {
                          # does not sync it, gets wrong data. 128 MiB, in slots of 2 KiB.
                          "swiotlb=65536,force"),
     "smp-kcsan": Flavour("x86_64", "arch/x86/boot/bzImage", ("bzImage", "modules"),
-                         ("common", "smp", "kcsan"), "acpi=noirq"),
+                         ("common", "qemu", "smp", "kcsan"), "acpi=noirq"),
     "um-7": Flavour("um", "linux", ("linux", "modules"), ("common", "um", "7", "gcov"),
                     "seccomp=on", source=SOURCE_7),
     "um-7-debug": Flavour("um", "linux", ("linux", "modules"),
@@ -156,6 +157,11 @@ FLAVOURS = {
     "um-7-lockstat": Flavour("um", "linux", ("linux", "modules"),
                              ("common", "um", "7", "um-smp", "lockstat"),
                              "seccomp=on ncpus=2", source=SOURCE_7, cpus=2),
+    # With one CPU, as the unit tests want it
+    "arm64-64k": Flavour("arm64", "arch/arm64/boot/Image", ("Image", "modules"),
+                         ("common", "qemu", "arm64-64k"), cpus=1, release="13-arm64"),
+    "s390x": Flavour("s390", "arch/s390/boot/bzImage", ("bzImage", "modules"),
+                     ("common", "qemu", "s390x"), cpus=1, release="12-s390x"),
 }
 if TREE.tree:       # which may need the options of 6.12, those of 7.x, or some of both
     FLAVOURS["um"] = dataclasses.replace(FLAVOURS["um"], fragments=("7", "common", "um", "6"),
@@ -189,12 +195,12 @@ STOCK = {
 # Those that the project's packages and TESTED in the Makefile are for
 TESTED = ("debian-6.1", "debian-6.12", "debian-13", "debian-13-7")
 
-# What make is told for another architecture
-CROSS = {"arm64": ("ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-")}
+# The prefix of the compiler for another architecture, by the names of the kernel and of Debian
+CROSS = {"arm64": "aarch64-linux-gnu-", "s390": "s390x-linux-gnu-", "s390x": "s390x-linux-gnu-"}
 
 NAMES = ("um", "um-debug", "um-7", "um-7-debug", "um-7-smp", "debian-6.1", "debian-6.12",
          "debian-13", "debian-13-7", "debian-13-rt", "debian-13-7-rt", "debian-13-arm64",
-         "debian-13-arm64-16k", "smp-debug", "smp-kcsan")
+         "debian-13-arm64-16k", "arm64-64k", "s390x", "smp-debug", "smp-kcsan")
 
 # The guest whose module counts the lines that it runs
 COVERAGE = "um-gcov"
@@ -289,15 +295,20 @@ def configure(tree: Path, out: Path, flavour: Flavour) -> None:
     """Write out/.config from the fragments of a flavour, on top of allnoconfig."""
     fragment = out / "lab.config"
     fragment.write_text(fragment_text(flavour))
-    run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={out.name}", *flavour.words,
+    run("make", "-C", tree, *target(flavour.arch), f"O={out.name}", *flavour.words,
         f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig")
     if not flavour.source.tree:     # what a tree lacks, the scenarios miss
         check_config(fragment.read_text(), out / ".config")
 
 
+def target(arch: str) -> tuple[str, ...]:
+    """Words for make."""
+    return (f"ARCH={arch}", *([f"CROSS_COMPILE={CROSS[arch]}"] if arch in CROSS else []))
+
+
 def compiler(arch: str) -> list[str]:
     """Words for make. With ccache a kernel that was built before takes a minute or two."""
-    words = ["CC=ccache gcc"] if shutil.which("ccache") else []
+    words = [f"CC=ccache {CROSS.get(arch, '')}gcc"] if shutil.which("ccache") else []
     if arch == "um" and host.debian() != "12":
         # User-Mode Linux has large addresses. gcc 14 therefore puts large arrays into
         # sections of their own, which kmemleak does not scan.
@@ -312,7 +323,7 @@ def last_lines(log: Path, count: int) -> str:
 
 def make_kernel(tree: Path, out: Path, flavour: Flavour, what: str) -> None:
     """Run make in a kernel tree, and print its progress every half minute."""
-    argv = ["make", "-C", str(tree), f"ARCH={flavour.arch}", f"O={out.name}",
+    argv = ["make", "-C", str(tree), *target(flavour.arch), f"O={out.name}",
             f"-j{host.jobs() + 1}", *compiler(flavour.arch), *flavour.targets]
     log = out / "build.log"
     with open(log, "w", encoding="utf-8") as sink:
@@ -343,6 +354,8 @@ def build_own(name: str) -> Kernel:
     """
     flavour = FLAVOURS[name]
     tree = source(flavour.source)
+    if flavour.arch in CROSS:
+        packages.require_packages([f"gcc-{CROSS[flavour.arch][:-1]}"])
 
     def build(directory: Path) -> None:
         for old in cache.unused_entries(kind(name), tree, but=directory):
@@ -352,14 +365,14 @@ def build_own(name: str) -> Kernel:
             break
         configure(tree, directory, flavour)
         make_kernel(tree, directory, flavour, f"kernel {name}")
-        run("make", "-C", tree, f"ARCH={flavour.arch}", f"O={directory.name}",
+        run("make", "-C", tree, *target(flavour.arch), f"O={directory.name}",
             "INSTALL_MOD_PATH=mods", "INSTALL_MOD_STRIP=1", "modules_install")
 
     out = cache.cached(kind(name), version(name), build, parent=tree)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Kernel(name, out / flavour.image, release, out, out / "mods",
-                  (f"ARCH={flavour.arch}",), flavour.append, flavour.append_mem,
-                  cpus=flavour.cpus)
+                  target(flavour.arch), flavour.append, flavour.append_mem, cpus=flavour.cpus,
+                  arch=packages.architecture(flavour.release))
 
 
 def relocate_headers(directory: Path) -> None:
@@ -441,7 +454,7 @@ def fetch_stock(name: str) -> Kernel:
     image_file = boot if boot.exists() else directory / f"lib/modules/{release}/vmlinuz"
     arch = packages.architecture(STOCK[name].release)
     return Kernel(name, image_file, release, directory / f"usr/src/{headers}", directory,
-                  CROSS.get(arch, ()), tools=STOCK[name].release, arch=arch)
+                  () if arch == "amd64" else target(arch), tools=STOCK[name].release, arch=arch)
 
 
 def header_tools(name: str) -> list[str]:
@@ -450,13 +463,15 @@ def header_tools(name: str) -> list[str]:
     compilers = [package for package in depends if package.startswith("gcc-")]
     if packages.architecture(STOCK[name].release) == "amd64":
         return compilers
-    return [re.sub(r"(gcc-\d+).*", r"\1-aarch64-linux-gnu", package) for package in compilers]
+    prefix = CROSS[packages.architecture(STOCK[name].release)]
+    return [re.sub(r"(gcc-\d+).*", rf"\1-{prefix[:-1]}", package) for package in compilers]
 
 
 def user_space(name: str) -> str:
-    """The release of Debian of a guest's root: its own for Debian 13, else the host's."""
-    release = STOCK[name].release if name in STOCK else ""
-    return release if release.startswith("13") else host.debian()
+    """The release of Debian of a guest's root: of Debian 12's kernels on amd64 the host's."""
+    name = kernel_of(name)
+    release = STOCK[name].release if name in STOCK else FLAVOURS[name].release
+    return host.debian() if release in ("", "12") else release
 
 
 def of_host() -> str:

@@ -16,10 +16,10 @@ from .host import CACHE, LabError, once, run, step
 # What `make check` and `make demo` use and a minimal Debian lacks. They are looked
 # for as packages and not as programs, so that a machine with some of them gets the rest.
 PACKAGES = """
-    bc bison build-essential clang cpio flex gcc-12 git
+    bc bison build-essential clang cpio flex gcc-12 gcc-aarch64-linux-gnu git
     kmod libelf-dev libibverbs-dev librdmacm-dev libssl-dev
     mmdebstrap mypy pahole python3
-    qemu-system-x86 sparse squashfs-tools tshark uidmap xz-utils
+    qemu-system-arm qemu-system-x86 sparse squashfs-tools tshark uidmap xz-utils
     groff-base libjansson-dev libkmod-dev libmnl-dev libmount-dev libsmartcols-dev
     pkgconf python3-pytest python3-yaml
 """.split()
@@ -27,7 +27,7 @@ PACKAGES = """
 # The same for one release of Debian, whose clang needs its own libraries
 RELEASE_PACKAGES = {"12": ["libclang-rt-14-dev"], "13": ["libclang-rt-19-dev"]}
 
-CODENAMES = {"12": "bookworm", "13": "trixie", "13-arm64": "trixie"}
+CODENAMES = {"12": "bookworm", "13": "trixie", "13-arm64": "trixie", "12-s390x": "bookworm"}
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MIRROR = "http://deb.debian.org/debian"
 SECURITY_MIRROR = "http://deb.debian.org/debian-security"
@@ -78,12 +78,19 @@ def sources(release: str) -> list[tuple[str, str]]:
     mirror = mirrors()
     codename = CODENAMES[release]
     suites = ["", "-updates", *([] if release == "12" else ["-backports"]), "-security"]
+    if release == "12-s390x":       # of which mirrors were seen to lack newer packages
+        suites = [""]
     return [(mirror[suite == "-security"], codename + suite) for suite in suites]
 
 
 def architecture(release: str) -> str:
     """The architecture that the name of a release has at its end, as in 13-arm64."""
     return release.partition("-")[2] or "amd64"
+
+
+def release_of(arch: str) -> str:
+    """The release that guests of another architecture have."""
+    return next(release for release in CODENAMES if release.endswith(f"-{arch}"))
 
 
 def sources_list(release: str) -> str:

@@ -160,7 +160,7 @@ def image(release: str, more: str = "") -> Path:
 @once
 def busybox(arch: str = "amd64") -> Path:
     """A static busybox. It is not installed, because its package would replace the host's."""
-    apt = packages.apt(host.debian() if arch == "amd64" else f"13-{arch}")
+    apt = packages.apt(host.debian() if arch == "amd64" else packages.release_of(arch))
     key = apt.version("busybox-static").replace(":", ".")
     directory = cache.cached("busybox" if arch == "amd64" else f"busybox-{arch}", key,
                              lambda folder: apt.fetch(folder, "busybox-static"))

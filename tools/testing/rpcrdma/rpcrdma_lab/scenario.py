@@ -20,8 +20,8 @@ from .results import Times
 # on this machine are not known.
 GUESS = {"um": 1, "um-debug": 4, "um-7": 1, "um-7-debug": 2, "um-7-smp": 2, kernels.COVERAGE: 1,
          "debian-6.1": 4, "debian-6.12": 4, "debian-13": 4, "debian-13-7": 4, "debian-13-rt": 6,
-         "debian-13-7-rt": 6, "debian-13-arm64": 12, "debian-13-arm64-16k": 12, "smp-debug": 12,
-         "smp-kcsan": 8}
+         "debian-13-7-rt": 6, "debian-13-arm64": 12, "debian-13-arm64-16k": 12, "arm64-64k": 12,
+         "s390x": 12, "smp-debug": 12, "smp-kcsan": 8}
 
 # Devices that take turns
 TURNS = ("rxe", "siw")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-Compilers of another release of Debian than the host's. The headers of a newer kernel want
-the compiler and the libc of its release. They are in a root file system in the cache, and
-make runs inside it.
+Compilers of another release of Debian than the host's, or for another architecture. The headers
+of a newer kernel want the compiler and the libc of its release. They are in a root file system in
+the cache, and make runs inside it. Programs for another architecture are compiled on the host,
+with the libraries in such a root.
 """
 
 import itertools
@@ -15,6 +16,10 @@ from .host import CACHE, TOP, LabError, attempt, once, run
 from .kernels import Kernel
 
 TOOLS = ("make", "gcc", "libc6-dev", "libelf-dev", "kmod", "pahole", "sparse", "bc")
+
+# What programs for guests are compiled with
+LIBRARIES = ("libc6-dev", "libibverbs-dev", "libjansson-dev", "libkmod-dev", "libmnl-dev",
+             "libmount-dev", "librdmacm-dev", "libsmartcols-dev")
 
 # Runs a command inside a root where the folders of the lab have the same paths as outside.
 ENTER = """
@@ -41,25 +46,47 @@ def package_names(release: str) -> list[str]:
     return sorted({*TOOLS, *itertools.chain(*wanted)})
 
 
-@once
-def version(release: str) -> str:
-    """Its key in the cache, whether the entry exists or not."""
-    apt = packages.apt(release[:2])
-    versions = [f"{name}={apt.version(name)}" for name in package_names(release)]
+def key(release: str, names: Sequence[str]) -> str:
+    """The key in the cache of a root file system with some packages."""
+    versions = [f"{name}={packages.apt(release).version(name)}" for name in names]
     return f"{release[:2]}-{kernels.short_hash(*versions)}"
 
 
-@once
-def folder(release: str) -> Path:
+def unpacked(kind: str, release: str, names: Sequence[str]) -> Path:
     """That root file system. Its files belong to the user of the lab."""
 
     def build(directory: Path) -> None:
-        tar = root.bootstrap(directory, release[:2], package_names(release))
+        tar = root.bootstrap(directory, release, names)
         (directory / "root").mkdir()
         run("tar", "-xf", tar, "-C", directory / "root", "--no-same-owner", "--exclude=./dev/*")
         tar.unlink()
 
-    return cache.cached(f"toolchain{release[2:]}", version(release), build) / "root"
+    return cache.cached(kind, key(release, names), build) / "root"
+
+
+@once
+def version(release: str) -> str:
+    """The key of the compilers for a release's kernels, whether the entry exists or not."""
+    return key(release[:2], package_names(release))
+
+
+@once
+def folder(release: str) -> Path:
+    """The root file system that has these."""
+    return unpacked(f"toolchain{release[2:]}", release[:2], package_names(release))
+
+
+@once
+def words(arch: str) -> Sequence[str]:
+    """Words for make that compile a program on the host for guests of an architecture."""
+    if arch == "amd64":     # The host's Debian is that of the guests or older.
+        return ()
+    triplet = kernels.CROSS[arch][:-1]
+    packages.require_packages([f"gcc-{triplet}"])
+    libraries = unpacked(f"libraries-{arch}", packages.release_of(arch), LIBRARIES)
+    return (f"CC={triplet}-gcc --sysroot={libraries}",
+            f"PKG_CONFIG=env PKG_CONFIG_SYSROOT_DIR={libraries} "
+            f"PKG_CONFIG_LIBDIR={libraries}/usr/lib/{triplet}/pkgconfig pkg-config")
 
 
 @once

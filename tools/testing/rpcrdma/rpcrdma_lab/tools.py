@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""
-The program rpcrdma: what guests get of it, and its tests. It is built on the host, whose
-Debian is that of the guests or older.
-"""
+"""The program rpcrdma: what guests get of it, and its tests. It is built on the host."""
 
 import functools
 import re
 import shutil
 from pathlib import Path
 
-from . import cache, host, packages
+from . import cache, host, packages, toolchain
 from .host import BUILD, TOP, once, run
 from .ktap import Reporter
 from .steps import check_step
@@ -24,11 +21,11 @@ FUZZ_SECONDS = 10
 
 
 @once
-def program() -> Path:
-    """Build the program and return its path."""
-    out = BUILD / "tools-guest"
+def program(arch: str) -> Path:
+    """Build the program for guests of an architecture, and return its path."""
+    out = BUILD / f"tools-{arch}"
     run("make", "-C", FOLDER, f"O={out}", f"CFLAGS=-O1 -g -Werror {SANITIZE}",
-        "LDFLAGS=-static-libubsan")
+        "LDFLAGS=-static-libubsan", *toolchain.words(arch))
     return out / "rpcrdma"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the test device's own unit tests pass: it reports each rule that is broken
 # guests:  um
-# also:    um-7-debug
+# also:    um-7-debug arm64-64k
 # devices: mem
 # modules: kunit
 # limit:   30

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   when either end keeps dropping the connection, no RPC is lost or executed twice
 # guests:  um-7-debug/mem
-# also:    um-debug/mem um-7-debug
+# also:    um-debug/mem um-7-debug arm64-64k/rxe
 # devices: rxe siw mem
 # faults:  connections are closed
 

@@ -2,6 +2,7 @@
 # shows:   each operation uses the form that it should, by tracepoints and counters
 # guests:  um
 # also:    um/mem um-debug/siw um-7-debug debian-6.1 debian-13-arm64-16k
+# also:    arm64-64k/rxe s390x/rxe
 # devices: rxe siw mem
 # modules: ours
 

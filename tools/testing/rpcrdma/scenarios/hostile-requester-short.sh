@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the part of hostile-requester in which our server's memory is at stake, with KASAN
 # guests:  um-7-debug/rxe
-# also:    um-debug/rxe
+# also:    um-debug/rxe arm64-64k
 # devices: rxe
 # modules: ours
 # limit:   60

@@ -3,6 +3,7 @@
 # guests:  um um-7+um/ours+inbox um+um-7/inbox+ours
 # also:    um-7 um-7+um um+um-7 debian-6.1
 # also:    debian-13-7+debian-6.1 debian-6.1+debian-13-7
+# also:    arm64-64k+debian-6.12 debian-6.12+arm64-64k
 # devices: rxe
 # ends:    2
 # modules: ours+inbox inbox+ours

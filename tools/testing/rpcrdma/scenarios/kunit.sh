@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   the unit tests pass in a kernel
 # guests:  um um-7-debug um-7
-# also:    um-debug
+# also:    um-debug arm64-64k s390x
 # modules: kunit
 # limit:   30
 # steps:   unit_tests

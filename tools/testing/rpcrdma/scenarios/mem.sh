@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   over a device that forgives nothing, I/O in each form is correct and breaks no rule of verbs
 # guests:  um
-# also:    um-7 um-7-debug debian-6.1 debian-13-rt
+# also:    um-7 um-7-debug debian-6.1 debian-13-rt arm64-64k
 # devices: mem
 # limit:   120
 # faults:  the device loses connections and completions

@@ -2,6 +2,7 @@
 # shows:   READs and WRITEs of 1 MiB are verified, and of 4 MiB with a client changed for that
 # guests:  um um-7
 # also:    um/mem um-7/mem um-7-debug debian-6.1 debian-6.12 debian-13-7 debian-13-arm64-16k
+# also:    arm64-64k/rxe
 # devices: rxe siw mem
 # modules: ours
 

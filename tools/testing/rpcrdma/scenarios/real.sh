@@ -214,7 +214,7 @@ overlay_mount() {
 
 # refuses_upper OPTIONS DIRECTORY
 refuses_upper() {
-	not mount -t overlay overlay -o "$@" && dmesg | grep "filesystem on .* not supported as upperdir"
+	not mount -t overlay overlay -o "$@" && dmesg | grep "upper fs missing required features"
 }
 
 server_done() {

@@ -2,7 +2,7 @@
 # shows:   the module cannot be unloaded while it is used, and can be when it is not
 # guests:  um um-7-debug/rxe um-7-smp/rxe
 # also:    um/mem um-debug/rxe um-7-debug um-7-smp debian-6.1 debian-6.12 debian-13-7 smp-debug/rxe
-# also:    debian-13-rt/rxe debian-13-7-rt/rxe
+# also:    debian-13-rt/rxe debian-13-7-rt/rxe arm64-64k/rxe
 # devices: rxe siw mem
 # faults:  the module goes while it is used
 

@@ -230,7 +230,8 @@ static void send_cant_reply(const struct rpcrdma_message *call, const struct rpc
 static void send_cant_replies(const struct rpcrdma_message *call)
 {
 	const struct rpcrdma_chunk *chunk;
-	u32 i, segments = 0;
+	u32 segments = 0;
+	int i;
 
 	send_cant_reply(call, NULL, 0);
 	for (i = 0; i < call->num_writes + call->has_reply_chunk; i++) {
@@ -307,8 +308,8 @@ static void receive_private(const void *buf, size_t len)
 	struct rpcrdma_params params;
 
 	if (rpcrdma_wire_decode_private(&params, buf, len) != !!p ||
-	    params.send_size != (p ? (p[1] + 1) * 1024 : 1024) ||
-	    params.recv_size != (p ? (p[2] + 1) * 1024 : 1024) ||
+	    params.send_size != (p ? (p[1] + 1) * 1024U : 1024) ||
+	    params.recv_size != (p ? (p[2] + 1) * 1024U : 1024) ||
 	    params.remote_inv != (p && *p & 1))
 		check("private data is not what it says");
 }

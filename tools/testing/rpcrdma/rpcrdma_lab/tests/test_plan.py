@@ -44,6 +44,15 @@ def test_kernel_is_of_its_flavour() -> None:
                      "debian-13-7-rt": "linux-image-7.3.4+deb13-rt-amd64"}
 
 
+def test_own_kernel_of_another_architecture() -> None:
+    """Its compiler, and a root of that architecture."""
+    assert kernels.target("s390") == ("ARCH=s390", "CROSS_COMPILE=s390x-linux-gnu-")
+    assert kernels.target("um") == ("ARCH=um",)
+    assert kernels.user_space("arm64-64k") == packages.release_of("arm64") == "13-arm64"
+    assert kernels.user_space("s390x") == packages.release_of("s390x") == "12-s390x"
+    assert kernels.user_space("um-gcov") == kernels.user_space("smp-debug") == host.debian()
+
+
 def test_newer_entry_replaces_one_of_the_same_guest() -> None:
     assert not [pair for pair in itertools.permutations(kernels.NAMES, 2)
                 if re.match(rf"{re.escape(kernels.kind(pair[0]))}-\d", kernels.kind(pair[1]))]
