@@ -20,7 +20,7 @@ client() {
 	check "WRITE of 1 MiB: one registration" registers 13 \
 		dd if=/tmp/data of=/mnt/data bs=1M oflag=direct
 	check "READ of 1 MiB: one registration" registers 14 \
-		dd if=/mnt/data of=/tmp/back bs=1M iflag=direct
+		dd if=/mnt/data of=/tmp/back bs=1M count=1 iflag=direct
 	check "what was read is what was written" cmp /tmp/data /tmp/back
 	tool show -j >/tmp/show
 	say "with pages of $(getconf PAGESIZE) octets they take: client $(memory client), server" \
