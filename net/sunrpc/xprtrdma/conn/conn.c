@@ -350,7 +350,7 @@ int rpcrdma_conn_init(void)
 	rpcrdma_deliver_wq = alloc_workqueue("rpcrdma-deliver", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_deliver_wq)
 		goto err_teardown_wq;
-	err = rpcrdma_device_init();
+	err = ib_register_client(&rpcrdma_device_client);
 	if (!err)
 		return 0;
 	destroy_workqueue(rpcrdma_deliver_wq);
@@ -364,7 +364,7 @@ err_wq:
 /* Waits for the teardown of all connections. */
 void rpcrdma_conn_exit(void)
 {
-	rpcrdma_device_exit();
+	ib_unregister_client(&rpcrdma_device_client);
 	destroy_workqueue(rpcrdma_teardown_wq);
 	destroy_workqueue(rpcrdma_deliver_wq);
 	destroy_workqueue(rpcrdma_wq);

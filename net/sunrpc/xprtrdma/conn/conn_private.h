@@ -109,8 +109,7 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn);
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn);
 
 /* device.c */
-int rpcrdma_device_init(void);
-void rpcrdma_device_exit(void);
+extern struct ib_client rpcrdma_device_client;
 int rpcrdma_device_attach(struct rpcrdma_conn *conn);
 void rpcrdma_device_detach(struct rpcrdma_conn *conn);
 void *rpcrdma_device_map_buffer(struct ib_pd *pd, struct ib_sge *sge, u32 size,

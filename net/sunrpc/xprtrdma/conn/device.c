@@ -21,8 +21,6 @@ DEFINE_MUTEX(rpcrdma_devices_lock);
 LIST_HEAD(rpcrdma_devices);
 static u32 device_last_id;
 
-static struct ib_client device_ib_client;
-
 /* A bounce buffer has a limit of its own; in a confidential guest all memory is bounced. */
 static unsigned int device_max_sg_len(struct ib_device *ib)
 {
@@ -85,7 +83,7 @@ static int device_add_one(struct ib_device *ib)
 	mutex_lock(&rpcrdma_devices_lock);
 	device->id = ++device_last_id;
 	list_add_tail(&device->all, &rpcrdma_devices);
-	ib_set_client_data(ib, &device_ib_client, device);
+	ib_set_client_data(ib, &rpcrdma_device_client, device);
 	mutex_unlock(&rpcrdma_devices_lock);
 	return 0;
 }
@@ -106,7 +104,7 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 
 	mutex_lock(&rpcrdma_devices_lock);
 	list_del(&device->all);
-	ib_set_client_data(ib, &device_ib_client, NULL);
+	ib_set_client_data(ib, &rpcrdma_device_client, NULL);
 	mutex_unlock(&rpcrdma_devices_lock);
 
 	/* No other connection is attached any more. */
@@ -123,7 +121,8 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 		kfree(device);
 }
 
-static struct ib_client device_ib_client = {
+/* For all devices that exist or are added later */
+struct ib_client rpcrdma_device_client = {
 	.name = "rpcrdma",
 	.add = device_add_one,
 	.remove = device_remove_one,
@@ -139,7 +138,7 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 	int err = -ENODEV;
 
 	mutex_lock(&rpcrdma_devices_lock);
-	device = ib_get_client_data(conn->cm_id->device, &device_ib_client);
+	device = ib_get_client_data(conn->cm_id->device, &rpcrdma_device_client);
 	if (device && device->usable) {
 		kref_get(&device->ref);
 		conn->device = device;
@@ -186,16 +185,4 @@ void *rpcrdma_device_map_buffer(struct ib_pd *pd, struct ib_sge *sge, u32 size,
 	sge->length = size;
 	sge->lkey = pd->local_dma_lkey;
 	return buffer;
-}
-
-/* Register for all devices that exist or are added later. */
-int rpcrdma_device_init(void)
-{
-	return ib_register_client(&device_ib_client);
-}
-
-/* Closes all connections and waits for them. */
-void rpcrdma_device_exit(void)
-{
-	ib_unregister_client(&device_ib_client);
 }
