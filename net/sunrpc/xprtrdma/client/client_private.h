@@ -394,7 +394,7 @@ static inline void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep)
 
 extern struct workqueue_struct *xprt_rdma_connect_wq;
 
-void xprt_rdma_ep_init(struct xprt_rdma_client *client);
+void xprt_rdma_ep_connect_worker(struct work_struct *work);
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 credits);
 void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep);

@@ -499,7 +499,8 @@ static void ep_connect_later(struct xprt_rdma_client *client)
 			   clamp(delay, 0L, (long)XPRT_RDMA_ABANDON_DELAY));
 }
 
-static void ep_connect_worker(struct work_struct *work)
+/* The work of client->connect_work */
+void xprt_rdma_ep_connect_worker(struct work_struct *work)
 {
 	struct xprt_rdma_client *client =
 		container_of(to_delayed_work(work), struct xprt_rdma_client, connect_work);
@@ -508,13 +509,6 @@ static void ep_connect_worker(struct work_struct *work)
 		ep_connect_later(client);
 	else
 		ep_connect_now(client);
-}
-
-/* Set up a new client to connect. */
-void xprt_rdma_ep_init(struct xprt_rdma_client *client)
-{
-	INIT_DELAYED_WORK(&client->connect_work, ep_connect_worker);
-	client->connect_at = jiffies;
 }
 
 /*

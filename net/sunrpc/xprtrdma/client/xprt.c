@@ -278,7 +278,8 @@ static void client_init(struct xprt_rdma_client *client, const struct xprt_creat
 				   rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE);
 	spin_lock_init(&client->backward_lock);
 	INIT_LIST_HEAD(&client->backward_idle);
-	xprt_rdma_ep_init(client);
+	INIT_DELAYED_WORK(&client->connect_work, xprt_rdma_ep_connect_worker);
+	client->connect_at = jiffies;
 }
 
 static struct rpc_xprt *client_setup(struct xprt_create *args)

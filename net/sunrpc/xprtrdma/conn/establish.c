@@ -309,8 +309,8 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 	INIT_DELAYED_WORK(&conn->timer, conn_timeout_work);
 	INIT_WORK(&conn->connect_work, conn_connect_work);
 	INIT_WORK(&conn->established_work, conn_established_work);
-	rpcrdma_keepalive_init(conn);
-	rpcrdma_rest_init(conn);
+	INIT_DELAYED_WORK(&conn->keepalive.timer, rpcrdma_keepalive_timer);
+	INIT_DELAYED_WORK(&conn->rest_work, rpcrdma_pool_rest_work);
 }
 
 /*
