@@ -341,11 +341,9 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr);
 struct rpcrdma_device {
 	struct ib_device *ib;
 	bool usable;			/* it registers memory by work request */
-	unsigned int max_send_sge;	/* elements that one Send can gather */
 	unsigned int max_mr_pages;	/* pages that one registration can cover */
 	unsigned int max_sg_len;	/* octets of one element of a scatterlist; a page or more */
 	enum ib_mr_type mr_type;	/* IB_MR_TYPE_SG_GAPS if the device supports it */
-	unsigned int max_qp_wr;		/* work requests in one queue */
 	/* RDMA Reads that one queue pair serves at a time, and issues at a time */
 	unsigned int max_read_responder;
 	unsigned int max_read_initiator;

@@ -49,11 +49,9 @@ static void device_limits(struct rpcrdma_device *device)
 	/* Some register no pages of 64 KiB, and their drivers do not notice. */
 	device->usable = attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
 			 attrs->max_fast_reg_page_list_len && attrs->page_size_cap & PAGE_SIZE;
-	device->max_send_sge = attrs->max_send_sge;
 	device->max_mr_pages = device_max_mr_pages(attrs);
 	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
-	device->max_qp_wr = attrs->max_qp_wr;
 	device->max_read_responder = min_t(u32, attrs->max_qp_rd_atom, RPCRDMA_READS_MAX);
 	device->max_read_initiator = min_t(u32, attrs->max_qp_init_rd_atom, RPCRDMA_READS_MAX);
 }
