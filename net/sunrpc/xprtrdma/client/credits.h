@@ -36,11 +36,7 @@ struct xprt_rdma_credits {
 
 static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32 receives)
 {
-	atomic_set(&credits->in_flight, 0);
-	atomic_set(&credits->orphaned, 0);
-	credits->receives = receives;
-	credits->granted = 1;
-	credits->granted_any = false;
+	*credits = (struct xprt_rdma_credits){ .receives = receives, .granted = 1 };
 }
 
 /*
