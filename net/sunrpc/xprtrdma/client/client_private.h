@@ -467,7 +467,6 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 extern const struct rpc_xprt_ops xprt_rdma_client_ops;
 
 /* sysctl.c */
-void xprt_rdma_sysctl_init(void);
-void xprt_rdma_sysctl_exit(void);
+struct ctl_table_header *xprt_rdma_sysctl_register(void);
 
 #endif /* XPRT_RDMA_CLIENT_PRIVATE_H */

@@ -431,7 +431,6 @@ static inline void svcrdma_count(enum svcrdma_counter which)
 	atomic_long_inc(&svcrdma_counters[which]);
 }
 
-void svcrdma_sysctl_init(void);
-void svcrdma_sysctl_exit(void);
+struct ctl_table_header *svcrdma_sysctl_register(void);
 
 #endif /* SVCRDMA_SERVER_PRIVATE_H */

@@ -11,7 +11,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
-#include <linux/sunrpc/xprt.h>
+#include <linux/sysctl.h>
 
 #include "../conn/status.h"
 #include "server_private.h"
@@ -44,6 +44,7 @@ struct svcrdma_listener {
 #define SVCRDMA_DROPS_LIMIT	(60 * HZ)
 
 static struct svc_xprt_class svcrdma_xprt_class;
+static struct ctl_table_header *svcrdma_sysctls;
 
 /* Services that are not freed yet. Module exit waits for them. */
 static atomic_t svcrdma_num_services;
@@ -555,7 +556,7 @@ int svcrdma_init(void)
 	ret = svc_reg_xprt_class(&svcrdma_xprt_class);
 	if (ret)
 		goto err_callback;
-	svcrdma_sysctl_init();
+	svcrdma_sysctls = svcrdma_sysctl_register();
 	return 0;
 
 err_callback:
@@ -570,7 +571,7 @@ err_request:
  */
 void svcrdma_exit(void)
 {
-	svcrdma_sysctl_exit();
+	unregister_sysctl_table(svcrdma_sysctls);
 	svc_unreg_xprt_class(&svcrdma_xprt_class);
 	xprt_unregister_transport(&svcrdma_callback_class);
 	wait_var_event(&svcrdma_num_services, !atomic_read(&svcrdma_num_services));
