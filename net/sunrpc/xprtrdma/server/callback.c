@@ -359,11 +359,6 @@ struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 	struct svcrdma_callback *callback;
 	int ret;
 
-	if (args->addrlen > sizeof(callback->xprt.addr))
-		return ERR_PTR(-EBADF);
-	if (args->dstaddr->sa_family != AF_INET && args->dstaddr->sa_family != AF_INET6)
-		return ERR_PTR(-EAFNOSUPPORT);
-
 	callback = callback_alloc(args);
 	if (!callback)
 		return ERR_PTR(-ENOMEM);

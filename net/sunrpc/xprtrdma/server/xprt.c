@@ -415,8 +415,6 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
 	struct rpcrdma_listener *listener;
 	struct svc_xprt *xprt;
 
-	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
-		return ERR_PTR(-EAFNOSUPPORT);
 	service = kzalloc(sizeof(*service), GFP_KERNEL);
 	if (!service)
 		return ERR_PTR(-ENOMEM);
