@@ -199,7 +199,7 @@ static void conn_drain(struct rpcrdma_conn *conn)
 /* One line for each end. It is as usual if this end wanted it, or a client of the server. */
 static void conn_log_end(const struct rpcrdma_conn *conn)
 {
-	const char *what = conn->was_established ? "closed" : "not connected";
+	const char *what = conn->established_at ? "closed" : "not connected";
 	const char *why = READ_ONCE(conn->rejected);
 
 	if (conn->status == -ESHUTDOWN || (conn->server && conn->status == -ECONNRESET))
@@ -235,7 +235,7 @@ static void conn_teardown_work(struct work_struct *work)
 	spin_lock_bh(&conn->post_lock);
 	conn_set_state_locked(conn, RPCRDMA_STATE_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);
-	if (conn->was_established)
+	if (conn->established_at)
 		rpcrdma_status_event(conn, RPCRDMA_CMD_CLOSED);
 	if (conn->ops)
 		conn->ops->closed(conn, conn->status);

@@ -504,8 +504,7 @@ struct rpcrdma_conn {
 	struct rcu_head rcu;
 	struct completion unused;	/* @users is killed and zero */
 	ktime_t state_since;		/* post_lock */
-	ktime_t established_at;		/* valid if @was_established */
-	bool was_established;		/* ->established has been called */
+	ktime_t established_at;		/* when ->established was called; zero: it was not */
 	bool version_logged;		/* by rpcrdma_conn_log_version() */
 	int status;			/* why it closes; post_lock */
 	const char *rejected;		/* by the peer, why; rdma_cm's text, or NULL */

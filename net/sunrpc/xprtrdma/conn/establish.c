@@ -89,7 +89,6 @@ static void conn_established_work(struct work_struct *work)
 	cancel_delayed_work(&conn->timer);
 	conn_log(conn);
 	conn->established_at = ktime_get();
-	conn->was_established = true;
 	rpcrdma_history_join(conn);
 	rpcrdma_status_event(conn, RPCRDMA_CMD_CONNECTED);
 	conn->ops->established(conn);

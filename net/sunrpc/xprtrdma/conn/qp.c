@@ -207,7 +207,7 @@ static bool qp_is_stopped(struct ib_qp *qp)
 static void qp_drain_shared(struct rpcrdma_conn *conn)
 {
 	if (conn->ops && !wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT) &&
-	    conn->was_established)
+	    conn->established_at)
 		WRITE_ONCE(conn->device->no_last_wqe, true);
 	ib_drain_sq(conn->qp);
 }

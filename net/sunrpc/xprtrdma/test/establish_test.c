@@ -219,7 +219,7 @@ static void cm_event(const struct rpcrdma_conn *conn, u8 cmd)
 
 static void role_established(struct rpcrdma_conn *conn)
 {
-	cm.wrong += conn->role != &cm || conn->device != &cm.device || !conn->was_established;
+	cm.wrong += conn->role != &cm || conn->device != &cm.device || !conn->established_at;
 	note(cm.log, 'E');
 }
 
