@@ -400,9 +400,9 @@ static struct svc_xprt *svcrdma_accept(struct svc_xprt *xprt)
 	return &service->xprt;
 }
 
-static void svcrdma_incoming(struct rpcrdma_listener *listener)
+static void svcrdma_incoming(void *role)
 {
-	struct svc_xprt *xprt = rpcrdma_listener_role(listener);
+	struct svc_xprt *xprt = role;
 
 	set_bit(XPT_CONN, &xprt->xpt_flags);
 	svc_xprt_enqueue(xprt);
