@@ -9,15 +9,11 @@
 #if !defined(RPCRDMA_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define RPCRDMA_TRACE_H
 
-#include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <rdma/ib_cm.h>
-#include <rdma/ib_verbs.h>
-#include <rdma/rdma_cm.h>
 #include <trace/misc/rdma.h>
 
 #include "conn/conn.h"
-#include "wire/message.h"
 
 #ifndef RPCRDMA_TRACE_ONCE
 #define RPCRDMA_TRACE_ONCE

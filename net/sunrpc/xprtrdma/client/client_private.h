@@ -35,14 +35,10 @@
 #ifndef XPRT_RDMA_CLIENT_PRIVATE_H
 #define XPRT_RDMA_CLIENT_PRIVATE_H
 
-#include <linux/completion.h>
-#include <linux/kref.h>
-#include <linux/socket.h>
 #include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/sched.h>
 #include <linux/sunrpc/xprt.h>
 #include <linux/wait_bit.h>
-#include <linux/workqueue.h>
 
 #include "../address.h"
 #include "../conn/conn.h"

@@ -17,7 +17,6 @@
  * a sibling, one of the same switch that is connected: sunrpc has the same RPCs for both. Each
  * attempt begins with the own address. While a detour lasts, probes tell when it is there again.
  */
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

@@ -7,8 +7,6 @@
  * RDMA core each Reply would take a switch more. It is a queue of its own, with a rescuer, because
  * reclaim may wait for a Reply, and works of other queues may wait for memory.
  */
-#include <linux/llist.h>
-
 #include "conn_private.h"
 
 struct workqueue_struct *rpcrdma_deliver_wq;

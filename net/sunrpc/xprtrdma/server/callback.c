@@ -9,10 +9,8 @@
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
 #include <linux/sunrpc/clnt.h>
-#include <linux/sunrpc/xprt.h>
 
 #include "server_private.h"
-#include "../address.h"
 #include "../trace.h"
 
 static struct svcrdma_callback *callback_of(struct rpc_xprt *xprt)

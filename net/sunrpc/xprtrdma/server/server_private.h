@@ -32,7 +32,6 @@
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xprt.h>
-#include <linux/workqueue.h>
 #include <rdma/rw.h>
 
 #include "../address.h"

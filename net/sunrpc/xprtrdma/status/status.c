@@ -13,7 +13,6 @@
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
-#include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/sizes.h>
@@ -21,7 +20,6 @@
 #include <net/genetlink.h>
 #include <rdma/ib_cache.h>
 
-#include "../conn/conn.h"
 #include "../conn/status.h"
 #include "../main.h"
 #include "status.h"
