@@ -53,17 +53,11 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 static enum rpcrdma_reason message_decode_v1(struct rpcrdma_message *msg,
 					     struct rpcrdma_reader *reader)
 {
-	switch (msg->proc) {
-	case RPCRDMA_MSG:
-	case RPCRDMA_NOMSG:
+	if (msg->proc == RPCRDMA_MSG || msg->proc == RPCRDMA_NOMSG)
 		return rpcrdma_chunks_decode(msg, reader);
-	case RPCRDMA_MSGP:
+	if (msg->proc == RPCRDMA_MSGP)
 		return RPCRDMA_BAD_MSGP;
-	case RPCRDMA_DONE:
-		return RPCRDMA_BAD_DONE;
-	default:
-		return RPCRDMA_BAD_PROC;
-	}
+	return msg->proc == RPCRDMA_DONE ? RPCRDMA_BAD_DONE : RPCRDMA_BAD_PROC;
 }
 
 /*
