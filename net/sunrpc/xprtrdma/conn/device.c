@@ -133,7 +133,6 @@ struct ib_client rpcrdma_device_client = {
 int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_device *device;
-	int err = -ENODEV;
 
 	mutex_lock(&rpcrdma_devices_lock);
 	device = ib_get_client_data(conn->cm_id->device, &rpcrdma_device_client);
@@ -143,10 +142,9 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 		spin_lock_bh(&device->lock);
 		list_add_tail(&conn->device_list, &device->conns);
 		spin_unlock_bh(&device->lock);
-		err = 0;
 	}
 	mutex_unlock(&rpcrdma_devices_lock);
-	return err;
+	return conn->device ? 0 : -ENODEV;
 }
 
 /* The connection has no verbs resources any more, and perhaps no device. */

@@ -125,11 +125,10 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 {
 	struct rpc_xprt *xprt = READ_ONCE(service->xprt.xpt_bc_xprt);
-	bool found = false;
+	bool found;
 
 	spin_lock(&xprt->queue_lock);
-	if (!RB_EMPTY_ROOT(&xprt->recv_queue))
-		found = xprt_lookup_rqst(xprt, xid);
+	found = !RB_EMPTY_ROOT(&xprt->recv_queue) && xprt_lookup_rqst(xprt, xid);
 	spin_unlock(&xprt->queue_lock);
 	return found;
 }
