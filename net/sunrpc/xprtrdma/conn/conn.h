@@ -136,8 +136,7 @@ struct rpcrdma_conn_ops {
  * @send_pages: pages of payload that one Send should be able to gather; the device may
  *	allow fewer, see conn->send_sges
  * @rw_contexts: rdma_rw contexts in flight, at most; zero on a client
- * @read_depth: RDMA Reads that a server has in flight, at most; zero: as many as both ends
- *	can, up to %RPCRDMA_READS_MAX
+ * @read_depth: RDMA Reads that a server has in flight, at most; both ends may allow fewer
  * @in_wq: run ->received, and the ->done of chains posted with %RPCRDMA_POST_DONE_IN_WQ, in a
  *	workqueue, see deliver.c. Without it all run in softirqs, which saves a switch to a
  *	kworker, but then they must not sleep or take a lock that others take with softirqs

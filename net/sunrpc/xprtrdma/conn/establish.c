@@ -428,13 +428,11 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id
 /* How many RDMA Reads this end may have outstanding */
 static unsigned int conn_read_depth(const struct rpcrdma_conn *conn)
 {
-	unsigned int depth = conn->device->max_read_initiator;
+	unsigned int depth = min(conn->device->max_read_initiator, conn->config.read_depth);
 
 	/* MPA revision 1 does not say what the peer can serve. */
 	if (conn->peer_reads || !rdma_protocol_iwarp(conn->device->ib, conn->port))
 		depth = min_t(unsigned int, depth, conn->peer_reads);
-	if (conn->config.read_depth)
-		depth = min(depth, conn->config.read_depth);
 	return depth;
 }
 
