@@ -446,13 +446,11 @@ struct rpcrdma_mr *xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *re
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
 
 /* backward.c */
-#ifdef CONFIG_SUNRPC_BACKCHANNEL
 int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs);
 size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt);
 unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt);
 void xprt_rdma_backward_free(struct rpc_rqst *rqst);
 void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
-#endif
 void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv);
 void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg);
 int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rpc_rqst *rqst,
