@@ -35,10 +35,8 @@ static u32 call_segments(const struct xprt_rdma_endpoint *ep, unsigned long star
  */
 static u32 call_kvec_segments(const struct xprt_rdma_endpoint *ep, const struct xdr_buf *buf)
 {
-	return call_segments(ep, (unsigned long)buf->head[0].iov_base,
-			     buf->head[0].iov_len) +
-	       call_segments(ep, (unsigned long)buf->tail[0].iov_base,
-			     buf->tail[0].iov_len);
+	return call_segments(ep, (unsigned long)buf->head[0].iov_base, buf->head[0].iov_len) +
+	       call_segments(ep, (unsigned long)buf->tail[0].iov_base, buf->tail[0].iov_len);
 }
 
 /*

@@ -98,9 +98,8 @@ static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *cred
  * not restart the time-outs when it sends a Call again. So the Call must also have @waited on this
  * connection for @minor at least.
  */
-static inline bool
-xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
-			  unsigned long waited, unsigned long minor, bool major)
+static inline bool xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
+					     unsigned long waited, unsigned long minor, bool major)
 {
 	return waited >= minor && (major || !READ_ONCE(credits->granted_any));
 }

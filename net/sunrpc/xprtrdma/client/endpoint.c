@@ -298,8 +298,7 @@ static void ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *s
 	status->memory = sizeof(*client) + sizeof(*ep) + atomic_long_read(&client->buffers_size) +
 			 (u64)READ_ONCE(client->xprt.num_reqs) * sizeof(struct xprt_rdma_request) +
 			 (u64)READ_ONCE(client->backward_count) *
-			 (sizeof(struct xprt_rdma_backward) + XPRT_RDMA_BACKWARD_MAX +
-			  PAGE_SIZE);
+			 (sizeof(struct xprt_rdma_backward) + XPRT_RDMA_BACKWARD_MAX + PAGE_SIZE);
 }
 
 static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {

@@ -76,11 +76,9 @@ static int receive_parse(struct xprt_rdma_request *request, const struct rpcrdma
 	}
 	if (msg->num_writes > 1 ||
 	    (msg->num_writes &&
-	     !receive_was_offered(request, XPRT_RDMA_REPLY_WRITE_CHUNK, msg,
-				  &msg->write[0])) ||
+	     !receive_was_offered(request, XPRT_RDMA_REPLY_WRITE_CHUNK, msg, &msg->write[0])) ||
 	    (msg->has_reply_chunk &&
-	     !receive_was_offered(request, XPRT_RDMA_REPLY_CHUNK, msg,
-				  &msg->reply_chunk))) {
+	     !receive_was_offered(request, XPRT_RDMA_REPLY_CHUNK, msg, &msg->reply_chunk))) {
 		counters->errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 		return -EIO;
 	}

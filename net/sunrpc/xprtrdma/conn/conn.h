@@ -372,9 +372,8 @@ rpcrdma_conn_connect(struct net *net, const struct sockaddr *src, const struct s
 		     const struct rpcrdma_conn_config *config);
 
 /* Of a server */
-struct rpcrdma_listener *
-rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
-			void (*incoming)(void *role), void *role);
+struct rpcrdma_listener *rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
+						 void (*incoming)(void *role), void *role);
 const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener);
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);

@@ -199,9 +199,8 @@ static void listener_look_work(struct work_struct *work)
  * Context: may sleep.
  * Return: the listener, owned by the caller; or an ERR_PTR.
  */
-struct rpcrdma_listener *
-rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
-			void (*incoming)(void *role), void *role)
+struct rpcrdma_listener *rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
+						 void (*incoming)(void *role), void *role)
 {
 	struct rpcrdma_listener *listener;
 	unsigned int host;

@@ -179,9 +179,8 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * * RPCRDMA_ANSWER - convert @msg with rpcrdma_wire_make_error() and send it;
  *   @msg->error is set
  */
-enum rpcrdma_verdict
-rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_end end, bool backward, u32 version_max)
+enum rpcrdma_verdict rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
+					 enum rpcrdma_end end, bool backward, u32 version_max)
 {
 	struct rpcrdma_reader reader = { .next = buf, .left = len, .len = len };
 	enum rpcrdma_verdict verdict;
