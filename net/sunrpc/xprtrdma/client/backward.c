@@ -8,7 +8,6 @@
 #include <linux/sunrpc/bc_xprt.h>
 
 #include "client_private.h"
-#include "../objects.h"
 #include "../trace.h"
 
 /*

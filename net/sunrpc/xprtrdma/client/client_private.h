@@ -42,6 +42,7 @@
 
 #include "../address.h"
 #include "../conn/conn.h"
+#include "../objects.h"
 #include "credits.h"
 #include "form.h"
 

@@ -14,7 +14,6 @@
 
 #include "conn_private.h"
 #include "../main.h"
-#include "../objects.h"
 #include "../status/status.h"
 #include "../trace.h"
 

@@ -28,6 +28,7 @@
 #include <linux/sched.h>
 #include <linux/siphash.h>
 
+#include "../objects.h"
 #include "conn.h"
 #include "status.h"
 

@@ -16,7 +16,6 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
-#include "../objects.h"
 #include "../trace.h"
 
 /*

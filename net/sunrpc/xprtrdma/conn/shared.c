@@ -24,7 +24,6 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
-#include "../objects.h"
 
 /* Connections for whose Sends a completion queue has entries */
 #define SHARED_CONNS	64U
