@@ -93,10 +93,10 @@ static struct xprt_rdma_endpoint *ep_alloc(struct xprt_rdma_client *client, u32 
 }
 
 /* Make more Receives. Without memory the limit of Calls in flight stays, until a later try. */
-static void ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
+static void ep_grow(struct xprt_rdma_endpoint *ep)
 {
 	struct xprt_rdma_credits *credits = &ep->credits;
-	u32 posted = xprt_rdma_credits_to_post(credits, requested);
+	u32 posted = xprt_rdma_credits_to_post(credits);
 
 	if (posted <= credits->receives || delayed_work_pending(&ep->grow_again))
 		return;
@@ -128,17 +128,15 @@ static void ep_shrink(struct xprt_rdma_endpoint *ep)
  */
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
-	u32 requested = ep->conn->credits;
-
 	/* For swap, Receives are not made again when memory is short. */
 	if (unlikely(READ_ONCE(ep->credits.granted) < ep->credits.receives) &&
 	    !atomic_read(&ep->client->xprt.swapper))
 		ep_shrink(ep);
 	if (!test_bit(XPRT_CONGESTED, &ep->client->xprt.state) &&
-	    xprt_rdma_credits_left(&ep->credits, requested))
+	    xprt_rdma_credits_left(&ep->credits))
 		return true;
-	ep_grow(ep, requested);
-	return xprt_rdma_credits_left(&ep->credits, requested);
+	ep_grow(ep);
+	return xprt_rdma_credits_left(&ep->credits);
 }
 
 /*
@@ -151,7 +149,7 @@ void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 granted)
 
 	if (!ep->credits.granted_any)
 		xprt->reestablish_timeout = 0;
-	if (!xprt_rdma_credits_grant(&ep->credits, granted))
+	if (!xprt_rdma_credits_grant(&ep->credits, granted, ep->conn->credits))
 		return;
 	xprt->cwnd = (unsigned long)ep->credits.granted * RPC_CWNDSCALE;
 	xprt_rdma_slots_limit(ep->client, &ep->credits);
@@ -258,7 +256,7 @@ static void ep_keepalive(struct rpcrdma_conn *conn)
 	struct xprt_rdma_endpoint *ep = conn->role;
 	bool before = ep->wedged;
 
-	ep->wedged = xprt_rdma_credits_wedged(&ep->credits, conn->credits);
+	ep->wedged = xprt_rdma_credits_wedged(&ep->credits);
 	if (before && ep->wedged)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 	if (ep->detour)

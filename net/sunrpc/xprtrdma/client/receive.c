@@ -159,7 +159,7 @@ static void receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *re
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
 	if (settled) {
 		if (rpcrdma_wire_grants(msg))
-			xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->credits));
+			xprt_rdma_ep_granted(ep, msg->credits);
 		receive_answer(ep, recv);
 		return;
 	}
