@@ -9,43 +9,11 @@
 #if !defined(RPCRDMA_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define RPCRDMA_TRACE_H
 
-#include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <rdma/ib_cm.h>
-#include <rdma/ib_verbs.h>
-#include <rdma/rdma_cm.h>
 #include <trace/misc/rdma.h>
 
 #include "conn/conn.h"
-#include "wire/message.h"
-
-#ifndef RPCRDMA_TRACE_ONCE
-#define RPCRDMA_TRACE_ONCE
-
-/* The form of a message. None of these: all of it is inline. */
-enum {
-	RPCRDMA_TRACE_LONG = 1,		/* Position Zero Read chunk */
-	RPCRDMA_TRACE_READ = 2,		/* any other Read chunk */
-	RPCRDMA_TRACE_WRITE = 4,		/* Write chunk: offered, or filled */
-	RPCRDMA_TRACE_REPLY = 8,		/* Reply chunk: offered, or filled */
-};
-
-static inline unsigned int rpcrdma_trace_form(const struct rpcrdma_message *msg)
-{
-	bool zero = rpcrdma_position_zero(msg), call = msg->direction == RPCRDMA_CALL;
-	unsigned int form = zero ? RPCRDMA_TRACE_LONG : 0, i;
-
-	if (msg->num_reads > zero)
-		form |= RPCRDMA_TRACE_READ;
-	for (i = 0; i < msg->num_writes; i++)
-		if (call || msg->write[i].written)
-			form |= RPCRDMA_TRACE_WRITE;
-	if (msg->has_reply_chunk && (call || msg->reply_chunk.written))
-		form |= RPCRDMA_TRACE_REPLY;
-	return form;
-}
-
-#endif /* RPCRDMA_TRACE_ONCE */
 
 /* Values that traces print by name. EM_END is for the last one of a list. */
 

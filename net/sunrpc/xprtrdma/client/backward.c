@@ -8,7 +8,6 @@
 #include <linux/sunrpc/bc_xprt.h>
 
 #include "client_private.h"
-#include "../objects.h"
 #include "../trace.h"
 
 /*
@@ -65,22 +64,6 @@ static struct xprt_rdma_backward *backward_create(struct rpc_xprt *xprt)
 	return NULL;
 }
 
-/* Return: false if there are enough already. */
-static bool backward_add(struct xprt_rdma_client *client, struct xprt_rdma_backward *backward)
-{
-	bool wanted;
-
-	spin_lock(&client->backward_lock);
-	/* Twice the credits: the next Call may arrive before the last one is given back. */
-	wanted = client->backward_count < 2 * XPRT_RDMA_BACKWARD_CREDITS;
-	if (wanted) {
-		list_add(&backward->list, &client->backward_idle);
-		client->backward_count++;
-	}
-	spin_unlock(&client->backward_lock);
-	return wanted;
-}
-
 /*
  * The rpc_xprt_ops's bc_setup. A connection that was made before the first call of this has no
  * Receives for backward Calls, so it is replaced. May sleep. Return: 0 or -ENOMEM.
@@ -89,6 +72,7 @@ int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 {
 	struct xprt_rdma_client *client = xprt_rdma_client_of(xprt);
 	struct xprt_rdma_backward *backward;
+	bool wanted;
 
 	spin_lock(&client->backward_lock);
 	client->backward_users += min_reqs;
@@ -99,7 +83,15 @@ int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 			xprt_rdma_backward_destroy(xprt, min_reqs);
 			return -ENOMEM;
 		}
-	} while (backward_add(client, backward));
+		spin_lock(&client->backward_lock);
+		/* Twice the credits: the next Call may arrive before the last one is given back. */
+		wanted = client->backward_count < 2 * XPRT_RDMA_BACKWARD_CREDITS;
+		if (wanted) {
+			list_add(&backward->list, &client->backward_idle);
+			client->backward_count++;
+		}
+		spin_unlock(&client->backward_lock);
+	} while (wanted);
 	backward_release(backward);
 
 	if (!client->wants_backward) {

@@ -35,10 +35,8 @@ static u32 call_segments(const struct xprt_rdma_endpoint *ep, unsigned long star
  */
 static u32 call_kvec_segments(const struct xprt_rdma_endpoint *ep, const struct xdr_buf *buf)
 {
-	return call_segments(ep, (unsigned long)buf->head[0].iov_base,
-			     buf->head[0].iov_len) +
-	       call_segments(ep, (unsigned long)buf->tail[0].iov_base,
-			     buf->tail[0].iov_len);
+	return call_segments(ep, (unsigned long)buf->head[0].iov_base, buf->head[0].iov_len) +
+	       call_segments(ep, (unsigned long)buf->tail[0].iov_base, buf->tail[0].iov_len);
 }
 
 /*
@@ -332,17 +330,14 @@ static int call_post(struct xprt_rdma_builder *b)
 
 static void call_count(const struct xprt_rdma_builder *b)
 {
-	static const u8 forms[] = {
-		[XPRT_RDMA_CALL_INLINE]		= RPCRDMA_A_TRAFFIC_INLINE,
-		[XPRT_RDMA_CALL_READ_CHUNK]	= RPCRDMA_A_TRAFFIC_READ_CHUNK,
-		[XPRT_RDMA_CALL_LONG]		= RPCRDMA_A_TRAFFIC_LONG_CALL,
-	};
 	struct xprt_rdma_client_stats *stats = &b->ep->client->stats;
 	struct rpcrdma_traffic *sent = &b->ep->conn->counters.sent;
 	const struct xprt_rdma_form *form = &b->request->form;
 	const struct rpcrdma_message *msg = &b->ep->call;
 
-	sent->messages[forms[form->call]]++;
+	static_assert(RPCRDMA_A_TRAFFIC_INLINE + XPRT_RDMA_CALL_LONG ==
+		      RPCRDMA_A_TRAFFIC_LONG_CALL);
+	sent->messages[RPCRDMA_A_TRAFFIC_INLINE + form->call]++;
 	sent->inline_octets += form->inline_len;
 	sent->copied_octets += form->inline_len - b->gathered;
 	stats->pullup += form->inline_len - b->gathered;

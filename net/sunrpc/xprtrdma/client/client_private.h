@@ -35,17 +35,14 @@
 #ifndef XPRT_RDMA_CLIENT_PRIVATE_H
 #define XPRT_RDMA_CLIENT_PRIVATE_H
 
-#include <linux/completion.h>
-#include <linux/kref.h>
-#include <linux/socket.h>
 #include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/sched.h>
 #include <linux/sunrpc/xprt.h>
 #include <linux/wait_bit.h>
-#include <linux/workqueue.h>
 
 #include "../address.h"
 #include "../conn/conn.h"
+#include "../objects.h"
 #include "credits.h"
 #include "form.h"
 
@@ -394,7 +391,7 @@ static inline void xprt_rdma_ep_put(struct xprt_rdma_endpoint *ep)
 
 extern struct workqueue_struct *xprt_rdma_connect_wq;
 
-void xprt_rdma_ep_init(struct xprt_rdma_client *client);
+void xprt_rdma_ep_connect_worker(struct work_struct *work);
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep);
 void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 credits);
 void xprt_rdma_ep_credit_back(struct xprt_rdma_endpoint *ep);
@@ -450,13 +447,11 @@ struct rpcrdma_mr *xprt_rdma_reply_take_invalidated(struct xprt_rdma_request *re
 void xprt_rdma_rpc_fail(struct rpc_rqst *rqst, int error);
 
 /* backward.c */
-#ifdef CONFIG_SUNRPC_BACKCHANNEL
 int xprt_rdma_backward_setup(struct rpc_xprt *xprt, unsigned int min_reqs);
 size_t xprt_rdma_backward_maxpayload(struct rpc_xprt *xprt);
 unsigned int xprt_rdma_backward_slots(struct rpc_xprt *xprt);
 void xprt_rdma_backward_free(struct rpc_rqst *rqst);
 void xprt_rdma_backward_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
-#endif
 void xprt_rdma_backward_received(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *recv);
 void xprt_rdma_backward_refuse(struct rpcrdma_conn *conn, struct rpcrdma_message *msg);
 int xprt_rdma_backward_fill_reply(struct xprt_rdma_endpoint *ep, const struct rpc_rqst *rqst,
@@ -467,7 +462,6 @@ int xprt_rdma_backward_reply(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqs
 extern const struct rpc_xprt_ops xprt_rdma_client_ops;
 
 /* sysctl.c */
-void xprt_rdma_sysctl_init(void);
-void xprt_rdma_sysctl_exit(void);
+struct ctl_table_header *xprt_rdma_sysctl_register(void);
 
 #endif /* XPRT_RDMA_CLIENT_PRIVATE_H */

@@ -24,8 +24,7 @@ void xprt_rdma_count_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst, 
 void xprt_rdma_count_credit_wait(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	const struct xprt_rdma_credits *credits = &ep->credits;
-	u32 granted = min(READ_ONCE(credits->granted), ep->conn->credits);
-	bool enough = (u32)atomic_read(&credits->in_flight) < granted;
+	bool enough = (u32)atomic_read(&credits->in_flight) < READ_ONCE(credits->granted);
 
 	xprt_rdma_count_wait(ep, rqst, enough ? RPCRDMA_A_WAITS_RECEIVE_BUFFER :
 						RPCRDMA_A_WAITS_CREDIT);

@@ -19,7 +19,8 @@
  *	they keep their credits. Less than zero: briefly if the Reply arrives first, and for good
  *	if a server sends Replies that answer nothing.
  * @receives: Replies that there are Receives for
- * @granted: the last grant, never zero; one before the first Reply
+ * @granted: the last grant, never zero, and no more than the client asks for; one before the
+ *	first Reply
  * @granted_any: the server has granted something
  *
  * Part of an endpoint. XPRT_LOCKED is held when @in_flight grows or @receives changes.
@@ -36,11 +37,7 @@ struct xprt_rdma_credits {
 
 static inline void xprt_rdma_credits_init(struct xprt_rdma_credits *credits, u32 receives)
 {
-	atomic_set(&credits->in_flight, 0);
-	atomic_set(&credits->orphaned, 0);
-	credits->receives = receives;
-	credits->granted = 1;
-	credits->granted_any = false;
+	*credits = (struct xprt_rdma_credits){ .receives = receives, .granted = 1 };
 }
 
 /*
@@ -53,13 +50,13 @@ static inline u32 xprt_rdma_credits_slots(const struct xprt_rdma_credits *credit
 }
 
 /*
- * Whether one more Call may be sent. @requested is what the client asks the server for. Whatever
- * the server grants, each Call needs a Receive for its Reply (RFC 8166 section 3.3.1). Only the
- * holder of XPRT_LOCKED takes credits: what it finds left stays left, unless the grant falls.
+ * Whether one more Call may be sent. Whatever the server grants, each Call needs a Receive for its
+ * Reply (RFC 8166 section 3.3.1). Only the holder of XPRT_LOCKED takes credits: what it finds left
+ * stays left, unless the grant falls.
  */
-static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32 requested)
+static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits)
 {
-	u32 limit = min3(READ_ONCE(credits->granted), READ_ONCE(credits->receives), requested);
+	u32 limit = min(READ_ONCE(credits->granted), READ_ONCE(credits->receives));
 
 	return (u32)atomic_read(&credits->in_flight) < limit;
 }
@@ -68,9 +65,9 @@ static inline bool xprt_rdma_credits_left(struct xprt_rdma_credits *credits, u32
  * How many Receives there should be: twice as many as now, but no more than can be used. The
  * result may be less than there are.
  */
-static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits, u32 requested)
+static inline u32 xprt_rdma_credits_to_post(const struct xprt_rdma_credits *credits)
 {
-	return min3(READ_ONCE(credits->granted), requested, 2 * credits->receives);
+	return min(READ_ONCE(credits->granted), 2 * credits->receives);
 }
 
 /* A Reply has arrived, or a Call was not sent. A Reply too many gives nothing. */
@@ -85,12 +82,12 @@ static inline void xprt_rdma_credits_give(struct xprt_rdma_credits *credits)
  * executing. An orphaned Call has no task whose time-out would close the connection, and all
  * other tasks wait to send. A lack of Receives does not count: more can be made.
  */
-static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits, u32 requested)
+static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *credits)
 {
 	int in_flight = atomic_read(&credits->in_flight);
 
 	/* More than the grant may be in flight, if that has fallen. */
-	return in_flight >= min(READ_ONCE(credits->granted), requested) &&
+	return in_flight >= READ_ONCE(credits->granted) &&
 	       atomic_read(&credits->orphaned) >= in_flight;
 }
 
@@ -102,9 +99,8 @@ static inline bool xprt_rdma_credits_wedged(const struct xprt_rdma_credits *cred
  * not restart the time-outs when it sends a Call again. So the Call must also have @waited on this
  * connection for @minor at least.
  */
-static inline bool
-xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
-			  unsigned long waited, unsigned long minor, bool major)
+static inline bool xprt_rdma_credits_overdue(const struct xprt_rdma_credits *credits,
+					     unsigned long waited, unsigned long minor, bool major)
 {
 	return waited >= minor && (major || !READ_ONCE(credits->granted_any));
 }
@@ -129,12 +125,13 @@ static inline bool xprt_rdma_credits_freed_by(const struct rpcrdma_message *msg,
 }
 
 /*
- * Note what a Reply grants. Zero, which no server may send, counts as one. Return: true if the
- * grant has changed, or if this is the first one.
+ * Note what a Reply grants. Zero, which no server may send, counts as one, and more than the @most
+ * that the client asks for as that. Return: true if the grant has changed, or if this is the first
+ * one.
  */
-static inline bool xprt_rdma_credits_grant(struct xprt_rdma_credits *credits, u32 granted)
+static inline bool xprt_rdma_credits_grant(struct xprt_rdma_credits *credits, u32 granted, u32 most)
 {
-	granted = max(granted, 1U);
+	granted = clamp(granted, 1U, most);
 	if (credits->granted_any && granted == credits->granted)
 		return false;
 	WRITE_ONCE(credits->granted, granted);

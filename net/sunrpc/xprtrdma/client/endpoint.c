@@ -17,7 +17,6 @@
  * a sibling, one of the same switch that is connected: sunrpc has the same RPCs for both. Each
  * attempt begins with the own address. While a detour lasts, probes tell when it is there again.
  */
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -94,10 +93,10 @@ static struct xprt_rdma_endpoint *ep_alloc(struct xprt_rdma_client *client, u32 
 }
 
 /* Make more Receives. Without memory the limit of Calls in flight stays, until a later try. */
-static void ep_grow(struct xprt_rdma_endpoint *ep, u32 requested)
+static void ep_grow(struct xprt_rdma_endpoint *ep)
 {
 	struct xprt_rdma_credits *credits = &ep->credits;
-	u32 posted = xprt_rdma_credits_to_post(credits, requested);
+	u32 posted = xprt_rdma_credits_to_post(credits);
 
 	if (posted <= credits->receives || delayed_work_pending(&ep->grow_again))
 		return;
@@ -129,17 +128,15 @@ static void ep_shrink(struct xprt_rdma_endpoint *ep)
  */
 bool xprt_rdma_ep_has_credit(struct xprt_rdma_endpoint *ep)
 {
-	u32 requested = ep->conn->credits;
-
 	/* For swap, Receives are not made again when memory is short. */
 	if (unlikely(READ_ONCE(ep->credits.granted) < ep->credits.receives) &&
 	    !atomic_read(&ep->client->xprt.swapper))
 		ep_shrink(ep);
 	if (!test_bit(XPRT_CONGESTED, &ep->client->xprt.state) &&
-	    xprt_rdma_credits_left(&ep->credits, requested))
+	    xprt_rdma_credits_left(&ep->credits))
 		return true;
-	ep_grow(ep, requested);
-	return xprt_rdma_credits_left(&ep->credits, requested);
+	ep_grow(ep);
+	return xprt_rdma_credits_left(&ep->credits);
 }
 
 /*
@@ -152,7 +149,7 @@ void xprt_rdma_ep_granted(struct xprt_rdma_endpoint *ep, u32 granted)
 
 	if (!ep->credits.granted_any)
 		xprt->reestablish_timeout = 0;
-	if (!xprt_rdma_credits_grant(&ep->credits, granted))
+	if (!xprt_rdma_credits_grant(&ep->credits, granted, ep->conn->credits))
 		return;
 	xprt->cwnd = (unsigned long)ep->credits.granted * RPC_CWNDSCALE;
 	xprt_rdma_slots_limit(ep->client, &ep->credits);
@@ -259,7 +256,7 @@ static void ep_keepalive(struct rpcrdma_conn *conn)
 	struct xprt_rdma_endpoint *ep = conn->role;
 	bool before = ep->wedged;
 
-	ep->wedged = xprt_rdma_credits_wedged(&ep->credits, conn->credits);
+	ep->wedged = xprt_rdma_credits_wedged(&ep->credits);
 	if (before && ep->wedged)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
 	if (ep->detour)
@@ -299,8 +296,7 @@ static void ep_describe(struct rpcrdma_conn *conn, struct rpcrdma_role_status *s
 	status->memory = sizeof(*client) + sizeof(*ep) + atomic_long_read(&client->buffers_size) +
 			 (u64)READ_ONCE(client->xprt.num_reqs) * sizeof(struct xprt_rdma_request) +
 			 (u64)READ_ONCE(client->backward_count) *
-			 (sizeof(struct xprt_rdma_backward) + XPRT_RDMA_BACKWARD_MAX +
-			  PAGE_SIZE);
+			 (sizeof(struct xprt_rdma_backward) + XPRT_RDMA_BACKWARD_MAX + PAGE_SIZE);
 }
 
 static const struct rpcrdma_conn_ops xprt_rdma_ep_ops = {
@@ -499,7 +495,8 @@ static void ep_connect_later(struct xprt_rdma_client *client)
 			   clamp(delay, 0L, (long)XPRT_RDMA_ABANDON_DELAY));
 }
 
-static void ep_connect_worker(struct work_struct *work)
+/* The work of client->connect_work */
+void xprt_rdma_ep_connect_worker(struct work_struct *work)
 {
 	struct xprt_rdma_client *client =
 		container_of(to_delayed_work(work), struct xprt_rdma_client, connect_work);
@@ -508,13 +505,6 @@ static void ep_connect_worker(struct work_struct *work)
 		ep_connect_later(client);
 	else
 		ep_connect_now(client);
-}
-
-/* Set up a new client to connect. */
-void xprt_rdma_ep_init(struct xprt_rdma_client *client)
-{
-	INIT_DELAYED_WORK(&client->connect_work, ep_connect_worker);
-	client->connect_at = jiffies;
 }
 
 /*

@@ -11,6 +11,7 @@
 
 #include "../wire/message.h"
 
+/* In the order of RPCRDMA_A_TRAFFIC_... */
 enum xprt_rdma_call_form {
 	XPRT_RDMA_CALL_INLINE,
 	XPRT_RDMA_CALL_READ_CHUNK,	/* for the pages; the rest is inline */

@@ -76,11 +76,9 @@ static int receive_parse(struct xprt_rdma_request *request, const struct rpcrdma
 	}
 	if (msg->num_writes > 1 ||
 	    (msg->num_writes &&
-	     !receive_was_offered(request, XPRT_RDMA_REPLY_WRITE_CHUNK, msg,
-				  &msg->write[0])) ||
+	     !receive_was_offered(request, XPRT_RDMA_REPLY_WRITE_CHUNK, msg, &msg->write[0])) ||
 	    (msg->has_reply_chunk &&
-	     !receive_was_offered(request, XPRT_RDMA_REPLY_CHUNK, msg,
-				  &msg->reply_chunk))) {
+	     !receive_was_offered(request, XPRT_RDMA_REPLY_CHUNK, msg, &msg->reply_chunk))) {
 		counters->errors[RPCRDMA_A_ERRORS_BAD_HEADER]++;
 		return -EIO;
 	}
@@ -161,7 +159,7 @@ static void receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *re
 	trace_rpcrdma_reply_form(recv->conn, msg, recv->len, false);
 	if (settled) {
 		if (rpcrdma_wire_grants(msg))
-			xprt_rdma_ep_granted(ep, min(msg->credits, recv->conn->credits));
+			xprt_rdma_ep_granted(ep, msg->credits);
 		receive_answer(ep, recv);
 		return;
 	}

@@ -10,9 +10,6 @@
  * The request is pinned from the first to the last step. All of them run in ->received or
  * ->done.
  */
-#include <linux/string.h>
-#include <linux/sunrpc/msg_prot.h>
-
 #include "client_private.h"
 
 /*

@@ -6,7 +6,6 @@
 #include <linux/slab.h>
 
 #include "client_private.h"
-#include "../objects.h"
 
 /* Buffers grow in steps of so many octets, so that they soon fit every RPC. */
 #define XPRT_RDMA_BUFFER_STEP	512

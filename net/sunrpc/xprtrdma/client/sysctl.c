@@ -34,14 +34,8 @@ static struct ctl_table xprt_rdma_table[] = {
 	RPCRDMA_SETTING("rdma_pad_optimize", xprt_rdma_pad_optimize, 0, INT_MAX),
 };
 
-static struct ctl_table_header *xprt_rdma_table_header;
-
-void xprt_rdma_sysctl_init(void)
+/* Return: for unregister_sysctl_table(); NULL without memory. */
+struct ctl_table_header *xprt_rdma_sysctl_register(void)
 {
-	xprt_rdma_table_header = register_sysctl("sunrpc", xprt_rdma_table);
-}
-
-void xprt_rdma_sysctl_exit(void)
-{
-	unregister_sysctl_table(xprt_rdma_table_header);
+	return register_sysctl("sunrpc", xprt_rdma_table);
 }

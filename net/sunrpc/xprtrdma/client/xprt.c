@@ -7,6 +7,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
+#include <linux/sysctl.h>
 
 #include "client_private.h"
 #include "../main.h"
@@ -243,6 +244,7 @@ const struct rpc_xprt_ops xprt_rdma_client_ops = {
 };
 
 static struct xprt_class xprt_rdma_client_class;
+static struct ctl_table_header *xprt_rdma_sysctls;
 
 static int client_set_addresses(struct xprt_rdma_client *client, const struct xprt_create *args)
 {
@@ -278,7 +280,8 @@ static void client_init(struct xprt_rdma_client *client, const struct xprt_creat
 				   rpcrdma_wire_header_min(RPCRDMA_VERSION_ONE);
 	spin_lock_init(&client->backward_lock);
 	INIT_LIST_HEAD(&client->backward_idle);
-	xprt_rdma_ep_init(client);
+	INIT_DELAYED_WORK(&client->connect_work, xprt_rdma_ep_connect_worker);
+	client->connect_at = jiffies;
 }
 
 static struct rpc_xprt *client_setup(struct xprt_create *args)
@@ -333,14 +336,14 @@ int xprt_rdma_init(void)
 		destroy_workqueue(xprt_rdma_connect_wq);
 		return ret;
 	}
-	xprt_rdma_sysctl_init();
+	xprt_rdma_sysctls = xprt_rdma_sysctl_register();
 	return 0;
 }
 
 /* No transport is left: each holds a reference to the module. */
 void xprt_rdma_exit(void)
 {
-	xprt_rdma_sysctl_exit();
+	unregister_sysctl_table(xprt_rdma_sysctls);
 	xprt_unregister_transport(&xprt_rdma_client_class);
 	destroy_workqueue(xprt_rdma_connect_wq);
 }

@@ -5,8 +5,6 @@
  * role limits the number of those that are established.
  */
 #include <linux/mm.h>
-#include <linux/random.h>
-#include <linux/siphash.h>
 #include <linux/sizes.h>
 
 #include "conn_private.h"

@@ -14,7 +14,6 @@
 
 #include "conn_private.h"
 #include "../main.h"
-#include "../objects.h"
 #include "../status/status.h"
 #include "../trace.h"
 
@@ -199,7 +198,7 @@ static void conn_drain(struct rpcrdma_conn *conn)
 /* One line for each end. It is as usual if this end wanted it, or a client of the server. */
 static void conn_log_end(const struct rpcrdma_conn *conn)
 {
-	const char *what = conn->was_established ? "closed" : "not connected";
+	const char *what = conn->established_at ? "closed" : "not connected";
 	const char *why = READ_ONCE(conn->rejected);
 
 	if (conn->status == -ESHUTDOWN || (conn->server && conn->status == -ECONNRESET))
@@ -235,7 +234,7 @@ static void conn_teardown_work(struct work_struct *work)
 	spin_lock_bh(&conn->post_lock);
 	conn_set_state_locked(conn, RPCRDMA_STATE_CLOSED, conn->status);
 	spin_unlock_bh(&conn->post_lock);
-	if (conn->was_established)
+	if (conn->established_at)
 		rpcrdma_status_event(conn, RPCRDMA_CMD_CLOSED);
 	if (conn->ops)
 		conn->ops->closed(conn, conn->status);
@@ -350,7 +349,7 @@ int rpcrdma_conn_init(void)
 	rpcrdma_deliver_wq = alloc_workqueue("rpcrdma-deliver", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rpcrdma_deliver_wq)
 		goto err_teardown_wq;
-	err = rpcrdma_device_init();
+	err = ib_register_client(&rpcrdma_device_client);
 	if (!err)
 		return 0;
 	destroy_workqueue(rpcrdma_deliver_wq);
@@ -364,7 +363,7 @@ err_wq:
 /* Waits for the teardown of all connections. */
 void rpcrdma_conn_exit(void)
 {
-	rpcrdma_device_exit();
+	ib_unregister_client(&rpcrdma_device_client);
 	destroy_workqueue(rpcrdma_teardown_wq);
 	destroy_workqueue(rpcrdma_deliver_wq);
 	destroy_workqueue(rpcrdma_wq);

@@ -136,8 +136,7 @@ struct rpcrdma_conn_ops {
  * @send_pages: pages of payload that one Send should be able to gather; the device may
  *	allow fewer, see conn->send_sges
  * @rw_contexts: rdma_rw contexts in flight, at most; zero on a client
- * @read_depth: RDMA Reads that a server has in flight, at most; zero: as many as both ends
- *	can, up to %RPCRDMA_READS_MAX
+ * @read_depth: RDMA Reads that a server has in flight, at most; both ends may allow fewer
  * @in_wq: run ->received, and the ->done of chains posted with %RPCRDMA_POST_DONE_IN_WQ, in a
  *	workqueue, see deliver.c. Without it all run in softirqs, which saves a switch to a
  *	kworker, but then they must not sleep or take a lock that others take with softirqs
@@ -341,11 +340,9 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr);
 struct rpcrdma_device {
 	struct ib_device *ib;
 	bool usable;			/* it registers memory by work request */
-	unsigned int max_send_sge;	/* elements that one Send can gather */
 	unsigned int max_mr_pages;	/* pages that one registration can cover */
 	unsigned int max_sg_len;	/* octets of one element of a scatterlist; a page or more */
 	enum ib_mr_type mr_type;	/* IB_MR_TYPE_SG_GAPS if the device supports it */
-	unsigned int max_qp_wr;		/* work requests in one queue */
 	/* RDMA Reads that one queue pair serves at a time, and issues at a time */
 	unsigned int max_read_responder;
 	unsigned int max_read_initiator;
@@ -375,11 +372,9 @@ rpcrdma_conn_connect(struct net *net, const struct sockaddr *src, const struct s
 		     const struct rpcrdma_conn_config *config);
 
 /* Of a server */
-struct rpcrdma_listener *
-rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
-			void (*incoming)(struct rpcrdma_listener *listener), void *role);
+struct rpcrdma_listener *rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
+						 void (*incoming)(void *role), void *role);
 const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener);
-void *rpcrdma_listener_role(struct rpcrdma_listener *listener);
 struct rpcrdma_conn *rpcrdma_listener_next(struct rpcrdma_listener *listener);
 void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
 void rpcrdma_listener_accepted(struct rpcrdma_listener *listener);
@@ -506,8 +501,7 @@ struct rpcrdma_conn {
 	struct rcu_head rcu;
 	struct completion unused;	/* @users is killed and zero */
 	ktime_t state_since;		/* post_lock */
-	ktime_t established_at;		/* valid if @was_established */
-	bool was_established;		/* ->established has been called */
+	ktime_t established_at;		/* when ->established was called; zero: it was not */
 	bool version_logged;		/* by rpcrdma_conn_log_version() */
 	int status;			/* why it closes; post_lock */
 	const char *rejected;		/* by the peer, why; rdma_cm's text, or NULL */

@@ -28,6 +28,7 @@
 #include <linux/sched.h>
 #include <linux/siphash.h>
 
+#include "../objects.h"
 #include "conn.h"
 #include "status.h"
 
@@ -84,7 +85,7 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id
 					  const struct rdma_cm_event *event);
 
 /* keepalive.c */
-void rpcrdma_keepalive_init(struct rpcrdma_conn *conn);
+void rpcrdma_keepalive_timer(struct work_struct *work);
 void rpcrdma_keepalive_start(struct rpcrdma_conn *conn);
 
 /* resource.c */
@@ -99,7 +100,7 @@ void rpcrdma_pool_put(struct rpcrdma_pool *pool, struct rpcrdma_pooled *entry, b
 bool rpcrdma_pool_rest(struct rpcrdma_conn *conn, struct rpcrdma_pool *pool);
 void rpcrdma_pool_init(struct rpcrdma_pool *pool, unsigned int kept,
 		       void (*free)(struct rpcrdma_conn *conn, struct rpcrdma_pooled *entry));
-void rpcrdma_rest_init(struct rpcrdma_conn *conn);
+void rpcrdma_pool_rest_work(struct work_struct *work);
 
 /* qp.c */
 void rpcrdma_depths_init(struct rpcrdma_depths *depths, const struct rpcrdma_conn_config *config,
@@ -109,8 +110,7 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn);
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn);
 
 /* device.c */
-int rpcrdma_device_init(void);
-void rpcrdma_device_exit(void);
+extern struct ib_client rpcrdma_device_client;
 int rpcrdma_device_attach(struct rpcrdma_conn *conn);
 void rpcrdma_device_detach(struct rpcrdma_conn *conn);
 void *rpcrdma_device_map_buffer(struct ib_pd *pd, struct ib_sge *sge, u32 size,

@@ -7,15 +7,14 @@
  * RDMA core each Reply would take a switch more. It is a queue of its own, with a rescuer, because
  * reclaim may wait for a Reply, and works of other queues may wait for memory.
  */
-#include <linux/llist.h>
-
 #include "conn_private.h"
 
 struct workqueue_struct *rpcrdma_deliver_wq;
 
 /* What is done comes first: it was posted before the peer could answer it. */
-static void deliver(struct rpcrdma_conn *conn)
+static void deliver_work(struct work_struct *work)
 {
+	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, deliver_work);
 	struct llist_node *received = llist_reverse_order(llist_del_all(&conn->received));
 	struct llist_node *done = llist_reverse_order(llist_del_all(&conn->done));
 	bool entered = rpcrdma_conn_enter(conn);
@@ -32,11 +31,6 @@ static void deliver(struct rpcrdma_conn *conn)
 	}
 	if (entered)
 		rpcrdma_conn_leave(conn);
-}
-
-static void deliver_work(struct work_struct *work)
-{
-	deliver(container_of(work, struct rpcrdma_conn, deliver_work));
 }
 
 void rpcrdma_deliver_init(struct rpcrdma_conn *conn)
@@ -68,5 +62,5 @@ void rpcrdma_deliver_done(struct rpcrdma_conn *conn, struct rpcrdma_chain *chain
 void rpcrdma_deliver_rest(struct rpcrdma_conn *conn)
 {
 	cancel_work_sync(&conn->deliver_work);
-	deliver(conn);
+	deliver_work(&conn->deliver_work);
 }

@@ -21,8 +21,6 @@ DEFINE_MUTEX(rpcrdma_devices_lock);
 LIST_HEAD(rpcrdma_devices);
 static u32 device_last_id;
 
-static struct ib_client device_ib_client;
-
 /* A bounce buffer has a limit of its own; in a confidential guest all memory is bounced. */
 static unsigned int device_max_sg_len(struct ib_device *ib)
 {
@@ -51,11 +49,9 @@ static void device_limits(struct rpcrdma_device *device)
 	/* Some register no pages of 64 KiB, and their drivers do not notice. */
 	device->usable = attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
 			 attrs->max_fast_reg_page_list_len && attrs->page_size_cap & PAGE_SIZE;
-	device->max_send_sge = attrs->max_send_sge;
 	device->max_mr_pages = device_max_mr_pages(attrs);
 	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
-	device->max_qp_wr = attrs->max_qp_wr;
 	device->max_read_responder = min_t(u32, attrs->max_qp_rd_atom, RPCRDMA_READS_MAX);
 	device->max_read_initiator = min_t(u32, attrs->max_qp_init_rd_atom, RPCRDMA_READS_MAX);
 }
@@ -85,7 +81,7 @@ static int device_add_one(struct ib_device *ib)
 	mutex_lock(&rpcrdma_devices_lock);
 	device->id = ++device_last_id;
 	list_add_tail(&device->all, &rpcrdma_devices);
-	ib_set_client_data(ib, &device_ib_client, device);
+	ib_set_client_data(ib, &rpcrdma_device_client, device);
 	mutex_unlock(&rpcrdma_devices_lock);
 	return 0;
 }
@@ -106,7 +102,7 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 
 	mutex_lock(&rpcrdma_devices_lock);
 	list_del(&device->all);
-	ib_set_client_data(ib, &device_ib_client, NULL);
+	ib_set_client_data(ib, &rpcrdma_device_client, NULL);
 	mutex_unlock(&rpcrdma_devices_lock);
 
 	/* No other connection is attached any more. */
@@ -123,7 +119,8 @@ static void device_remove_one(struct ib_device *ib, void *client_data)
 		kfree(device);
 }
 
-static struct ib_client device_ib_client = {
+/* For all devices that exist or are added later */
+struct ib_client rpcrdma_device_client = {
 	.name = "rpcrdma",
 	.add = device_add_one,
 	.remove = device_remove_one,
@@ -136,20 +133,18 @@ static struct ib_client device_ib_client = {
 int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_device *device;
-	int err = -ENODEV;
 
 	mutex_lock(&rpcrdma_devices_lock);
-	device = ib_get_client_data(conn->cm_id->device, &device_ib_client);
+	device = ib_get_client_data(conn->cm_id->device, &rpcrdma_device_client);
 	if (device && device->usable) {
 		kref_get(&device->ref);
 		conn->device = device;
 		spin_lock_bh(&device->lock);
 		list_add_tail(&conn->device_list, &device->conns);
 		spin_unlock_bh(&device->lock);
-		err = 0;
 	}
 	mutex_unlock(&rpcrdma_devices_lock);
-	return err;
+	return conn->device ? 0 : -ENODEV;
 }
 
 /* The connection has no verbs resources any more, and perhaps no device. */
@@ -186,16 +181,4 @@ void *rpcrdma_device_map_buffer(struct ib_pd *pd, struct ib_sge *sge, u32 size,
 	sge->length = size;
 	sge->lkey = pd->local_dma_lkey;
 	return buffer;
-}
-
-/* Register for all devices that exist or are added later. */
-int rpcrdma_device_init(void)
-{
-	return ib_register_client(&device_ib_client);
-}
-
-/* Closes all connections and waits for them. */
-void rpcrdma_device_exit(void)
-{
-	ib_unregister_client(&device_ib_client);
 }

@@ -89,7 +89,6 @@ static void conn_established_work(struct work_struct *work)
 	cancel_delayed_work(&conn->timer);
 	conn_log(conn);
 	conn->established_at = ktime_get();
-	conn->was_established = true;
 	rpcrdma_history_join(conn);
 	rpcrdma_status_event(conn, RPCRDMA_CMD_CONNECTED);
 	conn->ops->established(conn);
@@ -309,8 +308,8 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
 	INIT_DELAYED_WORK(&conn->timer, conn_timeout_work);
 	INIT_WORK(&conn->connect_work, conn_connect_work);
 	INIT_WORK(&conn->established_work, conn_established_work);
-	rpcrdma_keepalive_init(conn);
-	rpcrdma_rest_init(conn);
+	INIT_DELAYED_WORK(&conn->keepalive.timer, rpcrdma_keepalive_timer);
+	INIT_DELAYED_WORK(&conn->rest_work, rpcrdma_pool_rest_work);
 }
 
 /*
@@ -429,13 +428,11 @@ struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id
 /* How many RDMA Reads this end may have outstanding */
 static unsigned int conn_read_depth(const struct rpcrdma_conn *conn)
 {
-	unsigned int depth = conn->device->max_read_initiator;
+	unsigned int depth = min(conn->device->max_read_initiator, conn->config.read_depth);
 
 	/* MPA revision 1 does not say what the peer can serve. */
 	if (conn->peer_reads || !rdma_protocol_iwarp(conn->device->ib, conn->port))
 		depth = min_t(unsigned int, depth, conn->peer_reads);
-	if (conn->config.read_depth)
-		depth = min(depth, conn->config.read_depth);
 	return depth;
 }
 

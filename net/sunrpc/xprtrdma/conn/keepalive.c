@@ -39,7 +39,8 @@ static void keepalive_again(struct rpcrdma_keepalive *keepalive)
 	queue_delayed_work(rpcrdma_wq, &keepalive->timer, delay);
 }
 
-static void keepalive_timer(struct work_struct *work)
+/* The work of conn->keepalive.timer */
+void rpcrdma_keepalive_timer(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(to_delayed_work(work), struct rpcrdma_conn,
 						 keepalive.timer);
@@ -61,11 +62,6 @@ static void keepalive_timer(struct work_struct *work)
 	if (keepalive->count == KEEPALIVE_EARLY_MAX)
 		conn->ops->keepalive(conn);
 	keepalive_again(keepalive);
-}
-
-void rpcrdma_keepalive_init(struct rpcrdma_conn *conn)
-{
-	INIT_DELAYED_WORK(&conn->keepalive.timer, keepalive_timer);
 }
 
 /* The connection is established. A server has no keepalive. */

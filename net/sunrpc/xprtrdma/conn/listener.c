@@ -48,7 +48,7 @@ static int listener_on_request(struct rpcrdma_listener *listener, struct rdma_cm
 	list_add_tail(&conn->pending_list, &listener->pending[rpcrdma_admission_host(peer)]);
 	listener->num_pending++;
 	spin_unlock_bh(&listener->lock);
-	listener->incoming(listener);
+	listener->incoming(listener->role);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ static void listener_look_work(struct work_struct *work)
 	any = listener_next_locked(listener, &refuse);
 	spin_unlock_bh(&listener->lock);
 	if (any)
-		listener->incoming(listener);
+		listener->incoming(listener->role);
 }
 
 /**
@@ -194,14 +194,13 @@ static void listener_look_work(struct work_struct *work)
  * @incoming: called when rpcrdma_listener_next() may have something. Runs in rdma_cm's
  *	event handler or in a work item. Must not sleep for long or destroy the
  *	listener.
- * @role: the caller's own object
+ * @role: passed to @incoming
  *
  * Context: may sleep.
  * Return: the listener, owned by the caller; or an ERR_PTR.
  */
-struct rpcrdma_listener *
-rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
-			void (*incoming)(struct rpcrdma_listener *listener), void *role)
+struct rpcrdma_listener *rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
+						 void (*incoming)(void *role), void *role)
 {
 	struct rpcrdma_listener *listener;
 	unsigned int host;
@@ -243,11 +242,6 @@ rpcrdma_listener_create(struct net *net, const struct sockaddr *addr,
 const struct sockaddr *rpcrdma_listener_address(struct rpcrdma_listener *listener)
 {
 	return (const struct sockaddr *)&listener->addr;
-}
-
-void *rpcrdma_listener_role(struct rpcrdma_listener *listener)
-{
-	return listener->role;
 }
 
 /* Refuse a request that has left the listener, and was not closed. */

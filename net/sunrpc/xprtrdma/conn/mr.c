@@ -13,7 +13,6 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
-#include "../objects.h"
 #include "../trace.h"
 
 /* If fewer are idle, more are made. */

@@ -67,7 +67,8 @@ bool rpcrdma_pool_rest(struct rpcrdma_conn *conn, struct rpcrdma_pool *pool)
 	return READ_ONCE(pool->num) > pool->kept;
 }
 
-static void pool_rest_work(struct work_struct *work)
+/* The work of conn->rest_work */
+void rpcrdma_pool_rest_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(to_delayed_work(work), struct rpcrdma_conn,
 						 rest_work);
@@ -105,9 +106,4 @@ void rpcrdma_pool_init(struct rpcrdma_pool *pool, unsigned int kept,
 	INIT_LIST_HEAD(&pool->idle);
 	pool->kept = kept;
 	pool->free = free;
-}
-
-void rpcrdma_rest_init(struct rpcrdma_conn *conn)
-{
-	INIT_DELAYED_WORK(&conn->rest_work, pool_rest_work);
 }

@@ -167,14 +167,14 @@ static int qp_create_own(struct rpcrdma_conn *conn)
  */
 int rpcrdma_qp_create(struct rpcrdma_conn *conn)
 {
-	struct rpcrdma_device *device = conn->device;
+	const struct ib_device_attr *attrs = &conn->device->ib->attrs;
 	struct rpcrdma_depths *depths = &conn->depths;
 	int err = 0;
 
 	lockdep_assert_held(&conn->setup);
 	conn->port = conn->cm_id->port_num;
-	conn->send_sges = min(conn->config.send_pages, device->max_send_sge - 1);
-	rpcrdma_depths_init(depths, &conn->config, device->max_qp_wr, device->ib->attrs.max_cqe);
+	conn->send_sges = min(conn->config.send_pages, attrs->max_send_sge - 1U);
+	rpcrdma_depths_init(depths, &conn->config, attrs->max_qp_wr, attrs->max_cqe);
 	conn->credits = depths->credits;
 	conn->backward_credits = conn->config.backward_credits;
 
@@ -207,7 +207,7 @@ static bool qp_is_stopped(struct ib_qp *qp)
 static void qp_drain_shared(struct rpcrdma_conn *conn)
 {
 	if (conn->ops && !wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT) &&
-	    conn->was_established)
+	    conn->established_at)
 		WRITE_ONCE(conn->device->no_last_wqe, true);
 	ib_drain_sq(conn->qp);
 }

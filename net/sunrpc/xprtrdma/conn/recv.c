@@ -16,7 +16,6 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
-#include "../objects.h"
 #include "../trace.h"
 
 /*
@@ -92,8 +91,7 @@ void rpcrdma_recv_free(struct rpcrdma_recv *recv, struct ib_device *ib)
 }
 
 /* A Receive has completed on @conn. */
-void rpcrdma_recv_done(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv,
-		       const struct ib_wc *wc)
+void rpcrdma_recv_done(struct rpcrdma_conn *conn, struct rpcrdma_recv *recv, const struct ib_wc *wc)
 {
 	if (unlikely(!rpcrdma_conn_enter(conn)))
 		return;

@@ -7,7 +7,6 @@
 #include <linux/sunrpc/xdr.h>
 
 #include "conn_private.h"
-#include "../objects.h"
 
 /*
  * Made before one is used again. Half of the Sends may be posted without a signal. So

@@ -24,7 +24,6 @@
 #include <linux/slab.h>
 
 #include "conn_private.h"
-#include "../objects.h"
 
 /* Connections for whose Sends a completion queue has entries */
 #define SHARED_CONNS	64U
@@ -366,8 +365,7 @@ bool rpcrdma_shared_attach(struct rpcrdma_conn *conn, unsigned int cqes)
 	struct rpcrdma_shared like = {
 		.device = device,
 		.size = round_up(rpcrdma_wire_threshold(config->version_max,
-							config->params.recv_size),
-				 sizeof(__be32)),
+							config->params.recv_size), sizeof(__be32)),
 		.bound = min_t(unsigned int, config->shared_receives, attrs->max_srq_wr),
 	};
 	struct rpcrdma_shared *shared;

@@ -47,7 +47,7 @@ struct rpcrdma_listener {
 	struct list_head all;		/* entry in rpcrdma_listeners */
 	struct net *net;
 	struct sockaddr_storage addr;
-	void (*incoming)(struct rpcrdma_listener *listener);
+	void (*incoming)(void *role);
 	void *role;
 	struct mutex setup;		/* protects @cm_id and @dead */
 	struct rdma_cm_id *cm_id;

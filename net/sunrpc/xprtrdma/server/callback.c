@@ -9,10 +9,8 @@
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
 #include <linux/sunrpc/clnt.h>
-#include <linux/sunrpc/xprt.h>
 
 #include "server_private.h"
-#include "../address.h"
 #include "../trace.h"
 
 static struct svcrdma_callback *callback_of(struct rpc_xprt *xprt)
@@ -127,11 +125,10 @@ void svcrdma_callback_reply(struct svcrdma_request *request)
 bool svcrdma_callback_waits(struct svcrdma_service *service, __be32 xid)
 {
 	struct rpc_xprt *xprt = READ_ONCE(service->xprt.xpt_bc_xprt);
-	bool found = false;
+	bool found;
 
 	spin_lock(&xprt->queue_lock);
-	if (!RB_EMPTY_ROOT(&xprt->recv_queue))
-		found = xprt_lookup_rqst(xprt, xid);
+	found = !RB_EMPTY_ROOT(&xprt->recv_queue) && xprt_lookup_rqst(xprt, xid);
 	spin_unlock(&xprt->queue_lock);
 	return found;
 }
@@ -358,11 +355,6 @@ struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 	struct svcrdma_service *service = svcrdma_service_of(args->bc_xprt);
 	struct svcrdma_callback *callback;
 	int ret;
-
-	if (args->addrlen > sizeof(callback->xprt.addr))
-		return ERR_PTR(-EBADF);
-	if (args->dstaddr->sa_family != AF_INET && args->dstaddr->sa_family != AF_INET6)
-		return ERR_PTR(-EAFNOSUPPORT);
 
 	callback = callback_alloc(args);
 	if (!callback)

@@ -63,8 +63,7 @@ static bool gss_whole(const __be32 *call)
 	u32 cred_len = be32_to_cpu(call[SVCRDMA_CALL_CRED_LEN]);
 
 	return cred_len >= SVCRDMA_CALL_GSS_LEN &&
-	       be32_to_cpu(call[SVCRDMA_CALL_GSS_HANDLE_LEN]) <=
-	       cred_len - SVCRDMA_CALL_GSS_LEN;
+	       be32_to_cpu(call[SVCRDMA_CALL_GSS_HANDLE_LEN]) <= cred_len - SVCRDMA_CALL_GSS_LEN;
 }
 
 /* Return: true if the arguments of a procedure follow the header unprotected. */
@@ -145,8 +144,7 @@ static bool call_writes(const __be32 *call)
 enum svcrdma_args svcrdma_choose_args(const struct rpcrdma_message *msg, const __be32 *payload)
 {
 	if (!svcrdma_pull_needed(msg))
-		return msg->payload_len <= PAGE_SIZE ||
-		       call_plain(payload, msg->payload_len) ?
+		return msg->payload_len <= PAGE_SIZE || call_plain(payload, msg->payload_len) ?
 		       SVCRDMA_ARGS_INLINE : SVCRDMA_ARGS_STREAM;
 	if (msg->proc == RPCRDMA_MSG && msg->num_reads == 1 &&
 	    call_plain(payload, msg->read[0].position) && call_writes(payload))

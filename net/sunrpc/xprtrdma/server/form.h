@@ -47,14 +47,9 @@ static inline bool svcrdma_pull_needed(const struct rpcrdma_message *msg)
 /* How many octets of a Call go to pages */
 static inline u32 svcrdma_args_len(const struct rpcrdma_message *msg, enum svcrdma_args args)
 {
-	switch (args) {
-	case SVCRDMA_ARGS_WRITE:
-		return msg->stream_len - msg->read[0].position;
-	case SVCRDMA_ARGS_STREAM:
-		return msg->stream_len;
-	default:
+	if (args == SVCRDMA_ARGS_INLINE)
 		return 0;
-	}
+	return msg->stream_len - (args == SVCRDMA_ARGS_WRITE ? msg->read[0].position : 0);
 }
 
 bool svcrdma_call_gss(const __be32 *call, u32 octets);

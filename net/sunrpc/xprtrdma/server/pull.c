@@ -36,8 +36,7 @@ bool svcrdma_pull_refused(const struct svcrdma_request *request, const struct sv
 	if (svcrdma_pull_needed(&request->msg) && !service->conn->read_depth)
 		return true;
 	return request->msg.stream_len > rqstp->rq_server->sv_max_mesg ||
-	       pull_pages(request) >
-	       min(rpcrdma_compat_call_pages(rqstp), service->max_pages);
+	       pull_pages(request) > min(rpcrdma_compat_call_pages(rqstp), service->max_pages);
 }
 
 /* Return: 1 if the chain is full, 0, or a negative errno. */

@@ -4,7 +4,6 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/sunrpc/xprt.h>
 
 #include "server_private.h"
 #include "../trace.h"

@@ -32,7 +32,6 @@
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
 #include <linux/sunrpc/xprt.h>
-#include <linux/workqueue.h>
 #include <rdma/rw.h>
 
 #include "../address.h"
@@ -431,7 +430,6 @@ static inline void svcrdma_count(enum svcrdma_counter which)
 	atomic_long_inc(&svcrdma_counters[which]);
 }
 
-void svcrdma_sysctl_init(void);
-void svcrdma_sysctl_exit(void);
+struct ctl_table_header *svcrdma_sysctl_register(void);
 
 #endif /* SVCRDMA_SERVER_PRIVATE_H */

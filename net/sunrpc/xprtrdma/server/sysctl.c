@@ -55,14 +55,8 @@ static struct ctl_table svcrdma_table[] = {
 	RPCRDMA_SETTING("rdma_stat_sq_prod", svcrdma_no_count, 0, 0),
 };
 
-static struct ctl_table_header *svcrdma_table_header;
-
-void svcrdma_sysctl_init(void)
+/* Return: for unregister_sysctl_table(); NULL without memory. */
+struct ctl_table_header *svcrdma_sysctl_register(void)
 {
-	svcrdma_table_header = register_sysctl("sunrpc/svc_rdma", svcrdma_table);
-}
-
-void svcrdma_sysctl_exit(void)
-{
-	unregister_sysctl_table(svcrdma_table_header);
+	return register_sysctl("sunrpc/svc_rdma", svcrdma_table);
 }

@@ -11,7 +11,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
-#include <linux/sunrpc/xprt.h>
+#include <linux/sysctl.h>
 
 #include "../conn/status.h"
 #include "server_private.h"
@@ -44,6 +44,7 @@ struct svcrdma_listener {
 #define SVCRDMA_DROPS_LIMIT	(60 * HZ)
 
 static struct svc_xprt_class svcrdma_xprt_class;
+static struct ctl_table_header *svcrdma_sysctls;
 
 /* Services that are not freed yet. Module exit waits for them. */
 static atomic_t svcrdma_num_services;
@@ -399,9 +400,9 @@ static struct svc_xprt *svcrdma_accept(struct svc_xprt *xprt)
 	return &service->xprt;
 }
 
-static void svcrdma_incoming(struct rpcrdma_listener *listener)
+static void svcrdma_incoming(void *role)
 {
-	struct svc_xprt *xprt = rpcrdma_listener_role(listener);
+	struct svc_xprt *xprt = role;
 
 	set_bit(XPT_CONN, &xprt->xpt_flags);
 	svc_xprt_enqueue(xprt);
@@ -414,8 +415,6 @@ static struct svc_xprt *svcrdma_xprt_create(struct svc_serv *serv, struct net *n
 	struct rpcrdma_listener *listener;
 	struct svc_xprt *xprt;
 
-	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
-		return ERR_PTR(-EAFNOSUPPORT);
 	service = kzalloc(sizeof(*service), GFP_KERNEL);
 	if (!service)
 		return ERR_PTR(-ENOMEM);
@@ -555,7 +554,7 @@ int svcrdma_init(void)
 	ret = svc_reg_xprt_class(&svcrdma_xprt_class);
 	if (ret)
 		goto err_callback;
-	svcrdma_sysctl_init();
+	svcrdma_sysctls = svcrdma_sysctl_register();
 	return 0;
 
 err_callback:
@@ -570,7 +569,7 @@ err_request:
  */
 void svcrdma_exit(void)
 {
-	svcrdma_sysctl_exit();
+	unregister_sysctl_table(svcrdma_sysctls);
 	svc_unreg_xprt_class(&svcrdma_xprt_class);
 	xprt_unregister_transport(&svcrdma_callback_class);
 	wait_var_event(&svcrdma_num_services, !atomic_read(&svcrdma_num_services));

@@ -13,7 +13,6 @@
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
-#include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/sizes.h>
@@ -21,7 +20,6 @@
 #include <net/genetlink.h>
 #include <rdma/ib_cache.h>
 
-#include "../conn/conn.h"
 #include "../conn/status.h"
 #include "../main.h"
 #include "status.h"
@@ -65,10 +63,8 @@ static int put_ends(struct sk_buff *skb, bool server, const struct sockaddr_stor
 {
 	return put_role(skb, server) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_FAMILY, peer->ss_family) ?:
-	       put_address(skb, peer, RPCRDMA_A_CONNECTION_PEER,
-			   RPCRDMA_A_CONNECTION_PEER_PORT) ?:
-	       put_address(skb, local, RPCRDMA_A_CONNECTION_LOCAL,
-			   RPCRDMA_A_CONNECTION_LOCAL_PORT);
+	       put_address(skb, peer, RPCRDMA_A_CONNECTION_PEER, RPCRDMA_A_CONNECTION_PEER_PORT) ?:
+	       put_address(skb, local, RPCRDMA_A_CONNECTION_LOCAL, RPCRDMA_A_CONNECTION_LOCAL_PORT);
 }
 
 /* A client's own address may be half set until it is established. */
@@ -134,16 +130,14 @@ static int put_live(struct sk_buff *skb, const struct rpcrdma_conn *conn,
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_CREDITS_GRANTED, role->granted) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_CREDITS_IN_USE, role->in_use) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_RECEIVES, recvs) ?:
-	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_RECEIVES_POSTED,
-			   recvs - min(recvs, idle)) ?:
+	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_RECEIVES_POSTED, recvs - min(recvs, idle)) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_SEND_QUEUE_SIZE, conn->sq.size) ?:
 	       nla_put_u32(skb, RPCRDMA_A_CONNECTION_SEND_QUEUE_USED,
 			   conn->sq.size - READ_ONCE(conn->sq.free)) ?:
 	       nla_put_uint(skb, RPCRDMA_A_CONNECTION_MEMORY,
 			    conn_memory(conn, recvs, mrs) + role->memory) ?:
 	       (conn->shared ? nla_put_flag(skb, RPCRDMA_A_CONNECTION_SHARED_RECEIVES) : 0) ?:
-	       (conn->server ? put_if(skb, RPCRDMA_A_CONNECTION_INITIATOR_DEPTH,
-				      conn->read_depth) :
+	       (conn->server ? put_if(skb, RPCRDMA_A_CONNECTION_INITIATOR_DEPTH, conn->read_depth) :
 			       put_client(skb, conn, role, mrs));
 }
 

@@ -474,13 +474,14 @@ static void test_queue_pair_size(struct kunit *test)
 static void test_pages_of_a_send(struct kunit *test)
 {
 	struct ib_device *ib = kunit_kzalloc(test, sizeof(*ib), GFP_KERNEL);
-	struct rpcrdma_device device = { .ib = ib, .max_send_sge = 6 };
+	struct rpcrdma_device device = { .ib = ib };
 	struct role role = {};
 	struct rpcrdma_conn *conn = conn_make(test, false, &role);
 	struct rdma_cm_id id = {};
 	unsigned int pages;
 
 	KUNIT_ASSERT_NOT_NULL(test, ib);
+	ib->attrs.max_send_sge = 6;
 	conn->device = &device;
 	conn->cm_id = &id;
 	for (pages = 4; pages < 7; pages++) {

@@ -27,7 +27,7 @@ static unsigned int send_all(struct xprt_rdma_credits *credits)
 {
 	unsigned int sent = 0;
 
-	while (xprt_rdma_credits_left(credits, REQUESTED)) {
+	while (xprt_rdma_credits_left(credits)) {
 		atomic_inc(&credits->in_flight);
 		sent++;
 	}
@@ -36,7 +36,7 @@ static unsigned int send_all(struct xprt_rdma_credits *credits)
 
 static void receive_reply(struct xprt_rdma_credits *credits, u32 granted)
 {
-	xprt_rdma_credits_grant(credits, granted);
+	xprt_rdma_credits_grant(credits, granted, REQUESTED);
 	xprt_rdma_credits_give(credits);
 }
 
@@ -88,7 +88,7 @@ static void test_credits_killed_task(struct kunit *test)
 
 	receive_reply(&credits, 3);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 3);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_left(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_left(&credits));
 	receive_reply(&credits, 3);
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 }
@@ -99,21 +99,21 @@ static void test_credits_wedged(struct kunit *test)
 	struct xprt_rdma_credits credits = start();
 
 	receive_reply(&credits, 3);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits));
 	send_all(&credits);
 	atomic_inc(&credits.orphaned);
 	atomic_inc(&credits.orphaned);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits));
 	atomic_inc(&credits.orphaned);
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_wedged(&credits));
 
 	atomic_dec(&credits.orphaned);
 	receive_reply(&credits, 3);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits));
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 1);
 	/* A grant falls to what orphaned Calls hold, and another Call is in flight. */
 	credits.granted = 2;
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits));
 }
 
 /* More Receives are posted as soon as a task wants to send. */
@@ -125,7 +125,7 @@ static void test_credits_short_of_receives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(&credits), 2);
 	atomic_inc(&credits.orphaned);
 	atomic_inc(&credits.orphaned);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits));
 }
 
 /* The Reply may arrive just before the Call is orphaned. */
@@ -136,7 +136,7 @@ static void test_credits_concluded_early(struct kunit *test)
 	send_all(&credits);
 	atomic_dec(&credits.orphaned);
 	atomic_inc(&credits.orphaned);
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_wedged(&credits));
 }
 
 static void test_credits_unasked_replies(struct kunit *test)
@@ -272,17 +272,17 @@ static void test_credits_grant_changes(struct kunit *test)
 {
 	struct xprt_rdma_credits credits = start();
 
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 1));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_grant(&credits, 1));
-	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_grant(&credits, 0));
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 2));
-	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 1));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 1, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_grant(&credits, 1, REQUESTED));
+	KUNIT_EXPECT_FALSE(test, xprt_rdma_credits_grant(&credits, 0, REQUESTED));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 2, REQUESTED));
+	KUNIT_EXPECT_TRUE(test, xprt_rdma_credits_grant(&credits, 1, REQUESTED));
 }
 
 /* Make more Receives if these are what limits the Calls. Return: whether they were. */
 static bool grow(struct xprt_rdma_credits *credits)
 {
-	u32 posted = xprt_rdma_credits_to_post(credits, REQUESTED);
+	u32 posted = xprt_rdma_credits_to_post(credits);
 
 	if (posted <= credits->receives)
 		return false;

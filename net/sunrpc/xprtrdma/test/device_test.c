@@ -15,8 +15,7 @@
 #define rpcrdma_device_map_buffer	device_test_map_buffer
 #define rpcrdma_devices			device_test_devices
 #define rpcrdma_devices_lock		device_test_devices_lock
-#define rpcrdma_device_init		device_test_init
-#define rpcrdma_device_exit		device_test_exit
+#define rpcrdma_device_client		device_test_client
 
 #include "../conn/conn_private.h"
 

@@ -219,7 +219,7 @@ static void cm_event(const struct rpcrdma_conn *conn, u8 cmd)
 
 static void role_established(struct rpcrdma_conn *conn)
 {
-	cm.wrong += conn->role != &cm || conn->device != &cm.device || !conn->was_established;
+	cm.wrong += conn->role != &cm || conn->device != &cm.device || !conn->established_at;
 	note(cm.log, 'E');
 }
 
@@ -368,6 +368,7 @@ static struct rpcrdma_conn_config config_of(void)
 		.role = &cm,
 		.params.send_size = CLIENT_SIZE,
 		.params.recv_size = CLIENT_SIZE,
+		.read_depth = READS,
 		.timeout_ms = 60000,
 	};
 }
@@ -911,13 +912,13 @@ struct depth_row {
 };
 
 static const struct depth_row depth_rows[] = {
-	{ "the device", false, 8, 16, 0, 8 },
-	{ "the peer", false, 16, 4, 0, 4 },
+	{ "the device", false, 8, 16, 32, 8 },
+	{ "the peer", false, 16, 4, 32, 4 },
 	{ "the role", false, 16, 8, 2, 2 },
 	{ "the role wants more", false, 16, 8, 20, 8 },
-	{ "the peer serves none", false, 16, 0, 0, 0 },
-	{ "iWARP does not say", true, 16, 0, 0, 16 },
-	{ "iWARP says", true, 16, 4, 0, 4 },
+	{ "the peer serves none", false, 16, 0, 32, 0 },
+	{ "iWARP does not say", true, 16, 0, 32, 16 },
+	{ "iWARP says", true, 16, 4, 32, 4 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(depth, depth_rows, name);

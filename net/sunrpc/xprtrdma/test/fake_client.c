@@ -61,7 +61,8 @@ static void fake_xprt_make(struct kunit *test, struct fake_client *t)
 	INIT_LIST_HEAD(&t->client->idle);
 	INIT_LIST_HEAD(&t->client->backward_idle);
 	spin_lock_init(&t->client->backward_lock);
-	xprt_rdma_ep_init(t->client);
+	INIT_DELAYED_WORK(&t->client->connect_work, xprt_rdma_ep_connect_worker);
+	t->client->connect_at = jiffies;
 }
 
 /**

@@ -6,7 +6,6 @@
 #include <linux/slab.h>
 
 #include "../conn/conn_private.h"
-#include "../objects.h"
 
 #define MADE	8
 

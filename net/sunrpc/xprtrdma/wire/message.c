@@ -53,17 +53,11 @@ static enum rpcrdma_reason message_decode_error(struct rpcrdma_message *msg,
 static enum rpcrdma_reason message_decode_v1(struct rpcrdma_message *msg,
 					     struct rpcrdma_reader *reader)
 {
-	switch (msg->proc) {
-	case RPCRDMA_MSG:
-	case RPCRDMA_NOMSG:
+	if (msg->proc == RPCRDMA_MSG || msg->proc == RPCRDMA_NOMSG)
 		return rpcrdma_chunks_decode(msg, reader);
-	case RPCRDMA_MSGP:
+	if (msg->proc == RPCRDMA_MSGP)
 		return RPCRDMA_BAD_MSGP;
-	case RPCRDMA_DONE:
-		return RPCRDMA_BAD_DONE;
-	default:
-		return RPCRDMA_BAD_PROC;
-	}
+	return msg->proc == RPCRDMA_DONE ? RPCRDMA_BAD_DONE : RPCRDMA_BAD_PROC;
 }
 
 /*
@@ -185,9 +179,8 @@ static enum rpcrdma_verdict message_judge(struct rpcrdma_message *msg,
  * * RPCRDMA_ANSWER - convert @msg with rpcrdma_wire_make_error() and send it;
  *   @msg->error is set
  */
-enum rpcrdma_verdict
-rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_end end, bool backward, u32 version_max)
+enum rpcrdma_verdict rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
+					 enum rpcrdma_end end, bool backward, u32 version_max)
 {
 	struct rpcrdma_reader reader = { .next = buf, .left = len, .len = len };
 	enum rpcrdma_verdict verdict;

@@ -213,8 +213,7 @@ struct rpcrdma_message {
 };
 
 /* Return: the Read chunk that holds the RPC message of a Long Call, or NULL. */
-static inline const struct rpcrdma_chunk *
-rpcrdma_position_zero(const struct rpcrdma_message *msg)
+static inline const struct rpcrdma_chunk *rpcrdma_position_zero(const struct rpcrdma_message *msg)
 {
 	return msg->num_reads && !msg->read[0].position ? &msg->read[0] : NULL;
 }
@@ -309,9 +308,8 @@ static inline u32 rpcrdma_wire_complete_word(void *buf, u32 len)
 	return len + lacking;
 }
 
-enum rpcrdma_verdict
-rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
-		    enum rpcrdma_end end, bool backward, u32 version_max);
+enum rpcrdma_verdict rpcrdma_wire_decode(struct rpcrdma_message *msg, const void *buf, u32 len,
+					 enum rpcrdma_end end, bool backward, u32 version_max);
 bool rpcrdma_wire_grants(const struct rpcrdma_message *msg);
 
 void rpcrdma_wire_init_call(struct rpcrdma_message *msg, u32 version, __be32 xid, u32 credits);

@@ -5,33 +5,6 @@
  */
 #include "codec.h"
 
-/* Read rdma_direction or rdma_optdir. */
-static enum rpcrdma_reason v2_take_direction(struct rpcrdma_message *msg,
-					     struct rpcrdma_reader *reader)
-{
-	const __be32 *p = rpcrdma_take(reader, 1);
-	u32 direction;
-
-	if (!p)
-		return RPCRDMA_BAD_TRUNCATED;
-	direction = be32_to_cpup(p);
-	if (direction != RPCRDMA_CALL && direction != RPCRDMA_REPLY)
-		return RPCRDMA_BAD_MSG_TYPE;
-	msg->direction = direction;
-	return RPCRDMA_OK;
-}
-
-static enum rpcrdma_reason v2_decode_lists(struct rpcrdma_message *msg,
-					   struct rpcrdma_reader *reader)
-{
-	const __be32 *p = rpcrdma_take(reader, 1);
-
-	if (!p)
-		return RPCRDMA_BAD_TRUNCATED;
-	msg->inv_handle = be32_to_cpup(p);
-	return rpcrdma_chunks_decode(msg, reader);
-}
-
 /* No option is supported, so what rdma_opttype is and what follows does not matter. */
 static enum rpcrdma_reason v2_decode_option(struct rpcrdma_reader *reader)
 {
@@ -42,16 +15,27 @@ static enum rpcrdma_reason v2_decode_option(struct rpcrdma_reader *reader)
 	return RPCRDMA_BAD_OPTION;
 }
 
-/* Decode what follows the fixed fields (draft 5.2). */
+/* Decode what follows the fixed fields (draft 5.2): rdma_direction or rdma_optdir first. */
 enum rpcrdma_reason rpcrdma_v2_decode(struct rpcrdma_message *msg, struct rpcrdma_reader *reader)
 {
 	bool option = msg->proc == RPCRDMA_OPTIONAL;
-	enum rpcrdma_reason reason;
+	const __be32 *p;
+	u32 direction;
 
 	if (!option && msg->proc != RPCRDMA_MSG && msg->proc != RPCRDMA_NOMSG)
 		return RPCRDMA_BAD_PROC;
-	reason = v2_take_direction(msg, reader);
-	if (reason)
-		return reason;
-	return option ? v2_decode_option(reader) : v2_decode_lists(msg, reader);
+	p = rpcrdma_take(reader, 1);
+	if (!p)
+		return RPCRDMA_BAD_TRUNCATED;
+	direction = be32_to_cpup(p);
+	if (direction != RPCRDMA_CALL && direction != RPCRDMA_REPLY)
+		return RPCRDMA_BAD_MSG_TYPE;
+	msg->direction = direction;
+	if (option)
+		return v2_decode_option(reader);
+	p = rpcrdma_take(reader, 1);
+	if (!p)
+		return RPCRDMA_BAD_TRUNCATED;
+	msg->inv_handle = be32_to_cpup(p);
+	return rpcrdma_chunks_decode(msg, reader);
 }
