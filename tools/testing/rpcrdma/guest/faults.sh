@@ -201,7 +201,8 @@ RECLAIM=/sys/kernel/tracing/events/lock/lock_acquire
 RECLAIM_EVENT='stacktrace if name == "fs_reclaim" && comm ~ "kworker/*"'
 # The work items and handlers that make and end a client's connection
 RECLAIM_USERS='conn_event conn_connect_work conn_established_work conn_teardown_work'
-RECLAIM_USERS+=' mr_pool_work pool_rest_work keepalive_timer ep_connect_worker deliver_work'
+RECLAIM_USERS+=' mr_pool_work rpcrdma_pool_rest_work rpcrdma_keepalive_timer'
+RECLAIM_USERS+=' xprt_rdma_ep_connect_worker deliver_work'
 
 # reclaim_watch: record, on a kernel with lockdep, the call traces of these allocations.
 reclaim_watch() {
