@@ -211,8 +211,9 @@ counters_of() {
 counters_add_up() {
 	touch "/tmp/ended.$1"
 	counters_of "$1" "$1" | cat - "/tmp/ended.$1" | jq -sc 'transpose | map(add)' >/tmp/sum
-	counters_of peers "$1" >/tmp/peer
-	[ -s /tmp/peer ] && jq -se '.[0] == .[1]' /tmp/sum /tmp/peer >/dev/null && cp /tmp/peer "/tmp/before.$1"
+	counters_of peers "$1" >/tmp/counters
+	[ -s /tmp/counters ] && jq -se '.[0] == .[1]' /tmp/sum /tmp/counters >/dev/null &&
+		cp /tmp/counters "/tmp/before.$1"
 }
 
 # Those of before are among them.
