@@ -12,7 +12,8 @@ enum {
 	RPCRDMA_TRACE_REPLY = 8,		/* Reply chunk: offered, or filled */
 };
 
-static unsigned int rpcrdma_trace_form(const struct rpcrdma_message *msg)
+/* inline: without CONFIG_TRACEPOINTS nothing calls it. */
+static inline unsigned int rpcrdma_trace_form(const struct rpcrdma_message *msg)
 {
 	bool zero = rpcrdma_position_zero(msg), call = msg->direction == RPCRDMA_CALL;
 	unsigned int form = zero ? RPCRDMA_TRACE_LONG : 0, i;

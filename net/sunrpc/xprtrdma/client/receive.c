@@ -149,7 +149,8 @@ static void receive_reply(struct xprt_rdma_endpoint *ep, struct rpcrdma_recv *re
 	struct rpcrdma_traffic *received = &recv->conn->counters.received;
 	struct rpcrdma_message *msg = &ep->reply;
 	bool error = msg->proc == RPCRDMA_ERROR;
-	u32 settled = READ_ONCE(ep->version.settled);
+	/* Pairs with version_settle(). */
+	u32 settled = smp_load_acquire(&ep->version.settled);
 
 	if (settled ? !error && msg->version != settled : !xprt_rdma_version_answered(ep, msg)) {
 		msg->reason = RPCRDMA_BAD_VERSION;

@@ -58,7 +58,8 @@ static void version_settle(struct xprt_rdma_endpoint *ep, u32 settled)
 	WRITE_ONCE(client->backward_payload,
 		   xprt_rdma_form_backward(settled, call, reply, XPRT_RDMA_BACKWARD_MAX));
 	WRITE_ONCE(client->version, settled);
-	WRITE_ONCE(version->settled, settled);
+	/* Pairs with receive_reply(): ep->conn is set. */
+	smp_store_release(&version->settled, settled);
 	rpcrdma_conn_log_version(ep->conn, settled);
 }
 
