@@ -49,10 +49,11 @@ static const char * const reasons[] = {
 	[RPCRDMA_BAD_DIRECTION] = "it is a Call",
 };
 
+/* In version 2 the first message has so much at most: the server may not know that version. */
 bool ping_is_inline(const struct ping_call *call)
 {
 	return rpcrdma_wire_header_min(call->version) + PING_RPC_LEN + call->size <=
-	       rpcrdma_wire_threshold(call->version, call->threshold);
+	       (call->version == RPCRDMA_VERSION_TWO ? RPCRDMA_INLINE_MIN : call->threshold);
 }
 
 /* The RPC message is behind the header, as in an inline Call, but is not sent. */

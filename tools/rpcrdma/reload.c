@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -22,6 +23,7 @@
 #define CHECK		"reload"
 #define SYNOPSIS	"reload [-f|--force] [-w|--wait SECONDS]"
 #define PORTLIST	"/proc/fs/nfsd/portlist"
+#define THREADS		"/proc/fs/nfsd/threads"
 #define GUIDE		"\"Which module is loaded?\" in " DOCTOR_GUIDE
 #define PATIENCE_MS	30000	/* for a program, and for the module to be unloaded */
 #define WAIT_MAX	86400
@@ -224,8 +226,11 @@ static bool look_at_server(struct doctor *d, struct before *before)
 		before->ports = ports;
 	else
 		free(ports);
-	doctor_read_line(d, before->threads, sizeof(before->threads), "/proc/fs/nfsd/threads");
-	return true;
+	if (!before->ports ||
+	    !doctor_read_line(d, before->threads, sizeof(before->threads), THREADS))
+		return true;
+	doctor_add(d, CHECK, DOCTOR_UNKNOWN, NULL, THREADS " cannot be read");
+	return false;
 }
 
 /* The module */
@@ -272,7 +277,7 @@ static void replace(struct doctor *d, struct before *before)
 /* Whoever interrupts it, or whose terminal goes, does not want half of it. */
 static void complete(struct doctor *d, struct before *before)
 {
-	static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
@@ -360,6 +365,10 @@ int cmd_reload(int argc, char **argv)
 	d.patience = PATIENCE_MS;
 	doctor_programs(&d);
 	result = reload(&d, force, wait);
+	/* The terminal may be gone. */
+	for (size_t i = 0; result == RELOAD_FAILED && i < d.result_count; i++)
+		if (d.results[i].verdict == DOCTOR_WRONG)
+			syslog(LOG_ERR, "reload: %s -> %s", d.results[i].what, d.results[i].advice);
 	doctor_print(&d, true);
 	return result;
 }

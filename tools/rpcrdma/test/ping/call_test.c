@@ -57,8 +57,10 @@ static void arguments_are_inline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ping_build(&large, buf), RPCRDMA_V1_HEADER_MIN + PING_RPC_LEN);
 	large.size += sizeof(u32);
 	KUNIT_EXPECT_FALSE(test, ping_is_inline(&large));
-	large.version = RPCRDMA_VERSION_TWO;
+	large.threshold = 4096;
 	KUNIT_EXPECT_TRUE(test, ping_is_inline(&large));
+	large.version = RPCRDMA_VERSION_TWO;
+	KUNIT_EXPECT_FALSE(test, ping_is_inline(&large));
 }
 
 /* The server reads the RPC message and the arguments, and finds a NULL there. */
