@@ -26,7 +26,7 @@ STOCK_MODULES = """
     crc32_generic crc32c_generic crc32c_intel crc32_pclmul libcrc32c
     cbc cts ccm sha1_generic sha256_generic sha512_generic hmac aes_generic
     camellia_generic cmac md5
-    dummy veth bridge sch_netem sch_prio cls_u32 af_packet virtio_rng
+    dummy veth bridge sch_netem sch_prio cls_u32 af_packet virtio_rng autofs4
     nf_tables iptable_filter xt_tcpudp
 """.split()
 

@@ -17,6 +17,8 @@ server() {
 	begin
 	need "an export" make_export
 	need "its /etc" make_etc
+	# systemd loads it, but not in namespaces.
+	need "automounts" modprobe autofs4
 }
 
 make_export() {
