@@ -74,6 +74,12 @@ unsigned long rpcrdma_admission_memory(unsigned long ram, unsigned int beginning
 				       unsigned int established);
 bool rpcrdma_admission_has_memory(const struct sockaddr_storage *peer, bool now);
 
+/*
+ * Where completions run. irq_poll needs softirqs of a CPU to exclude each other, which they do not
+ * on real-time kernels since 6.18: its list breaks there.
+ */
+#define RPCRDMA_POLL	(IS_ENABLED(CONFIG_PREEMPT_RT) ? IB_POLL_WORKQUEUE : IB_POLL_SOFTIRQ)
+
 /* history.c */
 void rpcrdma_history_join(struct rpcrdma_conn *conn);
 void rpcrdma_history_leave(struct rpcrdma_conn *conn);

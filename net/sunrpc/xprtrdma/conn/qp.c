@@ -154,7 +154,7 @@ static int qp_create_own(struct rpcrdma_conn *conn)
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	conn->pd = pd;
-	cq = ib_cq_pool_get(ib, conn->depths.cqes, -1, IB_POLL_SOFTIRQ);
+	cq = ib_cq_pool_get(ib, conn->depths.cqes, -1, RPCRDMA_POLL);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	conn->cq = cq;

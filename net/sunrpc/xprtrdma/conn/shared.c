@@ -308,7 +308,7 @@ static int shared_make_verbs(struct rpcrdma_shared *shared, unsigned int cqes)
 	shared->pd = ib_alloc_pd(ib, 0);
 	if (IS_ERR(shared->pd))
 		return PTR_ERR(shared->pd);
-	shared->cq = ib_alloc_cq(ib, shared, cqes, shared->vector, IB_POLL_SOFTIRQ);
+	shared->cq = ib_alloc_cq(ib, shared, cqes, shared->vector, RPCRDMA_POLL);
 	if (IS_ERR(shared->cq))
 		return PTR_ERR(shared->cq);
 	shared->srq = ib_create_srq(shared->pd, &attr);
