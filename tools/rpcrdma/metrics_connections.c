@@ -18,6 +18,7 @@
 #define SERVERS		64
 
 #define SECOND		1e9	/* ns */
+#define ROLES		(RPCRDMA_CONNECTION_ROLE_SERVER + 1)
 
 /* A connection or a peer */
 struct row {
@@ -323,35 +324,35 @@ static void print_peers(FILE *out, const struct groups *groups)
 	print_latency(out, groups);
 }
 
-/* Names come from @peers first, whose order stays, so that no counter gets another label. */
-static void print_all(FILE *out, const struct objects *connections, const struct objects *peers,
-		      const struct objects *rows_from, unsigned int clients,
+static void print_all(FILE *out, const struct objects *objects, const struct names *names,
 		      void (*print)(FILE *out, const struct groups *groups))
 {
-	static const unsigned int roles[] = {
-		RPCRDMA_CONNECTION_ROLE_CLIENT, RPCRDMA_CONNECTION_ROLE_SERVER
-	};
-	struct row *rows = allocate(rows_from->count, sizeof(*rows));
-	unsigned int count = 0, i;
+	struct row *rows = allocate(objects->count, sizeof(*rows));
+	unsigned int count = 0, role;
 	struct groups groups;
-	struct names names;
 
-	for (i = 0; i < 2; i++) {
-		names.count = 0;
-		names.limit = roles[i] == RPCRDMA_CONNECTION_ROLE_CLIENT ? SERVERS : clients;
-		name_peers(&names, peers, roles[i]);
-		name_peers(&names, connections, roles[i]);
-		count += rows_of(rows + count, rows_from, roles[i], &names);
-	}
+	for (role = 0; role < ROLES; role++)
+		count += rows_of(rows + count, objects, role, &names[role]);
 	groups = groups_of(rows, count);
 	print(out, &groups);
 	free(groups.of);
 	free(rows);
 }
 
+/* Names come from @peers first, whose order stays, so that no counter gets another label. */
 void metrics_of_connections(FILE *out, const struct objects *connections,
 			    const struct objects *peers, unsigned int clients)
 {
-	print_all(out, connections, peers, connections, clients, print_connections);
-	print_all(out, connections, peers, peers, clients, print_peers);
+	struct names names[ROLES] = {
+		[RPCRDMA_CONNECTION_ROLE_CLIENT].limit = SERVERS,
+		[RPCRDMA_CONNECTION_ROLE_SERVER].limit = clients,
+	};
+	unsigned int role;
+
+	for (role = 0; role < ROLES; role++) {
+		name_peers(&names[role], peers, role);
+		name_peers(&names[role], connections, role);
+	}
+	print_all(out, connections, names, print_connections);
+	print_all(out, peers, names, print_peers);
 }
