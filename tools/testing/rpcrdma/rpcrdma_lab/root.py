@@ -31,8 +31,8 @@ MORE_PACKAGES = {
                  "quota", "sqlite3", "uuid-runtime", "xfsprogs"),
     # What BUILT needs
     "ganesha": ("bison", "cmake", "flex", "g++", "libacl1-dev", "libblkid-dev", "libcap-dev",
-                "libibverbs-dev", "libkrb5-dev", "libnfsidmap-dev", "librdmacm-dev", "liburcu-dev",
-                "make", "pkgconf", "uuid-dev"),
+                "libibverbs-dev", "libkrb5-dev", "libnfsidmap-dev", "libnsl-dev", "librdmacm-dev",
+                "liburcu-dev", "make", "pkgconf", "uuid-dev"),
 }
 
 # Other file systems and interfaces of nfs-ganesha, which want further packages
