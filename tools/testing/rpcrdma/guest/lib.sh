@@ -394,6 +394,12 @@ drop_connections() {
 	done
 }
 
+# mount_file FILE DIRECTORY. mount -o loop of Debian 12 has the device open for writing meanwhile,
+# which kernels without BLK_DEV_WRITE_MOUNTED refuse.
+mount_file() {
+	mount "$(losetup -f --show "$1")" "$2"
+}
+
 # mounted_as DIRECTORY VERSION NETID: whether that is what is mounted.
 mounted_as() {
 	grep -q " $1 nfs4\?.*[, ]vers=$2,.*proto=$3,.*port=$PORT" /proc/mounts && uses_rdma "$1"

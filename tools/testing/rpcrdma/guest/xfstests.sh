@@ -39,7 +39,7 @@ disks_up() {
 	mount -t tmpfs srv /srv
 	for name in test scratch; do
 		truncate -s 4g /lab/out/$name && mkfs.ext4 -q /lab/out/$name && mkdir -p $LOCAL/$name &&
-			mount -o loop /lab/out/$name $LOCAL/$name && chmod 777 $LOCAL/$name || return
+			mount_file /lab/out/$name $LOCAL/$name && chmod 777 $LOCAL/$name || return
 	done
 }
 

@@ -31,7 +31,7 @@ server() {
 disk_up() {
 	modprobe -q -a loop ext4
 	mount -t tmpfs srv /srv && truncate -s 512m /srv/disk && mkfs.ext4 -q /srv/disk &&
-		mkdir -p $LOCAL /var/lib/nfs/ganesha /var/run/ganesha && mount -o loop /srv/disk $LOCAL &&
+		mkdir -p $LOCAL /var/lib/nfs/ganesha /var/run/ganesha && mount_file /srv/disk $LOCAL &&
 		chmod 1777 $LOCAL
 }
 

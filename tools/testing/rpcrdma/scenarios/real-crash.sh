@@ -37,7 +37,7 @@ server() {
 
 disk_up() {
 	[ -e $DISK ] || { truncate -s 1g $DISK && mkfs.ext4 -q $DISK; } || return
-	mount -t tmpfs srv /srv && mkdir -p $LOCAL /var/lib/nfs && mount -o loop $DISK $LOCAL &&
+	mount -t tmpfs srv /srv && mkdir -p $LOCAL /var/lib/nfs && mount_file $DISK $LOCAL &&
 		chmod 1777 $LOCAL && mkdir -p $LOCAL/.clients && rm -rf /var/lib/nfs/nfsdcld &&
 		ln -s $LOCAL/.clients /var/lib/nfs/nfsdcld
 }
