@@ -109,7 +109,7 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 			rpcrdma_conn_close(conn, -ECONNRESET);
 		return;
 	}
-	if (READ_ONCE(conn->state) < RPCRDMA_STATE_CLOSING)
+	if (READ_ONCE(conn->state) < RPCRDMA_STATE_CLOSING && rpcrdma_history_may_log(conn))
 		pr_warn_ratelimited("%s: work request failed: %s (vendor error 0x%x)\n",
 				    conn->peer, ib_wc_status_msg(wc->status), wc->vendor_err);
 	rpcrdma_conn_close(conn, -EIO);
@@ -196,14 +196,14 @@ static void conn_drain(struct rpcrdma_conn *conn)
 }
 
 /* One line for each end. It is as usual if this end wanted it, or a client of the server. */
-static void conn_log_end(const struct rpcrdma_conn *conn)
+static void conn_log_end(struct rpcrdma_conn *conn)
 {
 	const char *what = conn->established_at ? "closed" : "not connected";
 	const char *why = READ_ONCE(conn->rejected);
 
 	if (conn->status == -ESHUTDOWN || (conn->server && conn->status == -ECONNRESET))
 		pr_debug_ratelimited("%s: %s: %pe\n", conn->peer, what, ERR_PTR(conn->status));
-	else
+	else if (rpcrdma_history_may_log(conn))
 		pr_notice_ratelimited("%s: %s: %pe%s%s\n", conn->peer, what,
 				      ERR_PTR(conn->status), why ? ": " : "", why ?: "");
 }

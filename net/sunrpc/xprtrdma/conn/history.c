@@ -19,6 +19,9 @@
 /* Records of each role in a namespace, that of all others among them */
 #define HISTORY_MAX	257
 
+/* Lines of one kind that a peer may log in five seconds; all peers together may log ten. */
+#define HISTORY_LINES	4
+
 /* Of a network namespace, made and freed with it */
 struct history_net {
 	spinlock_t lock;	/* protects what follows, the records, and conn->history_list */
@@ -44,6 +47,7 @@ static void history_add(struct history_net *net, struct rpcrdma_history *history
 {
 	history->server = server;
 	history->since = ktime_get();
+	ratelimit_state_init(&history->lines, DEFAULT_RATELIMIT_INTERVAL, HISTORY_LINES);
 	INIT_LIST_HEAD(&history->conns);
 	list_add_tail(&history->list, &net->all);
 	net->num[server]++;
@@ -82,13 +86,16 @@ static struct rpcrdma_history *history_of_locked(struct history_net *net, bool s
 void rpcrdma_history_join(struct rpcrdma_conn *conn)
 {
 	struct history_net *net = net_generic(conn->net, history_net_id);
+	struct rpcrdma_history *history;
 	char peer[INET6_ADDRSTRLEN];
 
 	snprintf(peer, sizeof(peer), "%pISc", &conn->peer_addr);
 	conn->counters.connects = 1;
 	spin_lock_bh(&net->lock);
-	conn->history = history_of_locked(net, conn->server, peer);
-	list_add(&conn->history_list, &conn->history->conns);
+	history = history_of_locked(net, conn->server, peer);
+	list_add(&conn->history_list, &history->conns);
+	/* Pairs with rpcrdma_history_may_log(). */
+	smp_store_release(&conn->history, history);
 	spin_unlock_bh(&net->lock);
 }
 
@@ -105,6 +112,15 @@ void rpcrdma_history_leave(struct rpcrdma_conn *conn)
 	conn->history->ended = ktime_get();
 	list_del(&conn->history_list);
 	spin_unlock_bh(&net->lock);
+}
+
+/* So a peer whose connections fail all the time does not hide what happens to others. */
+bool rpcrdma_history_may_log(struct rpcrdma_conn *conn)
+{
+	/* Pairs with rpcrdma_history_join(). */
+	struct rpcrdma_history *history = smp_load_acquire(&conn->history);
+
+	return !history || __ratelimit(&history->lines);
 }
 
 /**
@@ -126,7 +142,8 @@ bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_hi
 	list_for_each_entry(history, &net->all, list) {
 		if (n--)
 			continue;
-		*copy = *history;
+		/* Its limit of lines may be in use. */
+		*copy = data_race(*history);
 		list_for_each_entry(conn, &history->conns, history_list)
 			history_count(&copy->counters, &conn->counters);
 		found = true;

@@ -7,6 +7,7 @@
 #define RPCRDMA_CONN_STATUS_H
 
 #include <linux/inet.h>
+#include <linux/ratelimit.h>
 
 #include "conn.h"
 
@@ -82,6 +83,7 @@ struct rpcrdma_history {
 	struct list_head conns;		/* by history_list: those that are not freed yet */
 	ktime_t since;			/* when the peer got the record, or it was made */
 	ktime_t ended;			/* when the last connection was freed */
+	struct ratelimit_state lines;	/* those in the log about connections that end */
 	struct rpcrdma_counters counters; /* of connections that were freed */
 };
 

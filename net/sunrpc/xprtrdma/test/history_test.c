@@ -11,6 +11,7 @@
 #define rpcrdma_history_join		history_test_join
 #define rpcrdma_history_leave		history_test_leave
 #define rpcrdma_history_get		history_test_get
+#define rpcrdma_history_may_log		history_test_may_log
 
 #include "../conn/history.c"
 
@@ -222,12 +223,30 @@ static void test_all_in_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, octets, (PEERS + 3) * SENT);
 }
 
+/* A peer whose connections end all the time leaves lines in the log to others. */
+static void test_lines(struct kunit *test)
+{
+	struct rpcrdma_conn *conn, *other = new_conn(test, true, 0x0a110002);
+	unsigned int i, lines = 0;
+
+	for (i = 0; i < 20; i++) {
+		conn = new_conn(test, true, 0x0a110001);
+		lines += rpcrdma_history_may_log(conn);
+		end(conn);
+	}
+	KUNIT_EXPECT_GE(test, lines, 1);
+	KUNIT_EXPECT_LE(test, lines, 8);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_history_may_log(other));
+	end(other);
+}
+
 static struct kunit_case history_cases[] = {
 	KUNIT_CASE(test_goes_on),
 	KUNIT_CASE(test_roles_and_ports),
 	KUNIT_CASE(test_not_established),
 	KUNIT_CASE(test_many_addresses),
 	KUNIT_CASE(test_all_in_use),
+	KUNIT_CASE(test_lines),
 	{}
 };
 
