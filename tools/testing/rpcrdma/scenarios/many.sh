@@ -121,7 +121,15 @@ with_mounts() {
 	check "reading succeeds" ended $? "0|128" /tmp/fio.out
 	check "the data are correct" same_sum /mnt/0/data $LOCAL/data
 	check "umount" umount -i -a -t nfs
-	check "no connection of a mount is left" wait_for 60 no_connection
+	check "no connection of a mount is left" all_closed
+}
+
+# What is left tells whose ends these are, and what they wait for.
+all_closed() {
+	wait_for 60 no_connection && return
+	/lab/rpcrdma show
+	/lab/rpcrdma show -j server | jq -c '.server[0]'
+	return 1
 }
 
 # Without mount.nfs, because processes take long in a guest with much memory
