@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import cache, emulator, host, kernels, packages, root, toolchain
+from . import cache, emulator, host, kernels, module, packages, root, toolchain
 from .guest import Guest
 from .host import BUILD, LAB, LOGS, TOP, LabError, attempt, once, run
 from .kernels import Kernel
@@ -76,13 +76,6 @@ def version() -> str:
     if not match:
         raise LabError("debian/changelog does not begin with a version: correct it")
     return match[1]
-
-
-@once
-def make() -> Path:
-    """Run `make deb`. Returns the folder with the packages."""
-    run("make", "-C", TOP, "deb")
-    return FOLDER
 
 
 @once
@@ -169,7 +162,7 @@ def manual() -> list[str]:
 def make_deb(report: Reporter) -> None:
     """Make the packages and look at them."""
     with report.test("packages") as test:
-        check_step(test, "make deb", lambda: [] if make() else ["no packages"])
+        check_step(test, "make deb", lambda: [] if module.debs() else ["no packages"])
         if not test.bad:
             check_step(test, "lintian -I --pedantic", lintian)
             check_step(test, "the packages have their files, and switch on nothing",
@@ -256,7 +249,7 @@ def in_root(kernel: Kernel, other: str, directory: Path, test: Test) -> Path:
     lab = directory / "lab"
     shutil.rmtree(directory, ignore_errors=True)
     have = base(kernel.name)
-    sources = [have / "kernels", make(), make_previous()]
+    sources = [have / "kernels", module.debs(), make_previous()]
     modules = int(not toolchain.needed(kernels.STOCK[kernel.name].release))
     if modules:
         sources.append(make_modules(kernel).parent)

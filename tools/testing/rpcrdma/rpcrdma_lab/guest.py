@@ -146,6 +146,9 @@ class Guest:
             shutil.copytree(built, self.share, dirs_exist_ok=True)
         if self.more == "programs":     # one of which is the compiler
             module.sync_sources(self.share / "source")
+        if self.more == "prometheus":   # which reads what our package writes
+            deb, = module.debs().glob("rpcrdma-tools_*.deb")
+            shutil.copy(deb, self.share / "rpcrdma-tools.deb")
         if self.rdma == device.MEM:
             built = device.build(self.kernel, tests=self.module == "kunit")
             shutil.copytree(built, self.share, dirs_exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-"""Our module, built out of tree for each guest in a folder of its own."""
+"""Our module, built out of tree for each guest in a folder of its own; and the packages."""
 
 import collections
 import filecmp
@@ -106,3 +106,10 @@ def build(kernel: Kernel, variant: str) -> Path:
         make(kernel, variant=variant, log=f"build-{variant}")
         make(kernel, "install", variant=variant)
     return root
+
+
+@host.once
+def debs() -> Path:
+    """Run `make deb`. Returns the folder with the packages."""
+    run("make", "-C", TOP, "deb")
+    return BUILD / "deb"

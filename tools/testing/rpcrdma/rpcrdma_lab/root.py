@@ -33,6 +33,7 @@ MORE_PACKAGES = {
     "ganesha": ("bison", "cmake", "flex", "g++", "libacl1-dev", "libblkid-dev", "libcap-dev",
                 "libibverbs-dev", "libkrb5-dev", "libnfsidmap-dev", "libnsl-dev", "librdmacm-dev",
                 "liburcu-dev", "make", "pkgconf", "uuid-dev"),
+    "prometheus": ("curl", "prometheus", "prometheus-node-exporter"),
 }
 
 # Other file systems and interfaces of nfs-ganesha, which want further packages
