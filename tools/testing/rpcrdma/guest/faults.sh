@@ -250,9 +250,11 @@ slab_counts() {
 	for cache in /sys/kernel/slab/*/shrink; do
 		echo 1 >"$cache"
 	done
-	awk 'FILENAME ~ /slabinfo/ { if (FNR > 2) print $1, $2, $5; next }
+	# The objects of kmemleak that are left of many are spread over more slabs than they need.
+	awk '/^kmemleak_object / { kmemleak = $15 * $6 * 4 }
+	     FILENAME ~ /slabinfo/ { if (FNR > 2) print $1, $2, $5; next }
 	     FILENAME ~ /zoneinfo/ { if ($1 == "count:") pages -= $2; next }
-	     /^SUnreclaim:/ { print $1, $2 }
+	     /^SUnreclaim:/ { print $1, $2 - kmemleak }
 	     /^MemTotal:/ { pages += $2 / 4 }
 	     /^(MemFree|Active|Inactive|Unevictable|Slab|KernelStack|PageTables|Percpu|VmallocUsed):/ {
 		pages -= $2 / 4
