@@ -402,7 +402,9 @@ drop_connections() {
 # mount_file FILE DIRECTORY. mount -o loop of Debian 12 has the device open for writing meanwhile,
 # which kernels without BLK_DEV_WRITE_MOUNTED refuse.
 mount_file() {
-	mount "$(losetup -f --show "$1")" "$2"
+	local loop
+	# It is detached when it is unmounted.
+	loop=$(losetup -f --show "$1") && mount "$loop" "$2" && losetup -d "$loop"
 }
 
 # mounted_as DIRECTORY VERSION NETID: whether that is what is mounted.
