@@ -317,6 +317,7 @@ static bool other_version(struct session *s, const struct ping_answer *answer)
 		return false;
 	if (answer->verdict == PING_OTHER_TRANSPORT) {
 		s->call.version = answer->other;
+		s->run.is_inline = ping_is_inline(&s->call);
 	} else {
 		if (!s->run.options->any_version || s->program_changed)
 			return false;
