@@ -109,7 +109,8 @@ void rpcrdma_conn_wc_error(struct rpcrdma_conn *conn, const struct ib_wc *wc)
 			rpcrdma_conn_close(conn, -ECONNRESET);
 		return;
 	}
-	if (READ_ONCE(conn->state) < RPCRDMA_STATE_CLOSING && rpcrdma_history_may_log(conn))
+	if (READ_ONCE(conn->state) < RPCRDMA_STATE_CLOSING &&
+	    rpcrdma_history_may_log(conn, false))
 		pr_warn_ratelimited("%s: work request failed: %s (vendor error 0x%x)\n",
 				    conn->peer, ib_wc_status_msg(wc->status), wc->vendor_err);
 	rpcrdma_conn_close(conn, -EIO);
@@ -203,7 +204,7 @@ static void conn_log_end(struct rpcrdma_conn *conn)
 
 	if (conn->status == -ESHUTDOWN || (conn->server && conn->status == -ECONNRESET))
 		pr_debug_ratelimited("%s: %s: %pe\n", conn->peer, what, ERR_PTR(conn->status));
-	else if (rpcrdma_history_may_log(conn))
+	else if (rpcrdma_history_may_log(conn, true))
 		pr_notice_ratelimited("%s: %s: %pe%s%s\n", conn->peer, what,
 				      ERR_PTR(conn->status), why ? ": " : "", why ?: "");
 }

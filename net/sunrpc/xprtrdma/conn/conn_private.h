@@ -85,7 +85,7 @@ bool rpcrdma_admission_has_memory(const struct sockaddr_storage *peer, bool now)
 /* history.c */
 void rpcrdma_history_join(struct rpcrdma_conn *conn);
 void rpcrdma_history_leave(struct rpcrdma_conn *conn);
-bool rpcrdma_history_may_log(struct rpcrdma_conn *conn);
+bool rpcrdma_history_may_log(struct rpcrdma_conn *conn, bool ended);
 
 /* establish.c */
 void rpcrdma_establish_init(struct rpcrdma_conn *conn);

@@ -19,7 +19,7 @@
 /* Records of each role in a namespace, that of all others among them */
 #define HISTORY_MAX	257
 
-/* Lines of one kind that a peer may log in five seconds; all peers together may log ten. */
+/* Lines of one kind that a peer may log in five seconds, of ten that the kernel prints at most */
 #define HISTORY_LINES	4
 
 /* Of a network namespace, made and freed with it */
@@ -43,11 +43,23 @@ static void history_count(struct rpcrdma_counters *to, const struct rpcrdma_coun
 		sum[i] += data_race(add[i]);
 }
 
+/* The kernel does not say how many were left out, as that line would have no limit. */
+static void history_lines(struct rpcrdma_history *history)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(history->lines); i++) {
+		ratelimit_state_init(&history->lines[i], DEFAULT_RATELIMIT_INTERVAL,
+				     HISTORY_LINES);
+		ratelimit_set_flags(&history->lines[i], RATELIMIT_MSG_ON_RELEASE);
+	}
+}
+
 static void history_add(struct history_net *net, struct rpcrdma_history *history, bool server)
 {
 	history->server = server;
 	history->since = ktime_get();
-	ratelimit_state_init(&history->lines, DEFAULT_RATELIMIT_INTERVAL, HISTORY_LINES);
+	history_lines(history);
 	INIT_LIST_HEAD(&history->conns);
 	list_add_tail(&history->list, &net->all);
 	net->num[server]++;
@@ -78,6 +90,7 @@ static struct rpcrdma_history *history_of_locked(struct history_net *net, bool s
 	history_count(&others->counters, &oldest->counters);
 	memset(&oldest->counters, 0, sizeof(oldest->counters));
 	oldest->since = ktime_get();
+	history_lines(oldest);
 	strscpy(oldest->peer, peer, sizeof(oldest->peer));
 	return oldest;
 }
@@ -114,20 +127,20 @@ void rpcrdma_history_leave(struct rpcrdma_conn *conn)
 	spin_unlock_bh(&net->lock);
 }
 
-/* So a peer whose connections fail all the time does not hide what happens to others. */
-bool rpcrdma_history_may_log(struct rpcrdma_conn *conn)
+/* So a peer whose connections fail all the time does not hide what happens to others'. */
+bool rpcrdma_history_may_log(struct rpcrdma_conn *conn, bool ended)
 {
 	/* Pairs with rpcrdma_history_join(). */
 	struct rpcrdma_history *history = smp_load_acquire(&conn->history);
 
-	return !history || __ratelimit(&history->lines);
+	return !history || __ratelimit(&history->lines[ended]);
 }
 
 /**
  * rpcrdma_history_get - read a record
  * @ns: its network namespace
  * @n: its number; from zero on, with none left out
- * @copy: the record, with what its connections have counted so far
+ * @copy: the record but for @lines, with what its connections have counted so far
  *
  * Return: whether there is one.
  */
@@ -142,8 +155,7 @@ bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_hi
 	list_for_each_entry(history, &net->all, list) {
 		if (n--)
 			continue;
-		/* Its limit of lines may be in use. */
-		*copy = data_race(*history);
+		memcpy(copy, history, offsetof(struct rpcrdma_history, lines));
 		list_for_each_entry(conn, &history->conns, history_list)
 			history_count(&copy->counters, &conn->counters);
 		found = true;

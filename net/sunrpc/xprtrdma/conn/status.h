@@ -83,8 +83,8 @@ struct rpcrdma_history {
 	struct list_head conns;		/* by history_list: those that are not freed yet */
 	ktime_t since;			/* when the peer got the record, or it was made */
 	ktime_t ended;			/* when the last connection was freed */
-	struct ratelimit_state lines;	/* those in the log about connections that end */
 	struct rpcrdma_counters counters; /* of connections that were freed */
+	struct ratelimit_state lines[2];  /* logged: work requests fail, connections end */
 };
 
 extern struct pernet_operations rpcrdma_history_ops;

@@ -231,12 +231,13 @@ static void test_lines(struct kunit *test)
 
 	for (i = 0; i < 20; i++) {
 		conn = new_conn(test, true, 0x0a110001);
-		lines += rpcrdma_history_may_log(conn);
+		lines += rpcrdma_history_may_log(conn, true);
 		end(conn);
 	}
 	KUNIT_EXPECT_GE(test, lines, 1);
 	KUNIT_EXPECT_LE(test, lines, 8);
-	KUNIT_EXPECT_TRUE(test, rpcrdma_history_may_log(other));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_history_may_log(other, true));
+	KUNIT_EXPECT_TRUE(test, rpcrdma_history_may_log(other, false));
 	end(other);
 }
 
