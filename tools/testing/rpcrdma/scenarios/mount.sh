@@ -6,6 +6,7 @@
 # also:    arm64-64k+debian-6.12 debian-6.12+arm64-64k s390x+debian-6.12 debian-6.12+s390x
 # devices: rxe siw mem
 # ends:    1 2
+# skip:    *s390x* rxe 2 *: rxe sends a packet's checksum in the host's order of octets
 # skip:    * siw * inbox: siw may not deliver a first message, and only ours has a workaround
 # skip:    * mem * inbox: it posts Receives again without a sync, which the test device reports
 #
