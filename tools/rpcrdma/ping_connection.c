@@ -299,8 +299,8 @@ static enum ping_wait find_route(struct ping_connection *conn,
 	if (rdma_create_id(conn->channel, &conn->id, conn, RDMA_PS_TCP))
 		return closed(conn, PING_ERROR, "cannot use the RDMA connection manager: %s",
 			      strerror(errno));
-	/* ib_core may miss a quick answer of the neighbour, and looks again at the end: half-way. */
-	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)to, (left_ms(deadline) + 1) / 2))
+	/* ib_core may miss a quick answer of the neighbour until this time is over. */
+	if (rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)to, left_ms(deadline) / 2 + 1))
 		return call_failed(conn, deadline, "cannot resolve the address");
 	result = await(conn, deadline, RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (result)
