@@ -362,8 +362,9 @@ static void test_gathered_stuck(struct kunit *test)
 	struct xdr_buf *call = &t->rpc.request.rqst.rq_snd_buf;
 	unsigned int i;
 
-	/* The last one is that of the tail, as with encryption. */
+	/* The Call ends in the second one. The last one is that of the tail, as with encryption. */
 	call->pages = pages;
+	call->page_base = PAGE_SIZE - call->page_len / 2;
 	call->tail[0].iov_base = page_address(pages[2]);
 	call->tail[0].iov_len = 4;
 	t->fake.conn->stuck = true;

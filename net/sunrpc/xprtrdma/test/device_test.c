@@ -115,7 +115,7 @@ static const struct dma_map_ops limiting_ops = { .max_mapping_size = max_mapping
 /* Both the device and bouncing have a limit for an element of a scatterlist. */
 static void test_max_sg_len(struct kunit *test)
 {
-	struct device_dma_parameters limits = { .max_segment_size = SZ_64K };
+	struct device_dma_parameters limits = { .max_segment_size = 4 * PAGE_SIZE };
 	struct device *parent = kunit_kzalloc(test, sizeof(*parent), GFP_KERNEL);
 
 	if (!IS_ENABLED(CONFIG_ARCH_HAS_DMA_OPS))
@@ -125,10 +125,10 @@ static void test_max_sg_len(struct kunit *test)
 	parent->dma_parms = &limits;
 	set_dma_ops(parent, &limiting_ops);
 	ibs[0].dma_device = parent;
-	mapping_size = SZ_32K;
-	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), SZ_32K);
-	mapping_size = SZ_128K;
-	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), SZ_64K);
+	mapping_size = 2 * PAGE_SIZE;
+	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), 2 * PAGE_SIZE);
+	mapping_size = 8 * PAGE_SIZE;
+	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), 4 * PAGE_SIZE);
 	mapping_size = 1;
 	KUNIT_EXPECT_EQ(test, device_max_sg_len(&ibs[0]), PAGE_SIZE);
 }

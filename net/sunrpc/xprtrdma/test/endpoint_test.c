@@ -215,13 +215,20 @@ static const struct status_row status_rows[] = {
 
 KUNIT_ARRAY_PARAM_DESC(status, status_rows, name);
 
+/* The teardown gives back the endpoint after it has said that the connection is closed. */
+static void expect_last_ref(struct kunit *test, struct fake_client *t)
+{
+	flush_work(&t->fake.conn->teardown_work);
+	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
+}
+
 /* Nothing is left of the attempt but the reference of the test. */
 static void expect_failed(struct kunit *test, struct fake_client *t, int status)
 {
 	expect_woken(test, t, status);
 	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CONNECTED));
 	KUNIT_EXPECT_NULL(test, t->client->ep);
-	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
+	expect_last_ref(test, t);
 	KUNIT_EXPECT_EQ(test, t->client->xprt.stat.connect_count, 0);
 }
 
@@ -451,7 +458,7 @@ static void test_close(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->ep->status, -ESHUTDOWN);
 	KUNIT_EXPECT_TRUE(test, completion_done(&t->ep->closed));
 	KUNIT_EXPECT_NULL(test, t->client->ep);
-	KUNIT_EXPECT_EQ(test, kref_read(&t->ep->ref), 1);
+	expect_last_ref(test, t);
 	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_CONNECTED));
 	KUNIT_EXPECT_FALSE(test, is_set(t, XPRT_WRITE_SPACE));
 	/* sunrpc need not close what it closes. */

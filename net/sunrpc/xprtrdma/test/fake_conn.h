@@ -18,7 +18,7 @@
 #define FAKE_SEND_SGES		4	/* beside the header's */
 #define FAKE_SQ_SIZE		128
 #define FAKE_RECVS		96
-#define FAKE_BUFFER_LEN		20480
+#define FAKE_BUFFER_LEN		(5 * PAGE_SIZE)
 
 /* A registration as the device sees it */
 struct fake_mr {

@@ -310,9 +310,10 @@ static void expect_fails(struct kunit *test, struct fake_client *t)
 	fake_expect_off_wire(test, t, MRS);
 }
 
+/* Each has two pages, so that the device may map a part of it. */
 static struct fake_client *begin_two_chunks(struct kunit *test)
 {
-	static const struct fake_sizes data = { .head = 200, .pages = 8192, .ddp = true };
+	static const struct fake_sizes data = { .head = 200, .pages = 2 * PAGE_SIZE, .ddp = true };
 	struct fake_client *t = fake_client_begin_mrs(test, RPCRDMA_INLINE_MIN, MRS);
 
 	fake_rpc_begin(test, t, &t->rpc, XID, &data, &data);

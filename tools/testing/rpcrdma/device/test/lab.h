@@ -16,7 +16,7 @@
 #define LAB_SGE		2
 #define LAB_CQES	64
 #define LAB_INLINE	64
-#define LAB_LEN		8192	/* octets of each buffer */
+#define LAB_LEN		(2 * PAGE_SIZE)	/* octets of each buffer */
 #define LAB_MR_PAGES	4
 
 /*
