@@ -20,9 +20,9 @@
  * not stop (@stuck) still can, for good: then that memory and what was posted are never freed.
  *
  * Contexts: ->received and ->done run in softirqs, on real-time kernels in a workqueue of the RDMA
- * core, never at the same time on one connection. If the role has chosen so by @in_wq, ->received and those ->done that ask for it run in a work of
- * the connection, not at the same time either. All other callbacks run in workqueues. None should
- * sleep for long, and in softirqs none must.
+ * core, never at the same time on one connection. If the role has chosen so by @in_wq, ->received
+ * and those ->done that ask for it run in a work of the connection, not at the same time either.
+ * All other callbacks run in workqueues. None should sleep for long, and in softirqs none must.
  *
  * "Entered" as a Context means: the caller is between rpcrdma_conn_enter() and
  * rpcrdma_conn_leave(), or in ->received or ->done. A Send is taken, posted and given back

@@ -76,8 +76,8 @@ bool rpcrdma_admission_has_memory(const struct sockaddr_storage *peer, bool now)
 
 /*
  * Where completions run. irq_poll needs softirqs of a CPU to exclude each other, which they do not
- * on real-time kernels since 6.18: its list breaks there. Of the core's workqueues others share
- * queues in the bound one, poll them directly, and sleep in their handlers.
+ * on real-time kernels since 6.18: its list breaks there. Not in the bound workqueue: other
+ * users of its pool poll shared queues directly, and sleep in their handlers.
  */
 #define RPCRDMA_POLL \
 	(IS_ENABLED(CONFIG_PREEMPT_RT) ? IB_POLL_UNBOUND_WORKQUEUE : IB_POLL_SOFTIRQ)

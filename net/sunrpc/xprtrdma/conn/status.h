@@ -84,7 +84,8 @@ struct rpcrdma_history {
 	ktime_t since;			/* when the peer got the record, or it was made */
 	ktime_t ended;			/* when the last connection was freed */
 	struct rpcrdma_counters counters; /* of connections that were freed */
-	struct ratelimit_state lines[2];  /* logged: work requests fail, connections end */
+	/* logged: work requests fail, connections end. Last: not copied, as they may be in use */
+	struct ratelimit_state lines[2];
 };
 
 extern struct pernet_operations rpcrdma_history_ops;

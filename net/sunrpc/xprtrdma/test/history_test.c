@@ -236,6 +236,10 @@ static void test_lines(struct kunit *test)
 	}
 	KUNIT_EXPECT_GE(test, lines, 1);
 	KUNIT_EXPECT_LE(test, lines, 8);
+	/* Lines of the other kind have a limit of their own. */
+	conn = new_conn(test, true, 0x0a110001);
+	KUNIT_EXPECT_TRUE(test, rpcrdma_history_may_log(conn, false));
+	end(conn);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_history_may_log(other, true));
 	KUNIT_EXPECT_TRUE(test, rpcrdma_history_may_log(other, false));
 	end(other);

@@ -799,7 +799,7 @@ static void test_backward_call_length(struct kunit *test)
 	fake_server_sends(t, XPRT_RDMA_BACKWARD_MAX + 4, 0);
 	KUNIT_EXPECT_EQ(test, t->fake.posts, 1);
 	KUNIT_EXPECT_FALSE(test, rpcrdma_conn_established(t->fake.conn));
-	/* The teardown may be over already. It leaves the Sends that nobody gives back. */
+	/* The teardown may be over already. */
 	fake_conn_close(test, &t->fake);
 	KUNIT_EXPECT_EQ(test, fake_busy_sends(&t->fake), 0);
 	fake_client_end(test, t);

@@ -250,7 +250,7 @@ slab_counts() {
 	for cache in /sys/kernel/slab/*/shrink; do
 		echo 1 >"$cache"
 	done
-	# The objects of kmemleak that are left of many are spread over more slabs than they need.
+	# What is left of kmemleak's objects keeps slabs half empty: they do not count.
 	awk '/^kmemleak_object / { kmemleak = $15 * $6 * 4 }
 	     FILENAME ~ /slabinfo/ { if (FNR > 2) print $1, $2, $5; next }
 	     FILENAME ~ /zoneinfo/ { if ($1 == "count:") pages -= $2; next }

@@ -40,7 +40,7 @@ stops() {
 }
 
 boot() {
-	# systemd loads it, but not in namespaces.
+	# systemd loads autofs4, but not in namespaces.
 	modprobe autofs4 || return
 	unshare --pid --fork --mount --mount-proc bash -c '
 		mount --bind "$1" /etc && mount -t tmpfs tmpfs /tmp && mount -t tmpfs tmpfs /run &&

@@ -306,8 +306,8 @@ sequence_done() {
 # session MINOR XID OWNER FLAGS: script lines that create a session. With 2 as FLAGS the
 # server calls back on this connection, with AUTH_NONE. The attributes of a channel are
 # header padding, the longest Call, the longest Reply, the longest Reply to be cached,
-# operations, slots, and no RDMA IRD. nfsd answers READLINK only if a Reply may have a page more,
-# however short the link is.
+# operations, slots, and no RDMA IRD. nfsd answers READLINK only if a Reply may have a page more
+# than the link needs.
 session() {
 	local fore="0 65536 131072 4096 16 4 0" back="0 4096 4096 0 2 1 0"
 	# Verifier, owner, flags, no state protection, no implementation id

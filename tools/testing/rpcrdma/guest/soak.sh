@@ -6,11 +6,11 @@
 #   +----------------------------------------------+
 #   | nfsd, rdma port 20049                        |
 #   | /tmp/soak/vVERSION: a mount of each version, |
-#   | with two workers, see soak-worker            |
+#   | with its workers, see soak-worker            |
 #   | one device on lab0                           |
 #   +----------------------------------------------+
 #
-# Variables: MOUNTS has VERSION/CONNECTIONS/WORKER/WORKER for each mount, separated by commas;
+# Variables: MOUNTS has VERSION/CONNECTIONS/WORKER... for each mount, separated by commas;
 # KIND and ARG are a fault.
 
 . "${BASH_SOURCE%/*}/mem.sh"

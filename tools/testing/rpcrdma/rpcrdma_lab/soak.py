@@ -142,14 +142,16 @@ def faults(seed: int, kinds: Sequence[str]) -> Iterator[Fault]:
 
 def mounts(seed: int) -> str:
     """
-    MOUNTS of guest/soak.sh. Each worker has a mount at least. That of NFSv4.0 has neither data nor locks:
-    see known-failures.rst.
+    MOUNTS of guest/soak.sh. Each worker has a mount at least. That of NFSv4.0 has neither data nor
+    locks: see known-failures.rst.
     """
     numbers = random.Random(seed)
     order = iter(2 * numbers.sample(WORKERS, len(WORKERS)))
-    return ",".join("/".join((version, str(numbers.choice((1, 1, 2))), *(
-        ("renames",) if version == "4.0" else (next(order), next(order)))))
-        for version in VERSIONS)
+    text = []
+    for version in VERSIONS:
+        workers = "renames" if version == "4.0" else f"{next(order)}/{next(order)}"
+        text.append(f"{version}/{numbers.choice((1, 1, 2))}/{workers}")
+    return ",".join(text)
 
 
 def unexplained(line: str, kinds: Sequence[str]) -> bool:
