@@ -43,11 +43,12 @@ static void history_count(struct rpcrdma_counters *to, const struct rpcrdma_coun
 		sum[i] += data_race(add[i]);
 }
 
-/* The kernel does not say how many were left out, as that line would have no limit. */
-static void history_lines(struct rpcrdma_history *history)
+/* The kernel does not say how many lines were left out, as that line would have no limit. */
+static void history_begin(struct rpcrdma_history *history)
 {
 	unsigned int i;
 
+	history->since = ktime_get();
 	for (i = 0; i < ARRAY_SIZE(history->lines); i++) {
 		ratelimit_state_init(&history->lines[i], DEFAULT_RATELIMIT_INTERVAL,
 				     HISTORY_LINES);
@@ -58,8 +59,6 @@ static void history_lines(struct rpcrdma_history *history)
 static void history_add(struct history_net *net, struct rpcrdma_history *history, bool server)
 {
 	history->server = server;
-	history->since = ktime_get();
-	history_lines(history);
 	INIT_LIST_HEAD(&history->conns);
 	list_add_tail(&history->list, &net->all);
 	net->num[server]++;
@@ -89,8 +88,7 @@ static struct rpcrdma_history *history_of_locked(struct history_net *net, bool s
 		return others;
 	history_count(&others->counters, &oldest->counters);
 	memset(&oldest->counters, 0, sizeof(oldest->counters));
-	oldest->since = ktime_get();
-	history_lines(oldest);
+	history_begin(oldest);
 	strscpy(oldest->peer, peer, sizeof(oldest->peer));
 	return oldest;
 }
@@ -168,11 +166,14 @@ bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_hi
 static int __net_init history_net_init(struct net *ns)
 {
 	struct history_net *net = net_generic(ns, history_net_id);
+	unsigned int server;
 
 	spin_lock_init(&net->lock);
 	INIT_LIST_HEAD(&net->all);
-	history_add(net, &net->others[false], false);
-	history_add(net, &net->others[true], true);
+	for (server = 0; server < ARRAY_SIZE(net->others); server++) {
+		history_add(net, &net->others[server], server);
+		history_begin(&net->others[server]);
+	}
 	return 0;
 }
 
