@@ -24,8 +24,6 @@ from .ktap import Reporter, Test
 from .session import next_boot
 from .steps import check_step
 
-FOLDER = BUILD / "deb"
-
 # The kernels whose parts run with ALL=1: one of each release. The other one is installed there as
 # well and gets its module, which is not loaded.
 KERNELS = ("debian-6.1", "debian-13-7")
@@ -123,7 +121,7 @@ def tarball() -> list[str]:
     return [] if first.read_bytes() == second.read_bytes() else ["they differ"]
 
 
-def lintian(folder: Path = FOLDER) -> list[str]:
+def lintian(folder: Path = module.DEBS) -> list[str]:
     """What lintian says about all packages and the source package."""
     changes, = folder.glob("*.changes")
     return attempt("lintian", "--allow-root", "-I", "--pedantic", changes).stdout.splitlines()
@@ -133,7 +131,7 @@ def missing_files() -> list[str]:
     """Files that a package should have, and what it should not have: scripts that load."""
     complaints = []
     for name, files in FILES.items():
-        deb = next(FOLDER.glob(f"{name}_*.deb"), None)
+        deb = next(module.DEBS.glob(f"{name}_*.deb"), None)
         if not deb:
             complaints.append(f"there is no package {name}")
             continue

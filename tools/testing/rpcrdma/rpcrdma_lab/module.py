@@ -19,6 +19,9 @@ SOURCES = ("Kbuild", "Kconfig", "Makefile", "dkms.conf", "include", "net")
 # oldest that somebody may still run
 OLD = "ad12fc04eb3c5ac091d17c19304195ff1dfdf999"
 
+# Where `make deb` puts the packages
+DEBS = BUILD / "deb"
+
 
 def sync_sources(directory: Path, names: Iterable[str] = SOURCES) -> None:
     """Copy the files that have changed, so that make rebuilds only these."""
@@ -112,4 +115,4 @@ def build(kernel: Kernel, variant: str) -> Path:
 def debs() -> Path:
     """Run `make deb`. Returns the folder with the packages."""
     run("make", "-C", TOP, "deb")
-    return BUILD / "deb"
+    return DEBS
