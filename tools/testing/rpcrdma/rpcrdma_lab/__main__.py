@@ -11,7 +11,7 @@ The lab's one command. `make help` lists the targets for users; they call this:
   lab shell             a shell in a guest with an NFS server
   lab bench [PATTERN]   compare our module with the kernel's own
   lab soak              I/O of many kinds for hours, while faults happen at random
-  lab xfstests DIR [TESTS]   a checkout of xfstests on NFS, with ours, inbox and TCP
+  lab xfstests DIR [TESTS]   a checkout of xfstests on NFS
   lab fuzz [SECONDS]    fuzz the wire format
   lab jobs NAME...      scenarios by the whole names of their tests, until one fails
   lab mutate [COUNT]    plant defects in net/, and say which of them are found
