@@ -196,7 +196,10 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	rpcrdma_chain_flush(conn);
 }
 
-/* One line for each end. It is as usual if this end wanted it, or a client of the server. */
+/*
+ * One line for each end. It is as usual if this end wanted it, or a client of the server. Each
+ * statement here has a limit of its own, so what anybody begins hides no connection that ended.
+ */
 static void conn_log_end(struct rpcrdma_conn *conn)
 {
 	const char *what = conn->established_at ? "closed" : "not connected";
@@ -204,9 +207,11 @@ static void conn_log_end(struct rpcrdma_conn *conn)
 
 	if (conn->status == -ESHUTDOWN || (conn->server && conn->status == -ECONNRESET))
 		pr_debug_ratelimited("%s: %s: %pe\n", conn->peer, what, ERR_PTR(conn->status));
-	else if (rpcrdma_history_may_log(conn, true))
-		pr_notice_ratelimited("%s: %s: %pe%s%s\n", conn->peer, what,
+	else if (!conn->established_at)
+		pr_notice_ratelimited("%s: not connected: %pe%s%s\n", conn->peer,
 				      ERR_PTR(conn->status), why ? ": " : "", why ?: "");
+	else if (rpcrdma_history_may_log(conn, true))
+		pr_notice_ratelimited("%s: closed: %pe\n", conn->peer, ERR_PTR(conn->status));
 }
 
 /*
