@@ -90,7 +90,7 @@ soak: ## I/O while faults happen at random; HOURS=2; SEED=; GUEST=um-7-smp; DEVI
 	@$(LAB) soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(GUEST),--guest $(GUEST)) $(if $(DEVICE),--device $(DEVICE))
 
-xfstests: ## run a checkout of xfstests on NFS, and what fails with inbox and TCP, too; DIR=; T='generic/001 generic/002'
+xfstests: ## run xfstests (DIR=: a checkout) on NFS, and repeat failures with inbox and TCP; T='generic/001 generic/002'
 	@$(LAB) xfstests '$(DIR)' $(if $(T),'$(T)')
 
 fuzz: ## fuzz the wire format; FUZZ_SECONDS=600

@@ -197,8 +197,8 @@ static void conn_drain(struct rpcrdma_conn *conn)
 }
 
 /*
- * One line for each end. It is as usual if this end wanted it, or a client of the server. Each
- * statement here has a limit of its own, so what anybody begins hides no connection that ended.
+ * One line for each end. It is as usual if this end wanted it, or a client of the server. The two
+ * notices have a limit each, as anybody may begin connections, and must hide no end of others.
  */
 static void conn_log_end(struct rpcrdma_conn *conn)
 {

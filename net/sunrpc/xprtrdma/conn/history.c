@@ -43,7 +43,6 @@ static void history_count(struct rpcrdma_counters *to, const struct rpcrdma_coun
 		sum[i] += data_race(add[i]);
 }
 
-/* The kernel does not say how many lines were left out, as that line would have no limit. */
 static void history_begin(struct rpcrdma_history *history)
 {
 	unsigned int i;
@@ -52,6 +51,7 @@ static void history_begin(struct rpcrdma_history *history)
 	for (i = 0; i < ARRAY_SIZE(history->lines); i++) {
 		ratelimit_state_init(&history->lines[i], DEFAULT_RATELIMIT_INTERVAL,
 				     HISTORY_LINES);
+		/* The kernel does not say how many were left out: that line has no limit. */
 		ratelimit_set_flags(&history->lines[i], RATELIMIT_MSG_ON_RELEASE);
 	}
 }

@@ -6,7 +6,7 @@
 #   +----------------------------------------------+
 #   | nfsd, rdma port 20049                        |
 #   | /tmp/soak/vVERSION: a mount of each version, |
-#   | with its workers, see soak-worker            |
+#   | with soak-workers in a folder of its own     |
 #   | one device on lab0                           |
 #   +----------------------------------------------+
 #
@@ -53,7 +53,7 @@ start() {
 		need "mount v${fields[0]}" \
 			nfs_mount "${fields[0]}" rdma "$SOAK/v${fields[0]}" "nconnect=${fields[1]}"
 		# A folder that several clients change might stay delegated: see known-failures.rst.
-		need "its folder" mkdir "$(folder "${fields[0]}")"
+		need "its folder" mkdir "$(folder "v${fields[0]}")"
 		for kind in "${fields[@]:2}"; do
 			: >"$NOW/v${fields[0]}-$kind.rounds"
 			work "v${fields[0]}-$kind"
@@ -62,15 +62,14 @@ start() {
 	settle
 }
 
-# folder VERSION: of the workers of a mount
+# folder vVERSION: of the workers of a mount
 folder() {
-	echo "$SOAK/v$1/v$1"
+	echo "$SOAK/$1/$1"
 }
 
 # work MOUNT-KIND: start a worker, in a session of its own.
 work() {
-	local version=${1#v}
-	setsid nice python3 -B /lab/guest/soak-worker "$(folder "${version%-*}")" "${1#*-}" "$NOW/$1" \
+	setsid nice python3 -B /lab/guest/soak-worker "$(folder "${1%-*}")" "${1#*-}" "$NOW/$1" \
 		>>"/lab/out/$1.log" 2>&1 </dev/null &
 	echo $! >"$NOW/$1.pid"
 }

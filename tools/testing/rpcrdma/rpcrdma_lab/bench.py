@@ -26,7 +26,7 @@ from .instructions import PAGE, CountingGuest
 PACKAGES = (*chart.PACKAGES, *ratio.PACKAGES)
 
 # Seccomp spares most of what the host's ptrace takes of each RPC. um-7-smp has two CPUs, and so has
-# um-7-lockstat, which also tells how long locks are waited for.
+# um-7-lockstat, which also tells how often locks are waited for.
 GUEST = os.environ.get("GUEST", "um-7")
 LIMIT = 60                      # seconds for one step in the guest
 LONG = 240                      # for the first one, which makes files, and for a program

@@ -205,16 +205,16 @@ class Guest:
     def _command_line(self, channel: str, disk: str) -> str:
         """The kernel's command line, see guest/init and guest/agent."""
         share = self.share if self.uml else "9p"
-        checks = ""
+        more = ""
         if self.rdma == device.MEM:
             # In `many` one host has more connections than ib_core has Receives for their CM.
-            checks = f"{self.kernel.append_mem} ib_core.recv_queue_size=4096"
+            more = f"{self.kernel.append_mem} ib_core.recv_queue_size=4096"
         if self.module != "kunit":      # where the module has its tests all the same
-            checks += " kunit.filter_glob=none"
+            more += " kunit.filter_glob=none"
         if self.signed:
-            checks += " module.sig_enforce=1"
+            more += " module.sig_enforce=1"
         return (f"quiet panic=-1 lab.disk={disk} lab.share={share} lab.channel={channel} "
-                f"lab.module={self.module} lab.device={self.rdma} {self.kernel.append} {checks}")
+                f"lab.module={self.module} lab.device={self.rdma} {self.kernel.append} {more}")
 
     def _root(self) -> Path:
         """The image of its root file system."""

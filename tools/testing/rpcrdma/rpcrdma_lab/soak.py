@@ -143,14 +143,14 @@ def faults(seed: int, kinds: Sequence[str]) -> Iterator[Fault]:
 def mounts(seed: int, guest: str) -> str:
     """
     MOUNTS of guest/soak.sh. Each worker has a mount at least. That of NFSv4.0 has no locks, and no
-    data on 7.3: see known-failures.rst.
+    data in guests with 7.x: see known-failures.rst.
     """
     numbers = random.Random(seed)
     order = iter(2 * numbers.sample(WORKERS, len(WORKERS)))
-    in_40 = "renames" if re.search("-7(-|$)", guest) else "renames/fsx"
+    workers_40 = "renames" if re.search("-7(-|$)", guest) else "renames/fsx"
     text = []
     for version in VERSIONS:
-        workers = in_40 if version == "4.0" else f"{next(order)}/{next(order)}"
+        workers = workers_40 if version == "4.0" else f"{next(order)}/{next(order)}"
         text.append(f"{version}/{numbers.choice((1, 1, 2))}/{workers}")
     return ",".join(text)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-`make xfstests DIR=...`: a checkout of xfstests on NFS with ours, in a guest for each NFS version;
-and what fails there once more, with the kernel's own module and over TCP. guest/xfstests.sh runs it.
+`make xfstests DIR=...`: a checkout of xfstests on NFS with ours, in a guest for each NFS version.
+What fails there is run again with the kernel's own module and over TCP. guest/xfstests.sh runs it.
 
 xfstests.known says which tests fail or end a guest whatever the transport, and why.
 """
@@ -32,7 +32,8 @@ TEST = re.compile(r"\w+/\d{3,}$")
 # A line of check about a test: a time at its end if it has passed
 LINE = re.compile(r"(\w+/\d{3,})\s(.*)")
 SUMMARY = {"Ran": "passed", "Not run": "not run", "Failures": "failed"}
-BAD = ("failed", "ended the guest")
+ENDED = "ended the guest"
+BAD = ("failed", ENDED)
 
 
 class Known(NamedTuple):
@@ -106,7 +107,7 @@ def run_variant(tree: Path, variant: str, version: str, tests: str) -> dict[str,
     except GuestFailure as failure:
         begun = re.findall(r"run fstests (\S+)", guest.console.read_text(errors="replace"))
         say(f"# {name}: the guest has ended: {failure}; see {guest.console}")
-        found = {begun[-1]: BAD[1]} if begun else {}
+        found = {begun[-1]: ENDED} if begun else {}
     finally:
         guest.kill()
     return verdicts(lines) | found
@@ -114,7 +115,7 @@ def run_variant(tree: Path, variant: str, version: str, tests: str) -> dict[str,
 
 def table(results: Mapping[tuple[str, str], Mapping[str, str]],
           known: Mapping[str, Known]) -> list[str]:
-    """How many passed; then each test that did not everywhere, with what is known of it."""
+    """How many passed; then each test that failed somewhere, with what is known of it."""
     columns = [f"{variant} v{version}" for variant, version in results]
     rows = [["test", *columns, "why"], ["---"] * (len(columns) + 2)]
     for word in ("passed", "failed", "not run"):
@@ -153,6 +154,6 @@ def xfstests(checkout: str, tests: str) -> bool:
     lines = table(results, known)
     (BUILD / "xfstests.md").write_text("".join(f"{line}\n" for line in lines))
     say("\n".join(lines))
-    news = unexplained(results, known)
-    say("\n".join(f"# not known: {line}" for line in news) or "# all failures are known")
-    return not news and any("passed" in found.values() for found in results.values())
+    unknown = unexplained(results, known)
+    say("\n".join(f"# not known: {line}" for line in unknown) or "# all failures are known")
+    return not unknown and any("passed" in found.values() for found in results.values())

@@ -14,7 +14,8 @@
 #   |  10.17.1.1, mem3 on server1 ----|---|--- mem1 on lab1: 10.17.1.2   |
 #   +---------------------------------+   +------------------------------+
 #
-# A bridge is between the two interfaces of each rail, so that the client's stays up.
+# A bridge is between the two interfaces of each rail, so that the client's stays up. rails.sh looks
+# at mem0 and mem1 of the client.
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 . "${BASH_SOURCE%/*}/rails.sh"

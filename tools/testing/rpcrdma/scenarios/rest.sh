@@ -46,6 +46,7 @@ client() {
 	# keepalive, which is after 15 to 30 seconds.
 	sleep 95
 	check "an end of the connection that was busy holds 64 KiB at most" at_most min $MOST
+	# at_most has taken /tmp/rested.
 	check "no idle registration is left" is 0 "$(sum client registrations-idle /tmp/rested)"
 	# One that renews the lease may be on its way.
 	check "one of the other holds 160 KiB at most" wait_for 3 at_most max $MOST_41
