@@ -13,8 +13,8 @@
 
 #include "mem.h"
 
-/* ib_mad's completion queue has 128 + 512 entries on any device. */
-#define MIN_CQE		640
+/* ib_mad's completion queue on any device, with the lab's recv_queue_size of ib_core */
+#define MIN_CQE		(128 + 4096)
 
 #define MANY		65536
 
@@ -190,7 +190,7 @@ MODULE_PARM_DESC(sg_gaps, "registrations with gaps, 0 or 1");
 MEM_LIMIT_PARAM(max_qp_wr);
 MODULE_PARM_DESC(max_qp_wr, "work requests of a queue");
 MEM_LIMIT_PARAM(max_cqe);
-MODULE_PARM_DESC(max_cqe, "entries of a completion queue, at least 640");
+MODULE_PARM_DESC(max_cqe, "entries of a completion queue, at least 4224");
 MEM_LIMIT_PARAM(max_qp_rd_atom);
 MODULE_PARM_DESC(max_qp_rd_atom, "RDMA Reads that a queue pair takes at once");
 MEM_LIMIT_PARAM(max_qp_init_rd_atom);
