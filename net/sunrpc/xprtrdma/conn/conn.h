@@ -98,8 +98,8 @@ struct rpcrdma_pooled {
  *	after a post returned -EAGAIN or rpcrdma_chain_waits() returned true;
  *	registrations or Sends, after rpcrdma_mr_get() or rpcrdma_send_get() returned
  *	NULL or rpcrdma_send_left() returned false.
- * @keepalive: on a client, after each keepalive period; on iWARP first when the early periods
- *	are over, see keepalive.c. Not before ->established has returned; the connection may
+ * @keepalive: after each keepalive period; on iWARP first when a client's early periods are over,
+ *	see keepalive.c; may be NULL. Not before ->established has returned; the connection may
  *	be closing by then.
  * @closed: the connection has ended, as described above. @status is the first
  *	cause, a negative errno. Called exactly once, and never at the same time as
@@ -432,7 +432,7 @@ struct rpcrdma_depths {
 	unsigned int cqes;
 };
 
-/* A client's, without a lock */
+/* Without a lock */
 struct rpcrdma_keepalive {
 	bool heard;			/* each Receive sets it, @timer clears it */
 	bool posted;			/* @timer sets it, ->done of @chain clears it */

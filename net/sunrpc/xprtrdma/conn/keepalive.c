@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Keepalive of a client's connection.
+ * Keepalive of a connection.
  *
  * A queue pair learns that its peer is gone only when it sends something. A client may
  * have no credit or nothing to send. A server that crashed and came back knows nothing
@@ -9,6 +9,11 @@
  * credit nor handle. Either the peer acknowledges it, or the queue pair fails. On iWARP
  * TCP has to notice that a server is gone for good, which may take a quarter of an
  * hour.
+ *
+ * The message that ends a connection is not repeated if it is lost, and a client that was
+ * cut off has sent none that arrived. NFSv4.1 has no limit for connections of a session
+ * that rest, so without a keepalive each outage of the network would leave a server one end
+ * for each client. So a server does the same, with longer periods.
  *
  * siw answers a connection request before it asks the socket to report what arrives. A
  * Call that arrives in between stays in the socket until more data arrives, and the
@@ -22,17 +27,19 @@
 #define KEEPALIVE_EARLY_DELAY	(HZ / 20)
 #define KEEPALIVE_EARLY_MAX	7
 
-/* The period after the early ones; without iWARP from the start */
-#define KEEPALIVE_DELAY	(15 * HZ)
+/* The period after the early ones; without iWARP from the start. That of a server */
+#define KEEPALIVE_DELAY		(15 * HZ)
+#define KEEPALIVE_SERVER_DELAY	(60 * HZ)
 
 static void keepalive_done(struct rpcrdma_chain *chain, int status)
 {
 	WRITE_ONCE(chain->conn->keepalive.posted, false);
 }
 
-static void keepalive_again(struct rpcrdma_keepalive *keepalive)
+static void keepalive_again(struct rpcrdma_conn *conn)
 {
-	unsigned long delay = KEEPALIVE_DELAY;
+	unsigned long delay = conn->server ? KEEPALIVE_SERVER_DELAY : KEEPALIVE_DELAY;
+	struct rpcrdma_keepalive *keepalive = &conn->keepalive;
 
 	if (keepalive->count < KEEPALIVE_EARLY_MAX)
 		delay = KEEPALIVE_EARLY_DELAY << keepalive->count++;
@@ -59,17 +66,15 @@ void rpcrdma_keepalive_timer(struct work_struct *work)
 				       &keepalive->wr.wr, RPCRDMA_POST_SIGNALLED, NULL))
 			keepalive->posted = false;
 	}
-	if (keepalive->count == KEEPALIVE_EARLY_MAX)
+	if (keepalive->count == KEEPALIVE_EARLY_MAX && conn->ops->keepalive)
 		conn->ops->keepalive(conn);
-	keepalive_again(keepalive);
+	keepalive_again(conn);
 }
 
-/* The connection is established. A server has no keepalive. */
+/* The connection is established. */
 void rpcrdma_keepalive_start(struct rpcrdma_conn *conn)
 {
-	if (conn->server)
-		return;
-	if (!rdma_protocol_iwarp(conn->device->ib, conn->port))
+	if (conn->server || !rdma_protocol_iwarp(conn->device->ib, conn->port))
 		conn->keepalive.count = KEEPALIVE_EARLY_MAX;
-	keepalive_again(&conn->keepalive);
+	keepalive_again(conn);
 }

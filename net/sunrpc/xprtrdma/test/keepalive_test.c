@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * KUnit suite of conn/: when a client looks whether its server is still there, with a device
- * that completes nothing by itself.
+ * KUnit suite of conn/: when an end looks whether the other is still there, with a device that
+ * completes nothing by itself.
  */
 #include <kunit/test.h>
 
@@ -11,8 +11,9 @@
 #define EARLY		7	/* periods on iWARP before the usual ones */
 #define EARLY_DELAY	(HZ / 20)	/* the first; each is twice as long as the one before */
 #define PERIOD		(15 * HZ)
+#define SERVER_PERIOD	(60 * HZ)
 
-/* A connection of a client */
+/* A connection, of a client but for test_server */
 struct peer {
 	struct ib_device ib;
 	struct ib_port_data port;
@@ -274,13 +275,24 @@ static void test_teardown(struct kunit *test)
 	peer_end(test, peer);
 }
 
-static void test_not_of_a_server(struct kunit *test)
+/* A server has longer periods, no early ones on iWARP, and its role needs no callback. */
+static void test_server(struct kunit *test)
 {
-	struct peer *peer = peer_make(test, true, false);
+	static const struct rpcrdma_conn_ops ops = { .closed = peer_closed };
+	struct peer *peer;
+	unsigned int i;
 
-	rpcrdma_keepalive_start(peer->conn);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&peer->conn->keepalive.timer));
-	peer_end(test, peer);
+	for (i = 0; i < 2; i++) {
+		peer = peer_make(test, true, i);
+		peer->conn->ops = &ops;
+		expect_period(test, peer, start, SERVER_PERIOD);
+		WRITE_ONCE(peer->conn->keepalive.heard, true);
+		expect_period(test, peer, go_off, SERVER_PERIOD);
+		KUNIT_EXPECT_EQ(test, peer->writes, 0);
+		expect_period(test, peer, go_off, SERVER_PERIOD);
+		KUNIT_EXPECT_EQ(test, peer->writes, 1);
+		peer_end(test, peer);
+	}
 }
 
 /*
@@ -325,7 +337,7 @@ static struct kunit_case keepalive_cases[] = {
 	KUNIT_CASE(test_dead_peer),
 	KUNIT_CASE(test_closing),
 	KUNIT_CASE(test_teardown),
-	KUNIT_CASE(test_not_of_a_server),
+	KUNIT_CASE(test_server),
 	KUNIT_CASE(test_early),
 	KUNIT_CASE(test_early_heard),
 	{}
