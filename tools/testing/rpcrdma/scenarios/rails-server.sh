@@ -20,6 +20,9 @@
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 . "${BASH_SOURCE%/*}/rails.sh"
 
+# For a device that gives up within one second, and one attempt to connect, of ten seconds
+SOON=20
+
 rails_server() {
 	TOOL="nsenter --net=/run/netns/client $TOOL"
 	need "load the test device" modprobe rdma_mem
@@ -74,7 +77,8 @@ rails_down() {
 	local n
 	for n in 0 1; do
 		rdma link delete "mem$n" && rdma link delete "mem$((n + 2))" &&
-			ip link delete "server$n" && ip link delete "switch$n" || return
+			ip link delete "server$n" && ip link delete "to_client$n" &&
+			ip link delete "switch$n" || return
 	done
-	ip netns del client
+	ip netns del client && wait_for 5 modprobe -r rdma_mem
 }

@@ -33,10 +33,12 @@ client() {
 
 # stress VERSION: each stressor for two seconds, by two processes that check what they read
 stress() {
-	local name status left_out=$LEFT_OUT
+	local name status names left_out=$LEFT_OUT
 	[ "$1" != 3 ] || left_out+=$LEFT_OUT_3
+	names=$(stress-ng --class filesystem? 2>&1 | sed -n 's/^class.*stressors: //p')
+	need "v$1: stress-ng: it names some" [ -n "$names" ]
 	mkdir /mnt/stress
-	for name in $(stress-ng --class filesystem? 2>&1 | sed -n 's/^class.*stressors: //p'); do
+	for name in $names; do
 		[[ "$left_out" != *" $name "* ]] || continue
 		stress-ng "--$name" 2 --timeout 2s --verify --temp-path /mnt/stress >/tmp/stress.out 2>&1
 		status=$?
