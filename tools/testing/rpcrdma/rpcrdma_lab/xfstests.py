@@ -77,7 +77,8 @@ def build(checkout: Path) -> Path:
         raise LabError(f"{checkout} is no checkout of xfstests: get one by git clone "
                        "https://github.com/kdave/xfstests, and name it with DIR=")
     copy = BUILD / "xfstests"
-    shutil.copytree(checkout, copy, symlinks=True, dirs_exist_ok=True,
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(checkout, copy, symlinks=True,
                     ignore=shutil.ignore_patterns(".git"))
     with host.step(f"building {checkout}"):
         run("make", "-C", copy, f"-j{host.jobs()}", log=BUILD / "xfstests.log")
