@@ -27,8 +27,10 @@
 #define KEEPALIVE_EARLY_DELAY	(HZ / 20)
 #define KEEPALIVE_EARLY_MAX	7
 
-/* The period after the early ones; without iWARP from the start. That of a server */
-#define KEEPALIVE_DELAY		(15 * HZ)
+/* A client's period after the early ones; without iWARP from the start */
+#define KEEPALIVE_DELAY	(15 * HZ)
+
+/* A server's, which has no early ones */
 #define KEEPALIVE_SERVER_DELAY	(60 * HZ)
 
 static void keepalive_done(struct rpcrdma_chain *chain, int status)

@@ -135,8 +135,8 @@ def unexplained(results: Mapping[tuple[str, str], Mapping[str, str]],
     return [f"{name} over v{version}: {verdict}"
             for (variant, version), found in results.items() if variant == "ours"
             for name, verdict in found.items()
-            if verdict == ENDED or verdict == "failed"
-            and not (name in known and known[name].version in (version, "any"))]
+            if verdict == ENDED or (verdict == "failed" and not (
+                name in known and known[name].version in (version, "any")))]
 
 
 def xfstests(checkout: str, tests: str) -> bool:

@@ -25,6 +25,7 @@ client_gone() {
 	need "the next message of the client's CM is lost" fault mem1 datagram 1 lose
 	need "unmount" unmount /mnt
 	check "the client has no connection" wait_for 10 connections client 0
+	dmesg --clear
 	sleep 3
 	check "the server has not been told" connections server 1
 	check "it has closed its end within two periods" wait_until $PERIODS no_connection
