@@ -18,15 +18,16 @@ _rpcrdma() {
 	done
 
 	case $command,${before[-1]} in
-	*,-[ciWws] | *,--count | *,--interval | *,--timeout | *,--deadline | *,--size | *,--program | \
-		*,--top | reload,--wait) words= ;;
+	*,-[ciWws] | *,-[!-]*[ciWws] | *,--count | *,--interval | *,--timeout | *,--deadline | \
+		*,--size | *,--program | *,--top | reload,--wait) words= ;;
 	metrics,-o | metrics,--output) compopt -o default; words= ;;
 	*,--rdma-version) words="1 2" ;;
 	stat,--columns | stat,--sort)
 		words="ID ROLE PEER RPC/s SENT/s RECV/s P50 P99 CREDITS WAITS/s ERRORS/s" ;;
 	*,--columns | *,--sort)
 		words="ID PEER DEVICE STATE SINCE CREDITS ERRORS SENT RECEIVED P99 INLINE V SWITCH"
-		words+=" MOUNTS CLIENT ROLE CONNECTS RPCS WAITS" ;;
+		words+=" MOUNTS CLIENT ROLE CONNECTS RPCS WAITS LOCAL ACCEPTED REFUSED WAITING"
+		words+=" USABLE PROTOCOL NETDEV PAGES BUILD VERSION SRCVERSION FILE" ;;
 	show,to) words=$(_rpcrdma_servers) ;;
 	show,device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
 	show,state) words="resolving connecting pending accepting established closing closed" ;;

@@ -73,7 +73,7 @@ bool filter_parse(struct filter *filter, char **words)
 			;
 		if (!name->name)
 			die(STATUS_USAGE,
-			    "show: client, server, listeners or devices, then to, device, state or mount (got %s)",
+			    "show: client, server, listeners, devices, peers or module, then to, device, state or mount (got %s)",
 			    *words);
 		if (!words[1])
 			die(STATUS_USAGE, "show: %s needs a value", *words);
