@@ -5,14 +5,16 @@
 #
 #   +----------------------------------------------+
 #   | nfsd, rdma port 20049                        |
+#   | a Kerberos realm                             |
 #   | /tmp/soak/vVERSION: a mount of each version, |
 #   | with soak-workers in a folder of its own     |
 #   | one device on lab0                           |
 #   +----------------------------------------------+
 #
-# Variables: MOUNTS has VERSION/CONNECTIONS/WORKER... for each mount, separated by commas;
+# Variables: MOUNTS has VERSION/CONNECTIONS/FLAVOUR/WORKER... for each mount, separated by commas;
 # KIND and ARG are a fault.
 
+. "${BASH_SOURCE%/*}/krb5.sh"
 . "${BASH_SOURCE%/*}/mem.sh"
 . "${BASH_SOURCE%/*}/../scenarios/faults-disconnect.sh"
 . "${BASH_SOURCE%/*}/../scenarios/faults-memory.sh"
@@ -25,12 +27,14 @@ TIMES=40
 # A client connects again within half of a lease, and in time to reclaim its locks.
 LEASE=20
 
+SEC=sys:krb5:krb5i:krb5p
 SOAK=/tmp/soak NOW=/tmp/soak/now
 STATES=/sys/kernel/tracing/instances/soak
 
 up() {
 	begin
 	need "NFS server" server_up
+	kerberos_up
 	need "stop it" rpc.nfsd 0
 	need "a grace period of $LEASE s" eval "echo $LEASE >/proc/fs/nfsd/nfsv4gracetime"
 	# A process may wait for faults that come one after the other, and for a grace period.
@@ -50,11 +54,11 @@ start() {
 	echo 1 >$STATES/events/rpcrdma/rpcrdma_conn_state/enable
 	for mount in ${MOUNTS//,/ }; do
 		IFS=/ read -ra fields <<<"$mount"
-		need "mount v${fields[0]}" \
-			nfs_mount "${fields[0]}" rdma "$SOAK/v${fields[0]}" "nconnect=${fields[1]}"
+		need "mount v${fields[0]}" nfs_mount "${fields[0]}" rdma "$SOAK/v${fields[0]}" \
+			"nconnect=${fields[1]},sec=${fields[2]}"
 		# A folder that several clients change might stay delegated: see known-failures.rst.
 		need "its folder" mkdir "$(folder "v${fields[0]}")"
-		for kind in "${fields[@]:2}"; do
+		for kind in "${fields[@]:3}"; do
 			: >"$NOW/v${fields[0]}-$kind.rounds"
 			work "v${fields[0]}-$kind"
 		done
@@ -128,6 +132,11 @@ stop() {
 
 # What was in use after the first period must be enough after each. rpcrdma is not loaded.
 base_line() {
+	local cache
+	# Contexts that a client could not destroy
+	for cache in /proc/net/rpc/auth.rpcsec.*/flush; do
+		echo $EPOCHSECONDS >"$cache"
+	done
 	if [ ! -e /tmp/slabs.before ]; then
 		# kvfree_rcu() may free objects up to five seconds later.
 		sleep 6
@@ -139,10 +148,11 @@ base_line() {
 		check "the device has no more objects and mappings than before" wait_for 10 as_before
 	check "neither pages, nor kmalloc's and our caches, nor unreclaimable memory grow" \
 		wait_for 10 nothing_has_grown
-	sed 's/^/# grown: /' /tmp/slabs.grown
+	say_growth
 }
 
 down() {
+	kerberos_down
 	check "stop the NFS server" server_down
 	check "remove the $DEVICE device" rdma_down
 }
@@ -158,6 +168,10 @@ leave() {
 
 inject() {
 	need "$KIND $ARG" "inject_$KIND" "$ARG"
+}
+
+inject_clock() {
+	date -s "@$((EPOCHSECONDS + $1))" && sleep 2 && date -s "@$((EPOCHSECONDS - $1))"
 }
 
 # A transport that refuses, or is connecting, is no failure.
@@ -200,6 +214,16 @@ inject_mount() {
 	local copy=$SOAK/more/v$1/copy
 	nfs_mount "$1" rdma $SOAK/more nosharecache &&
 		cp /lab/rpcrdma "$copy" && cmp /lab/rpcrdma "$copy" && rm -f "$copy" && umount $SOAK/more
+}
+
+# inject_namespace VERSION: a mount that is left in one mount namespace alone, whose only process
+# is killed while it writes
+inject_namespace() {
+	local pid file=v$1/namespace.$EPOCHSECONDS
+	nfs_mount "$1" rdma $SOAK/more nosharecache || return
+	setsid unshare --mount bash -c "while cat /lab/rpcrdma >$SOAK/more/$file; do :; done" &
+	pid=$!
+	wait_for $RECOVERY test -e "$LOCAL/$file" && umount $SOAK/more && kill -9 -- -$pid
 }
 
 # inject_setting NAME=VALUE: from the next connections on. They end with the module.

@@ -34,6 +34,7 @@ STEP_SECONDS = 1200     # most steps have bounds of their own, which are shorter
 SAMPLE_SECONDS = 60
 
 VERSIONS = ("3", "4.0", "4.1", "4.2")
+FLAVOURS = ("sys", "krb5", "krb5i", "krb5p")
 WORKERS = ("fio", "fsx", "tree", "locks", "renames")    # of guest/soak-worker
 
 # What the module logs when mounts come and go, when any connection breaks, and when it is loaded
@@ -91,6 +92,7 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
+    "clock": Kind(("200", "-200")),             # wrong by so many seconds, for a moment
     "device": Kind(("1", "0", "5")),            # removed for so many seconds
     "disconnect": Kind(("",)),
     "dropping": Kind(("client", "server"), injected=True),
@@ -98,6 +100,7 @@ KINDS: Mapping[str, Kind] = {
     "link": Kind(("1", "3", "8"), device=MEM),  # down for so many seconds
     "memory": Kind(("failslab", "fail_page_alloc"), injected=True),
     "mount": Kind(VERSIONS, ALWAYS),
+    "namespace": Kind(VERSIONS, ALWAYS),
     "operation": Kind(OPERATIONS, device=MEM),
     "server": Kind(("1", "0", "5")),            # stopped for so many seconds
     "setting": Kind(SETTINGS, rf"{BREAKS}|: no answer in version "),
@@ -142,16 +145,16 @@ def faults(seed: int, kinds: Sequence[str]) -> Iterator[Fault]:
 
 def mounts(seed: int, guest: str) -> str:
     """
-    MOUNTS of guest/soak.sh. Each worker has a mount at least. That of NFSv4.0 has no locks, and no
-    data in guests with 7.x: see known-failures.rst.
+    MOUNTS of guest/soak.sh. Each worker and each flavour has a mount at least. That of NFSv4.0 has
+    no locks, and no data in guests with 7.x: see known-failures.rst.
     """
     numbers = random.Random(seed)
     order = iter(2 * numbers.sample(WORKERS, len(WORKERS)))
     workers_40 = "renames" if re.search("-7(-|$)", guest) else "renames/fsx"
     text = []
-    for version in VERSIONS:
+    for version, flavour in zip(VERSIONS, numbers.sample(FLAVOURS, len(FLAVOURS))):
         workers = workers_40 if version == "4.0" else f"{next(order)}/{next(order)}"
-        text.append(f"{version}/{numbers.choice((1, 1, 2))}/{workers}")
+        text.append(f"{version}/{numbers.choice((1, 1, 2))}/{flavour}/{workers}")
     return ",".join(text)
 
 

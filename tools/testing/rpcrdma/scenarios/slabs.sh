@@ -31,8 +31,7 @@ cycles() {
 	done
 	check "neither pages, nor kmalloc's and our caches, nor unreclaimable memory grow" \
 		wait_for 10 nothing_has_grown
-	sed 's/^/# grown: /' /tmp/slabs.grown
-	grep -h ^pages: /tmp/slabs.before /tmp/slabs.after | sed 's/^/# /'
+	say_growth
 	check "the pages were counted" grep -q '^pages: [1-9]' /tmp/slabs.after
 	[ ! -e /proc/slabinfo ] ||
 		check "the caches were counted" grep -q '^kmalloc-' /tmp/slabs.after
@@ -47,6 +46,11 @@ nothing_has_grown() {
 	slab_counts >/tmp/slabs.after
 	grown $TIMES /tmp/slabs.before /tmp/slabs.after >/tmp/slabs.grown
 	not grep -E "^($ours)" /tmp/slabs.grown
+}
+
+say_growth() {
+	sed 's/^/# grown: /' /tmp/slabs.grown
+	grep -h : /tmp/slabs.before /tmp/slabs.after | sed 's/^/# /'
 }
 
 cycle() {
