@@ -10,7 +10,6 @@ QEMU's TCG would compile for a quarter of an hour.
 
 import functools
 import math
-import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -92,14 +91,6 @@ def make_previous() -> Path:
         kernels.Edit(name, before, after).apply(copy)
     run("make", "-C", copy, "deb")
     return copy / "build/deb"
-
-
-def make_modules(kernel: Kernel, *words: str) -> Path:
-    """Run `make deb BINARY=1` for a kernel. Returns the package."""
-    run("make", "-C", TOP, "deb", "BINARY=1", f"KDIR={kernel.kdir}", *words,
-        env=dict(os.environ, KBUILD_SIGN_PIN="snakeoil"))
-    deb, = BUILD.glob(f"deb-{kernel.release}/*.deb")
-    return deb
 
 
 def only_for(kernel: Kernel, deb: Path) -> list[str]:
@@ -250,7 +241,7 @@ def in_root(kernel: Kernel, other: str, directory: Path, test: Test) -> Path:
     sources = [have / "kernels", module.debs(), make_previous()]
     modules = int(not toolchain.needed(kernels.STOCK[kernel.name].release))
     if modules:
-        sources.append(make_modules(kernel).parent)
+        sources.append(module.deb_for(kernel).parent)
     repository(lab / "repository", sources)
     shutil.copytree(LAB / "guest", lab / "guest")
     (lab / "variables").write_text(f"KERNEL={kernel.release} OTHER={other} VERSION={version()} "
@@ -319,7 +310,7 @@ def signed(report: Reporter) -> None:
         guest = Guest(kernel.name, next_boot(f"{kernel.name}-signed"), signed=True)
         for name, words in (("unsigned", ()),
                             ("signed", (f"KEY={emulator.KEY}", f"CERT={emulator.CERT}"))):
-            deb = make_modules(kernel, *words)
+            deb = module.deb_for(kernel, *words)
             shutil.copy(deb, guest.share / f"{name}.deb")
             check_step(test, f"{name}: lintian -I --pedantic", functools.partial(lintian, deb.parent))
             check_step(test, f"{name}: it needs its kernel alone",

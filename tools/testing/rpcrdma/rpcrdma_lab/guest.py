@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from . import console, device, emulator, extra, host, kernels, module, peer, root, tools, ynl
+from . import (console, device, emulator, extra, host, kernels, module, peer, root, toolchain,
+               tools, ynl)
 from .console import GuestFailure, NoAnswer
 from .host import LAB, TOP, die_with_parent
 
@@ -149,6 +150,8 @@ class Guest:
         if self.more == "prometheus":   # which reads what our package writes
             deb, = module.debs().glob("rpcrdma-tools_*.deb")
             shutil.copy(deb, self.share / "rpcrdma-tools.deb")
+            if not toolchain.needed(kernels.user_space(self.name)):
+                shutil.copy(module.deb_for(self.kernel), self.share / "rpcrdma-modules.deb")
         if self.rdma == device.MEM:
             built = device.build(self.kernel, tests=self.module == "kunit")
             shutil.copytree(built, self.share, dirs_exist_ok=True)

@@ -3,6 +3,7 @@
 
 import collections
 import filecmp
+import os
 import shutil
 import threading
 from collections.abc import Iterable
@@ -116,3 +117,11 @@ def debs() -> Path:
     """Run `make deb`. Returns the folder with the packages."""
     run("make", "-C", TOP, "deb")
     return DEBS
+
+
+def deb_for(kernel: Kernel, *words: str) -> Path:
+    """Run `make deb BINARY=1` for a kernel. Returns the package."""
+    run("make", "-C", TOP, "deb", "BINARY=1", f"KDIR={kernel.kdir}", *words,
+        env=dict(os.environ, KBUILD_SIGN_PIN="snakeoil"))
+    deb, = BUILD.glob(f"deb-{kernel.release}/*.deb")
+    return deb

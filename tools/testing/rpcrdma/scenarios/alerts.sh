@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   two machines with our package, nfs.conf and fstab: Debian's Prometheus has their metrics,
 # shows:   and our alerts fire while the server's cable is pulled
-# also:    debian-13
+# also:    debian-6.1 debian-13
 # devices: rxe
 # ends:    2
 # modules: ours
@@ -20,6 +20,8 @@
 #   |   |   with 10.18.0.1      |       |   |   with 10.18.0.2      |
 #   | eth0 ---------------------|-------|-- eth0                    |
 #   +---------------------------+       +---------------------------+
+#
+# A package has the module, too, where the host itself can compile for the guest's kernel.
 #
 # Prometheus reads the client over 10.18.0.0/24, which stays. Its intervals are Debian's, and the
 # alerts those of the package: one needs two minutes after the cable was pulled, one seven.
@@ -55,6 +57,7 @@ client() {
 
 begins() {
 	need "networks" networks_up
+	[ ! -e /lab/rpcrdma-modules.deb ] || need "the module's package installs" install_module
 	begin
 	need "its /etc" make_etc
 	# Packages have their documentation there.
@@ -68,6 +71,12 @@ networks_up() {
 		ip link add lab0 type veth peer name port0 && ip link add switch type bridge &&
 		ip link set port0 master switch up && ip link set "$(cable)" master switch up &&
 		ip addr add "10.18.0.$END/24" dev switch && ip link set switch up
+}
+
+# In place of the lab's own. dpkg does not know the guest's kernel.
+install_module() {
+	rm "/lib/modules/$(uname -r)/updates/rpcrdma.ko" &&
+		dpkg -i --force-depends /lab/rpcrdma-modules.deb
 }
 
 installs() {
