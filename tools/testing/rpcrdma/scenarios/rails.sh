@@ -79,9 +79,7 @@ server_done() {
 
 # rail_up NUMBER: give a rail what it lacks.
 rail_up() {
-	ip link set "lab$1" up &&
-		ip addr replace "10.17.$1.1/24" dev "lab$1" &&
-		ip addr replace "fd17:$1::1/64" dev "lab$1" nodad || return
+	give_addresses "lab$1" "$1" 1 || return
 	rdma link show "$DEVICE$1/1" >/dev/null 2>&1 ||
 		rdma link add "$DEVICE$1" type "$DEVICE" netdev "lab$1" || return
 	wait_for 5 has_gid "$DEVICE$1"
