@@ -379,6 +379,15 @@ one_transport() {
 	[ "$(rdma_transports | wc -l)" = 1 ]
 }
 
+# How many queue pairs connections have, at both ends. The CM's own is of another type.
+queue_pairs() {
+	rdma resource show qp | grep -c 'type RC'
+}
+
+no_connection() {
+	is 0 "$(queue_pairs)"
+}
+
 # drop_connection TRANSPORT: have the client close a connection. sunrpc does that when an
 # address is written to the transport's dstaddr, even if it is the same. The write waits for
 # the transport's lock and may miss its wakeup, so it has a timeout and may have to be

@@ -108,11 +108,6 @@ datagrams() {
 	done
 }
 
-# No queue pair but the CM's is left: rpcrdma's are of another type.
-no_connection() {
-	[ "$(rdma resource show qp | grep -c "type RC")" = 0 ]
-}
-
 # Either device goes away by itself in the middle of I/O, and is added again.
 gone() {
 	need "mount" nfs_mount 3 rdma /mnt
