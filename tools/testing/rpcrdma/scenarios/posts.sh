@@ -118,5 +118,6 @@ gone() {
 
 # goes_away DEVICE OPERATION COMMAND...: the command adds it again.
 goes_away() {
-	fault "$1" "$2" 3 gone && wait_for 10 not test -e "/sys/class/infiniband/$1" && sleep 1 && "${@:3}"
+	fault "$1" "$2" 3 gone && wait_for 10 not test -e "/sys/class/infiniband/$1" &&
+		sleep 1 && "${@:3}"
 }
