@@ -47,7 +47,7 @@ client() {
 	for ((n = 0; n < REQUESTERS; n++)); do
 		requester $n &
 	done
-	check "all requesters are connected" wait_for 10 connected
+	check "all requesters are connected" wait_for 10 show_is $REQUESTERS server length
 	echo 1 >/sys/kernel/tracing/events/sunrpc/svc_defer/enable
 	free=$(mem_free)
 	touch /tmp/go
@@ -78,10 +78,6 @@ requester() {
 		wait_for 20 test -e /tmp/go
 		printf '%s\n' "${script[@]}"
 	} | /tmp/peer && echo "$1" >"/tmp/answered.$1"
-}
-
-connected() {
-	is $REQUESTERS "$(rpcrdma show -j | jq '.server | length')"
 }
 
 # In KiB
