@@ -23,7 +23,8 @@ client_gone() {
 	check "I/O" change_file
 	need "the next message of the client's CM is lost" fault mem1 datagram 1 lose
 	need "unmount" unmount /mnt
-	check "the client has no connection" wait_for 10 show_is 0 client length
+	TOOL="nsenter --net=/run/netns/client $TOOL" \
+		check "the client has no connection" wait_for 10 show_is 0 client length
 	dmesg --clear
 	sleep 3
 	check "the server has not been told" show_is 1 server length
