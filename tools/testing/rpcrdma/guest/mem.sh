@@ -13,11 +13,6 @@ DMA_MAPPINGS=/sys/kernel/debug/dma-api/dump
 
 # Devices
 
-# load_and_listen: what comes after devices were added and the NFS server was started
-load_and_listen() {
-	modprobe rpcrdma && server_start
-}
-
 # use_preset NAME: the limits of devices that are added from now on
 use_preset() {
 	echo "$1" >$MEM_PARAMETERS/preset
