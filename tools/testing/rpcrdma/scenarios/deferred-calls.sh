@@ -7,6 +7,7 @@
 # modules: ours
 # limit:   60
 
+. "${BASH_SOURCE%/*}/payload.sh"
 . /lab/guest/peer.sh
 . /lab/guest/tools.sh
 
@@ -14,28 +15,19 @@
 REQUESTERS=24 CALLS=2
 # A thread waits for mountd before it defers a Call, so all Calls are deferred at the same time.
 NFSD_THREADS=$((REQUESTERS * CALLS))
-MIB=1048576
 # The handle of an export that nfsd does not know: it has fsid=99, see ROOT.
 UNKNOWN="8 :0100010063000000"
 NFS3ERR_STALE=70
-BLOCK_SIZE=/proc/fs/nfsd/max_block_size
 
-server() {
-	server_begin
-	# Starting nfsd computes the default.
-	cat $BLOCK_SIZE >/tmp/block_size
-	need "nfsd takes 1 MiB" restart_nfsd $MIB
+# For server() of payload.sh
+server_limit() {
+	echo $MIB
 }
 
 server_done() {
 	pkill -CONT -x rpc.mountd
 	check "nfsd takes what it did before" restart_nfsd "$(cat /tmp/block_size)"
 	server_end
-}
-
-restart_nfsd() {
-	rpc.nfsd 0 && echo "$1" >$BLOCK_SIZE && is "$1" "$(cat $BLOCK_SIZE)" &&
-		rpc.nfsd "$NFSD_THREADS" && listen
 }
 
 client() {
