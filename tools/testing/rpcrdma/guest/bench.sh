@@ -419,11 +419,6 @@ read_port() {
 	dd if="/mnt/$PORT/bench.0.0" of=/dev/null bs=64k count=$((4 * NCONNECT)) iflag=direct
 }
 
-# The CM's own queue pair is of another type.
-queue_pairs() {
-	rdma resource show qp | grep -c 'type RC'
-}
-
 # Free memory and unreclaimable slab in KiB, and octets that the test device has
 all_memory() {
 	echo "$(free_memory) $(device_stats 2>/dev/null | awk '$1 == "mem_memory" { print $2 }')"

@@ -150,6 +150,10 @@ server_start() {
 	rpc.nfsd "${NFSD_THREADS:-8}" && listen
 }
 
+load_and_listen() {
+	modprobe rpcrdma && server_start
+}
+
 server_bounce() {
 	rpc.nfsd 0 && sleep 1 && server_start
 }

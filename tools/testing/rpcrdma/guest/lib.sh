@@ -141,16 +141,18 @@ cable() {
 }
 
 net_up() {
-	local dev
 	[ "$ENDS" = 1 ] || modprobe -q virtio_net
 	if [ "$ENDS" = 1 ] && [ ! -e /sys/class/net/lab0 ]; then
 		modprobe -q dummy numdummies=0
 		ip link add lab0 type dummy
 	fi
-	dev=$(netdev)
-	ip addr replace "10.17.0.${END:-1}/24" dev "$dev"
-	ip addr replace "fd17::${END:-1}/64" dev "$dev" nodad
-	ip link set "$dev" up
+	give_addresses "$(netdev)" 0 "${END:-1}"
+}
+
+# give_addresses INTERFACE NETWORK HOST [COMMAND]: the command, if any, runs ip where that is.
+give_addresses() {
+	"${@:4}" ip link set "$1" up && "${@:4}" ip addr replace "10.17.$2.$3/24" dev "$1" &&
+		"${@:4}" ip addr replace "fd17:$2::$3/64" dev "$1" nodad
 }
 
 rdma_up() {
@@ -375,6 +377,15 @@ the_transport() {
 
 one_transport() {
 	[ "$(rdma_transports | wc -l)" = 1 ]
+}
+
+# How many queue pairs connections have, at both ends. The CM's own is of another type.
+queue_pairs() {
+	rdma resource show qp | grep -c 'type RC'
+}
+
+no_connection() {
+	is 0 "$(queue_pairs)"
 }
 
 # drop_connection TRANSPORT: have the client close a connection. sunrpc does that when an

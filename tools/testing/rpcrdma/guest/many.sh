@@ -14,11 +14,6 @@ ended() {
 	[[ $1 =~ ^($2)$ ]] || { echo "status $1:"; cat "$3"; return 1; }
 }
 
-# Whether no end of a connection is left. The CM's own queue pair is of another type.
-no_connection() {
-	not grep -q 'type RC' <(rdma resource show qp)
-}
-
 # Connections of mounts
 
 # For awk: the lines of mountstats that are about connections of the mounts.

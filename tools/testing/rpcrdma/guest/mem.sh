@@ -13,11 +13,6 @@ DMA_MAPPINGS=/sys/kernel/debug/dma-api/dump
 
 # Devices
 
-# load_and_listen: what comes after devices were added and the NFS server was started
-load_and_listen() {
-	modprobe rpcrdma && server_start
-}
-
 # use_preset NAME: the limits of devices that are added from now on
 use_preset() {
 	echo "$1" >$MEM_PARAMETERS/preset
@@ -51,15 +46,12 @@ pair_up() {
 	modprobe -q veth
 	ip netns add client &&
 		ip link add lab0 type veth peer name lab1 netns client &&
-		net_up &&
-		in_client ip addr add 10.17.0.2/24 dev lab1 &&
-		in_client ip addr add fd17::2/64 dev lab1 nodad &&
-		in_client ip link set lab1 up &&
-		rdma_up && "$@" && client_device_up
+		net_up && give_addresses lab1 0 2 in_client && rdma_up && "$@" && client_device_up 1
 }
 
+# client_device_up NUMBER
 client_device_up() {
-	in_client rdma link add mem1 type mem netdev lab1 && wait_for 5 has_gid mem1
+	in_client rdma link add "mem$1" type mem netdev "lab$1" && wait_for 5 has_gid "mem$1"
 }
 
 pair_no_more() {

@@ -40,6 +40,16 @@ exits() {
 	is "$1" $status && not grep -aP '[^\x20-\x7e\n]' /tmp/tool.out /tmp/tool.err
 }
 
+# from_show KIND FILTER: what a filter of jq makes of what "rpcrdma show" has of this kind
+from_show() {
+	rpcrdma show -j "$1" | jq -rc ".$1 | $2"
+}
+
+# show_is WANTED KIND FILTER
+show_is() {
+	is "$1" "$(from_show "$2" "$3")"
+}
+
 # json EXPRESSION: a Python expression about the object that the tool printed last
 json() {
 	python3 -c 'import json, sys; o = json.load(open("/tmp/tool.out")); print(eval(sys.argv[1]))' "$1"

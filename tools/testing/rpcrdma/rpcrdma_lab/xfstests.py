@@ -131,12 +131,13 @@ def table(results: Mapping[tuple[str, str], Mapping[str, str]],
 
 def unexplained(results: Mapping[tuple[str, str], Mapping[str, str]],
                 known: Mapping[str, Known]) -> list[str]:
-    """What fails with ours, and is not known to."""
+    """What fails with ours and is not known to, and what ended the guest: the rest did not run."""
     return [f"{name} over v{version}: {verdict}"
             for (variant, version), found in results.items() if variant == "ours"
             for name, verdict in found.items()
             if verdict == ENDED or (verdict == "failed" and not (
-                name in known and known[name].version in (version, "any")))]
+                name in known and known[name].verdict == "fails"
+                and known[name].version in (version, "any")))]
 
 
 def xfstests(checkout: str, tests: str) -> bool:

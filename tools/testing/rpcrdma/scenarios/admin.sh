@@ -170,13 +170,9 @@ wrong_port() {
 	# With siw the TCP connection is refused, so there is no request to be rejected.
 	[ "$DEVICE" != siw ] || why="not connected: -ECONNREFUSED"
 	dmesg --clear
-	check "a mount fails at a port without a listener" not mount_at $((PORT + 1))
+	PORT=$((PORT + 1)) check "a mount fails at a port without a listener" \
+		not nfs_mount 3 rdma /mnt retry=0
 	check "the log has the reason: $why" grep -x "$SERVER4:$((PORT + 1)): $why" <(logged)
-}
-
-mount_at() {
-	local PORT=$1
-	nfs_mount 3 rdma /mnt retry=0
 }
 
 # mountstats, and the programs that read it

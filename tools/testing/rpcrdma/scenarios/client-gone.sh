@@ -10,7 +10,6 @@
 # The server and the client have a device each, see guest/mem.sh.
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
-. "${BASH_SOURCE%/*}/../guest/many.sh"
 . "${BASH_SOURCE%/*}/../guest/tools.sh"
 
 # Two periods of 60 s, as the first begins with the connection, and for the device to give up
@@ -24,10 +23,11 @@ client_gone() {
 	check "I/O" change_file
 	need "the next message of the client's CM is lost" fault mem1 datagram 1 lose
 	need "unmount" unmount /mnt
-	check "the client has no connection" wait_for 10 connections client 0
+	TOOL="nsenter --net=/run/netns/client $TOOL" \
+		check "the client has no connection" wait_for 10 show_is 0 client length
 	dmesg --clear
 	sleep 3
-	check "the server has not been told" connections server 1
+	check "the server has not been told" show_is 1 server length
 	check "it has closed its end within two periods" wait_until $PERIODS no_connection
 	check "because the device had no answer" \
 		eval "dmesg | grep 'work request failed: transport retry counter exceeded'"
@@ -35,23 +35,14 @@ client_gone() {
 	need "mount again" nfs_mount 3 rdma /mnt
 	check "I/O again" change_file
 	writes=$(counted mem0 writes)
-	id=$(server_id)
+	id=$(from_show server 'map(.id)')
 	sleep $PERIODS
 	check "the server has looked for a client that rests" [ "$(counted mem0 writes)" -gt "$writes" ]
-	check "and has kept its connection" is "$id" "$(server_id)"
+	check "and has kept its connection" show_is "$id" server 'map(.id)'
 	check "I/O after that" change_file
-	check "by the same connection" is "$id" "$(server_id)"
+	check "by the same connection" show_is "$id" server 'map(.id)'
 	check "unmount again" unmount /mnt
 	pair_end
-}
-
-# connections ROLE COUNT
-connections() {
-	is "$2" "$(rpcrdma show -j "$1" | jq ".$1 | length")"
-}
-
-server_id() {
-	rpcrdma show -j server | jq -c "[.server[].id]"
 }
 
 change_file() {

@@ -7,6 +7,7 @@
 # modules: ours
 # limit:   60
 
+. "${BASH_SOURCE%/*}/payload.sh"
 . /lab/guest/peer.sh
 . /lab/guest/tools.sh
 
@@ -14,28 +15,19 @@
 REQUESTERS=24 CALLS=2
 # A thread waits for mountd before it defers a Call, so all Calls are deferred at the same time.
 NFSD_THREADS=$((REQUESTERS * CALLS))
-MIB=1048576
 # The handle of an export that nfsd does not know: it has fsid=99, see ROOT.
 UNKNOWN="8 :0100010063000000"
 NFS3ERR_STALE=70
-BLOCK_SIZE=/proc/fs/nfsd/max_block_size
 
-server() {
-	server_begin
-	# Starting nfsd computes the default.
-	cat $BLOCK_SIZE >/tmp/block_size
-	need "nfsd takes 1 MiB" restart_nfsd $MIB
+# For server() of payload.sh
+server_limit() {
+	echo $MIB
 }
 
 server_done() {
 	pkill -CONT -x rpc.mountd
 	check "nfsd takes what it did before" restart_nfsd "$(cat /tmp/block_size)"
 	server_end
-}
-
-restart_nfsd() {
-	rpc.nfsd 0 && echo "$1" >$BLOCK_SIZE && is "$1" "$(cat $BLOCK_SIZE)" &&
-		rpc.nfsd "$NFSD_THREADS" && listen
 }
 
 client() {
@@ -47,7 +39,7 @@ client() {
 	for ((n = 0; n < REQUESTERS; n++)); do
 		requester $n &
 	done
-	check "all requesters are connected" wait_for 10 connected
+	check "all requesters are connected" wait_for 10 show_is $REQUESTERS server length
 	echo 1 >/sys/kernel/tracing/events/sunrpc/svc_defer/enable
 	free=$(mem_free)
 	touch /tmp/go
@@ -78,10 +70,6 @@ requester() {
 		wait_for 20 test -e /tmp/go
 		printf '%s\n' "${script[@]}"
 	} | /tmp/peer && echo "$1" >"/tmp/answered.$1"
-}
-
-connected() {
-	is $REQUESTERS "$(rpcrdma show -j | jq '.server | length')"
 }
 
 # In KiB

@@ -174,15 +174,10 @@ log_lines() {
 	local pattern="not connected: -[A-Z0-9]*: invalid service ID"
 	[ "$DEVICE" != siw ] || pattern="not connected: "
 	dmesg --clear
-	mount_at $((PORT + 1))
+	PORT=$((PORT + 1)) nfs_mount 3 rdma /mnt retry=0
 	check "the log has an error" finds_only "\"$SERVER4:$((PORT + 1)): $pattern"
 	dmesg --clear
 	check "the log is cleared: 0" exits 0 tool doctor
-}
-
-mount_at() {
-	local PORT=$1
-	nfs_mount 3 rdma /mnt retry=0
 }
 
 mounts() {

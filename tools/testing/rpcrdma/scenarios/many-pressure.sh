@@ -139,7 +139,6 @@ told_why() {
 		length >= '$REFUSED' and unique == ["memory"]' /tmp/events
 	check "a line in the log says so" grep -q \
 		"rpcrdma: 10.17.0.2: refused: too little memory for another connection" <(dmesg)
-	rpcrdma show -j listeners >/tmp/show.json
-	check "the listener has counted them" jq -e \
-		'[.listeners[].refused] | add >= '$REFUSED /tmp/show.json
+	check "the listener has counted them" \
+		show_is true listeners "map(.refused) | add >= $REFUSED"
 }

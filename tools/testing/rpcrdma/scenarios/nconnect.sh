@@ -45,13 +45,8 @@ more() {
 	paste <(echo "$1") <(echo "$2") | awk '$2 > $1 { n++ } END { print n + 0 }'
 }
 
-# The CM's own queue pair is of another type.
-queue_pairs() {
-	rdma resource show qp | grep -c 'type RC'
-}
-
 none_left() {
-	not rdma_transports && [ "$(queue_pairs)" = 0 ] && [ "$(users)" = "$USERS" ]
+	not rdma_transports && no_connection && [ "$(users)" = "$USERS" ]
 }
 
 # Who uses the module: the server's listeners, and each transport of either end

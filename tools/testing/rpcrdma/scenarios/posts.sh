@@ -108,20 +108,16 @@ datagrams() {
 	done
 }
 
-# No queue pair but the CM's is left: rpcrdma's are of another type.
-no_connection() {
-	[ "$(rdma resource show qp | grep -c "type RC")" = 0 ]
-}
-
 # Either device goes away by itself in the middle of I/O, and is added again.
 gone() {
 	need "mount" nfs_mount 3 rdma /mnt
-	reconnects "mem1 goes away, and is added again" goes_away mem1 send client_device_up
+	reconnects "mem1 goes away, and is added again" goes_away mem1 send client_device_up 1
 	reconnects "mem0 goes away, and is added again" goes_away mem0 send-inv rdma_up
 	check "umount" unmount /mnt
 }
 
-# goes_away DEVICE OPERATION COMMAND: the command adds it again.
+# goes_away DEVICE OPERATION COMMAND...: the command adds it again.
 goes_away() {
-	fault "$1" "$2" 3 gone && wait_for 10 not test -e "/sys/class/infiniband/$1" && sleep 1 && "$3"
+	fault "$1" "$2" 3 gone && wait_for 10 not test -e "/sys/class/infiniband/$1" &&
+		sleep 1 && "${@:3}"
 }

@@ -14,8 +14,8 @@
 #   |  10.17.1.1, mem3 on server1 ----|---|--- mem1 on lab1: 10.17.1.2   |
 #   +---------------------------------+   +------------------------------+
 #
-# A bridge is between the two interfaces of each rail, so that the client's stays up. rails.sh looks
-# at mem0 and mem1 of the client.
+# The server's interfaces are bridges, so that the client's stay up. rails.sh looks at mem0 and mem1
+# of the client.
 
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 . "${BASH_SOURCE%/*}/rails.sh"
@@ -24,12 +24,12 @@
 SOON=20
 
 rails_server() {
-	TOOL="nsenter --net=/run/netns/client $TOOL"
 	need "load the test device" modprobe rdma_mem
 	need "two rails" both_rails
 	NETNS=client
 	need "NFS server" server_up
-	need "the program" cp /lab/rpcrdma "${TOOL##* }"
+	need "the program" tool_up
+	TOOL="nsenter --net=/run/netns/client $TOOL"
 	need "the server names both addresses" name_both
 	need "rpcrdma is the $MODULE module" right_module
 	need "load it, and listen" load_and_listen
@@ -53,32 +53,24 @@ both_rails() {
 
 # one_rail NUMBER
 one_rail() {
-	local n=$1 port
-	ip link add "switch$n" type bridge && ip link set "switch$n" up &&
-		ip link add "server$n" type veth peer name "to_server$n" &&
-		ip link add "lab$n" netns client type veth peer name "to_client$n" || return
-	for port in "to_server$n" "to_client$n"; do
-		ip link set "$port" master "switch$n" up || return
-	done
-	rail_up "$n" && in_client ip link set "lab$n" up &&
-		in_client ip addr add "10.17.$n.2/24" dev "lab$n" &&
-		in_client ip addr add "fd17:$n::2/64" dev "lab$n" nodad &&
-		rdma link add "mem$((n + 2))" type mem netdev "server$n" &&
-		in_client rdma link add "mem$n" type mem netdev "lab$n" && wait_for 5 has_gid "mem$n"
+	local n=$1
+	ip link add "server$n" type bridge &&
+		ip link add "to_client$n" type veth peer name "lab$n" netns client &&
+		ip link set "to_client$n" master "server$n" up && rail_up "$n" &&
+		give_addresses "lab$n" "$n" 2 in_client &&
+		rdma link add "mem$((n + 2))" type mem netdev "server$n" && client_device_up "$n"
 }
 
 # rail_up NUMBER: in place of that of rails.sh
 rail_up() {
-	ip link set "server$1" up && ip addr replace "10.17.$1.1/24" dev "server$1" &&
-		ip addr replace "fd17:$1::1/64" dev "server$1" nodad
+	give_addresses "server$1" "$1" 1
 }
 
 rails_down() {
 	local n
 	for n in 0 1; do
 		rdma link delete "mem$n" && rdma link delete "mem$((n + 2))" &&
-			ip link delete "server$n" && ip link delete "to_client$n" &&
-			ip link delete "switch$n" || return
+			ip link delete "server$n" && ip link delete "to_client$n" || return
 	done
 	ip netns del client && wait_for 5 modprobe -r rdma_mem
 }

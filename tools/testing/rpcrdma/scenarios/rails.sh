@@ -79,27 +79,20 @@ server_done() {
 
 # rail_up NUMBER: give a rail what it lacks.
 rail_up() {
-	ip link set "lab$1" up &&
-		ip addr replace "10.17.$1.1/24" dev "lab$1" &&
-		ip addr replace "fd17:$1::1/64" dev "lab$1" nodad || return
+	give_addresses "lab$1" "$1" 1 || return
 	rdma link show "$DEVICE$1/1" >/dev/null 2>&1 ||
 		rdma link add "$DEVICE$1" type "$DEVICE" netdev "lab$1" || return
 	wait_for 5 has_gid "$DEVICE$1"
 }
 
-# connections FILTER: what a filter of jq makes of the client's connections
-connections() {
-	rpcrdma show -j client | jq -r ".client | $1"
-}
-
 one_session() {
-	is true "$(connections "length == 3 and (map(.\"xprt-switch\") | unique | length == 1) and
-		(map(.device) | unique) == [\"${DEVICE}0\", \"${DEVICE}1\"]")"
+	show_is true client "length == 3 and (map(.\"xprt-switch\") | unique | length == 1) and
+		(map(.device) | unique) == [\"${DEVICE}0\", \"${DEVICE}1\"]"
 }
 
 # sent RAIL: octets that its connections have sent in chunks since they were made
 sent() {
-	connections "[.[] | select(.device == \"$DEVICE$1\" and .state == \"established\") |
+	from_show client "[.[] | select(.device == \"$DEVICE$1\" and .state == \"established\") |
 		.sent.\"placed-octets\" // 0] | add // 0"
 }
 
@@ -114,8 +107,8 @@ both_carry() {
 }
 
 established() {
-	is "$2" "$(connections "map(select(.device == \"$DEVICE$1\" and .state == \"established\")) |
-		length")"
+	show_is "$2" client "map(select(.device == \"$DEVICE$1\" and .state == \"established\")) |
+		length"
 }
 
 # Whether sunrpc has no transport to or from the addresses of the rails. The server has some for

@@ -148,8 +148,7 @@ waiting() {
 
 # listener FILTER: what jq prints of the listener for IPv4
 listener() {
-	rpcrdma show -j listeners >/tmp/show.json
-	jq -r '.listeners[] | select(.local | startswith("0.0.0.0:")) | '"$1" /tmp/show.json
+	from_show listeners '.[] | select(.local | startswith("0.0.0.0:")) | '"$1"
 }
 
 # shown REFUSED: in the table, behind the number of those accepted

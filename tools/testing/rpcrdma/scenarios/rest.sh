@@ -54,19 +54,10 @@ client() {
 	left=$((used + IDLE - 15 - SECONDS))
 	need "there are more than 15 s left" [ $left -gt 0 ]
 	sleep $left
-	check "after almost five minutes there is the same connection" is 1 "$(connections)"
-	check "after five minutes there is none" wait_for 30 closed
+	check "after almost five minutes there is the same connection" show_is 1 client length
+	check "after five minutes there is none" wait_for 30 show_is 0 client length
 	check "the file can be read again" dd if=/mnt/file of=/dev/null bs=64k iflag=direct
 	check "that made another connection" is 2 "$(connections_made)"
-}
-
-# How many connections the client has
-connections() {
-	rpcrdma show -j | jq '.client | length'
-}
-
-closed() {
-	is 0 "$(connections)"
 }
 
 # sum ROLE ATTRIBUTE FILE

@@ -23,7 +23,7 @@ client() {
 	rm -f /tmp/ended.* /tmp/before.*
 	monitor_start
 	devices_and_listeners
-	check "no connection yet" is 0 "$(count client)"
+	check "no connection yet" show_is 0 client length
 	need "mount" nfs_mount 4.2 rdma /mnt
 	connections
 	traffic
@@ -75,13 +75,8 @@ true_of() {
 		{ cat /tmp/show.json; return 1; }
 }
 
-# count ROLE: how many connections this host has in a role
-count() {
-	rpcrdma show -j "$1" | jq ".$1 | length"
-}
-
 no_connections() {
-	[ "$(count client)" = 0 ] && [ "$(count server)" = 0 ]
+	show_is 0 client length && show_is 0 server length
 }
 
 devices_and_listeners() {

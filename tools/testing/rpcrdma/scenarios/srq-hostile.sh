@@ -45,7 +45,7 @@ polite() {
 	crowd rate 0
 	check "all are answered" wait_for 10 all_answered
 	check "none was lost" result_is lost 0
-	check "none has sent too much" is 0 "$(exceeded)"
+	check "none has sent too much" exceeded 0
 	check "unload" crowd_down
 	untouched
 }
@@ -61,18 +61,15 @@ beyond() {
 	untouched
 	wait $!
 	check "each was closed" wait_for 20 result_is lost $HOSTILE
-	check "each was counted" is $HOSTILE "$(exceeded)"
+	check "each was counted" exceeded $HOSTILE
 	check "no other answers than these" result_is wrong 0
 	untouched
 	check "unload" crowd_down
-	check "nobody else was closed" sharing 1
+	check "nobody else was closed" \
+		show_is 1 server 'map(select(."shared-receives")) | length'
 }
 
+# exceeded COUNT: so many clients have sent too much.
 exceeded() {
-	rpcrdma show -j | jq '.devices[0]."credits-exceeded"'
-}
-
-# sharing COUNT: how many connections of the server share Receives
-sharing() {
-	is "$1" "$(rpcrdma show -j | jq '[.server[] | select(."shared-receives")] | length')"
+	show_is "$1" devices '.[0]."credits-exceeded"'
 }

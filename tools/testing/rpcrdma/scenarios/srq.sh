@@ -94,10 +94,10 @@ none_shared() {
 
 # sharing COUNT: how many connections of the server share Receives
 sharing() {
-	is "$1" "$(rpcrdma show -j | jq '[.server[] | select(."shared-receives")] | length')"
+	show_is "$1" server 'map(select(."shared-receives")) | length'
 }
 
 # of_device ATTRIBUTE
 of_device() {
-	rpcrdma show -j | jq ".devices[0].\"$1\""
+	from_show devices ".[0].\"$1\""
 }

@@ -192,13 +192,9 @@ elsewhere() {
 		--spec /lab/ynl/rpcrdma.yaml --output-json --dump "$1-get"
 }
 
-mount_at() {
-	local PORT=$1
-	nfs_mount 3 rdma /mnt retry=0
-}
-
 refused() {
-	check "a mount fails at a port without a listener" not mount_at $((PORT + 1))
+	PORT=$((PORT + 1)) check "a mount fails at a port without a listener" \
+		not nfs_mount 3 rdma /mnt retry=0
 }
 
 # Events are read after all has happened.

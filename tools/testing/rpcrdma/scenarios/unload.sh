@@ -37,10 +37,6 @@ stop_and_unload() {
 	rpc.nfsd 0 && unload
 }
 
-load_and_listen() {
-	modprobe rpcrdma && server_start
-}
-
 unload_after_io() {
 	dd if=/dev/zero of=/mnt/data bs=1M count=8 oflag=direct && umount /mnt && stop_and_unload
 }

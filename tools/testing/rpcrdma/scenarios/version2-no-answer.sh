@@ -35,7 +35,7 @@ hard_mount() {
 		wait_for 30 not_answered 1
 	check "it gets no more than one in version 2" is 1 "$(not_answered 2 | wc -l)"
 	peer_stop
-	need "the NFS server listens at the peer's port" listen_at $PEER_PORT
+	PORT=$PEER_PORT need "the NFS server listens at the peer's port" listen
 	wait $mount
 	check "a hard mount of version 4.2 has succeeded within a minute" mounted $?
 	say "after $((SECONDS - since)) s"
@@ -52,11 +52,6 @@ hard_mount() {
 # not_answered VERSION: whether the peer had no answer to a message of this version.
 not_answered() {
 	grep "^not answered [0-9]* octets [0-9a-f]* 0000000$1 " /tmp/peer.log
-}
-
-listen_at() {
-	local PORT=$1
-	listen
 }
 
 mounted() {

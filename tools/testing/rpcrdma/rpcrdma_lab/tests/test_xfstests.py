@@ -50,6 +50,16 @@ def test_known() -> None:
         "| generic/005 | failed | failed | failed | no server's clock |"]
 
 
+def test_known_verdict() -> None:
+    """What is known to end a guest does not explain a failure, and nothing explains such an end."""
+    known = xfstests.read_known("generic/004 any ends it wants swap\n"
+                                "generic/005 any fails no server's clock\n")
+    ended = {"generic/004": xfstests.ENDED, "generic/005": xfstests.ENDED}
+    assert xfstests.unexplained({("ours", "4.2"): FOUND, ("ours", "3"): ended}, known) == [
+        "generic/004 over v4.2: failed", "generic/004 over v3: ended the guest",
+        "generic/005 over v3: ended the guest"]
+
+
 def test_wrong_line() -> None:
     """A wrong verdict is told."""
     with pytest.raises(LabError, match="generic/004"):
