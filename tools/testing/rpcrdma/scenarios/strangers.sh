@@ -26,16 +26,11 @@ stranger() {
 	dropped=$(counter dropped)
 	"${@:2}" </dev/null >"/lab/out/$2.log" 2>&1 &
 	pid=$!
-	check "$2: it connects" wait_for 10 connections 1
+	check "$2: it connects" wait_for 10 show_is 1 server length
 	check "$2: what it sends is dropped" wait_for 10 eval "is $((dropped + $1)) \$(counter dropped)"
 	check "$2: a client mounts" nfs_mount 4.2 rdma /mnt
 	check "$2: it writes and reads" other_client
 	check "$2: unmount" umount /mnt
 	check "$2: no answer ended it" kill -9 $pid
-	check "$2: no connection is left" wait_for 10 connections 0
-}
-
-# connections WANTED: of the server
-connections() {
-	is "$1" "$(rpcrdma show -j server | jq ".server | length")"
+	check "$2: no connection is left" wait_for 10 show_is 0 server length
 }
