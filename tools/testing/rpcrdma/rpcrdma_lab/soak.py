@@ -143,17 +143,16 @@ def faults(seed: int, kinds: Sequence[str]) -> Iterator[Fault]:
             last = name
 
 
-def mounts(seed: int, guest: str) -> str:
+def mounts(seed: int) -> str:
     """
     MOUNTS of guest/soak.sh. Each worker and each flavour has a mount at least. That of NFSv4.0 has
-    no locks, and no data in guests with 7.x: see known-failures.rst.
+    neither locks nor data: see known-failures.rst.
     """
     numbers = random.Random(seed)
     order = iter(2 * numbers.sample(WORKERS, len(WORKERS)))
-    workers_40 = "renames" if re.search("-7(-|$)", guest) else "renames/fsx"
     text = []
     for version, flavour in zip(VERSIONS, numbers.sample(FLAVOURS, len(FLAVOURS))):
-        workers = workers_40 if version == "4.0" else f"{next(order)}/{next(order)}"
+        workers = "renames" if version == "4.0" else f"{next(order)}/{next(order)}"
         text.append(f"{version}/{numbers.choice((1, 1, 2))}/{flavour}/{workers}")
     return ",".join(text)
 
@@ -216,7 +215,7 @@ class Soak:
     def period(self, plan: Iterator[Fault], seconds: float) -> None:
         """Load, and faults for so long, or as long as there are some; then all has to be well."""
         self.recent, self.before = [], self.operations
-        self.step("start", MOUNTS=mounts(self.seed, self.guest.name))
+        self.step("start", MOUNTS=mounts(self.seed))
         end = time.monotonic() + seconds
         for fault in plan:
             if time.monotonic() > end:
@@ -239,7 +238,7 @@ class Soak:
         say("# warm-up: each kind of fault once")
         self.period(warm_up(self.kinds), 3600)
         for left in range(math.ceil(hours * 3600), 0, -PERIOD):
-            say(f"# a period: seed {self.seed}, {mounts(self.seed, self.guest.name)}")
+            say(f"# a period: seed {self.seed}, {mounts(self.seed)}")
             self.period(faults(self.seed, self.kinds), min(left, PERIOD))
             self.seed += 1
         self.step("down")

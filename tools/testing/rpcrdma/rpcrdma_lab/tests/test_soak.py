@@ -32,14 +32,14 @@ def test_the_same_seed_gives_the_same_faults() -> None:
     assert not {"link", "operation", "memory"} & set(soak.kinds_in("um-7-smp", "rxe"))
 
 
-def test_each_worker_has_a_mount() -> None:
+def test_each_worker_and_flavour_has_a_mount() -> None:
     for seed in range(50):
-        mounts = [mount.split("/") for mount in soak.mounts(seed, "um-7-smp").split(",")]
+        mounts = [mount.split("/") for mount in soak.mounts(seed).split(",")]
         assert [mount[0] for mount in mounts] == list(soak.VERSIONS)
-        assert {kind for mount in mounts for kind in mount[2:]} == set(soak.WORKERS)
-        assert all(mount[2] != mount[3] for mount in mounts if mount[0] != "4.0")
-        assert all(mount[2:] == ["renames"] for mount in mounts if mount[0] == "4.0")
-        assert re.search(r"(^|,)4.0/\d/renames/fsx,", soak.mounts(seed, "debian-6.12"))
+        assert {mount[2] for mount in mounts} == set(soak.FLAVOURS)
+        assert {kind for mount in mounts for kind in mount[3:]} == set(soak.WORKERS)
+        assert all(mount[3] != mount[4] for mount in mounts if mount[0] != "4.0")
+        assert all(mount[3:] == ["renames"] for mount in mounts if mount[0] == "4.0")
 
 
 def test_the_guest_has_all_kinds() -> None:
