@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma doctor names what is wrong in the network, the devices and the server, each thing on its own
 # guests:  um/rxe
-# also:    um um-7-debug/siw debian-6.1
+# also:    um um-7-debug/siw debian-6.1 debian-13-7
 # devices: rxe siw
 # modules: ours
 # limit:   180

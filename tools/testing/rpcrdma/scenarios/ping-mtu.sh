@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 # shows:   rpcrdma ping -s and doctor tell that large packets are lost on the way, and short ones are not
 # guests:  um
+# also:    debian-6.1 debian-13-7
 # devices: rxe
 # ends:    2
 # modules: ours
