@@ -133,7 +133,7 @@ stop() {
 # What was in use after the first period must be enough after each. rpcrdma is not loaded.
 base_line() {
 	local cache
-	# Contexts that a client could not destroy
+	# Free the server's GSS contexts as well whose clients had no connection to destroy them.
 	for cache in /proc/net/rpc/auth.rpcsec.*/flush; do
 		echo $EPOCHSECONDS >"$cache"
 	done
@@ -219,11 +219,13 @@ inject_mount() {
 # inject_namespace VERSION: a mount that is left in one mount namespace alone, whose only process
 # is killed while it writes
 inject_namespace() {
-	local pid file=v$1/namespace.$EPOCHSECONDS
+	local pid status file=v$1/namespace.$EPOCHSECONDS
 	nfs_mount "$1" rdma $SOAK/more nosharecache || return
 	setsid unshare --mount bash -c "while cat /lab/rpcrdma >$SOAK/more/$file; do :; done" &
 	pid=$!
-	wait_for $RECOVERY test -e "$LOCAL/$file" && umount $SOAK/more && kill -9 -- -$pid
+	wait_for $RECOVERY test -e "$LOCAL/$file" && umount $SOAK/more
+	status=$?
+	kill -9 -- -$pid && return $status
 }
 
 # inject_setting NAME=VALUE: from the next connections on. They end with the module.

@@ -40,9 +40,10 @@ exits() {
 	is "$1" $status && not grep -aP '[^\x20-\x7e\n]' /tmp/tool.out /tmp/tool.err
 }
 
-# from_show KIND FILTER: what a filter of jq makes of what "rpcrdma show" has of this kind
+# from_show KIND FILTER: what a filter of jq makes of the array that "rpcrdma show" has of this kind,
+# nothing if it cannot tell
 from_show() {
-	rpcrdma show -j "$1" | jq -rc ".$1 | $2"
+	rpcrdma show -j "$1" | jq -rc ".$1 | arrays | $2"
 }
 
 # show_is WANTED KIND FILTER

@@ -147,10 +147,10 @@ class Guest:
             shutil.copytree(built, self.share, dirs_exist_ok=True)
         if self.more == "programs":     # one of which is the compiler
             module.sync_sources(self.share / "source")
-        if self.more == "prometheus":   # which reads what our package writes
+        if self.more == "prometheus":   # which reads what our packages write
             deb, = module.debs().glob("rpcrdma-tools_*.deb")
             shutil.copy(deb, self.share / "rpcrdma-tools.deb")
-            if not toolchain.needed(kernels.user_space(self.name)):
+            if not toolchain.needed(kernels.STOCK[self.kernel.name].release):
                 shutil.copy(module.deb_for(self.kernel), self.share / "rpcrdma-modules.deb")
         if self.rdma == device.MEM:
             built = device.build(self.kernel, tests=self.module == "kunit")

@@ -119,6 +119,7 @@ def debs() -> Path:
     return DEBS
 
 
+@host.once
 def deb_for(kernel: Kernel, *words: str) -> Path:
     """Run `make deb BINARY=1` for a kernel. Returns the package."""
     run("make", "-C", TOP, "deb", "BINARY=1", f"KDIR={kernel.kdir}", *words,
