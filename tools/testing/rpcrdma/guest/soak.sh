@@ -217,11 +217,12 @@ inject_mount() {
 }
 
 # inject_namespace VERSION: a mount that is left in one mount namespace alone, whose only process
-# is killed while it writes
+# is killed while it writes. It must not fork then: see known-failures.rst.
 inject_namespace() {
 	local pid status file=v$1/namespace.$EPOCHSECONDS
 	nfs_mount "$1" rdma $SOAK/more nosharecache || return
-	setsid unshare --mount bash -c "while cat /lab/rpcrdma >$SOAK/more/$file; do :; done" &
+	setsid unshare --mount python3 -c \
+		"while True: open('$SOAK/more/$file', 'wb').write(bytes(1 << 20))" &
 	pid=$!
 	wait_for $RECOVERY test -e "$LOCAL/$file" && umount $SOAK/more
 	status=$?
