@@ -73,6 +73,8 @@ change_and_revert() {
 
 use_rsync() {
 	local sync="rsync -a --delete --exclude=.git --no-whole-file"
+	# NFS of 7.3 loses them: see known-failures.rst.
+	[[ $(uname -r) != 7.* ]] || sync+=" --no-times"
 	need "$1: copy" $sync $HEADERS/ /mnt/rsync
 	drop_caches
 	check "$1: all checksums are the same" is "" "$($sync -ci $HEADERS/ /mnt/rsync)"
