@@ -246,7 +246,7 @@ reclaim_by_nobody() {
 # that cannot be reclaimed, and how many pages are neither free nor counted as anything: those
 # that somebody has from alloc_pages() for himself. Caches free their unused objects first, KASAN
 # those of its quarantine. What is free in slabs that are partly in use does not count, if the
-# kernel tells: after a load it is up to 2 MiB more or less. Nor do kmemleak's objects.
+# kernel tells: it has differed by 1.6 MiB from load to load. Nor do kmemleak's objects.
 slab_counts() {
 	local cache
 	drop_caches
