@@ -72,6 +72,7 @@ calls_back() {
 	trace_recalls "$what"
 	check "$what: it recalls them when another process writes" recalled "$what"
 	cp /sys/kernel/tracing/trace /tmp/trace
+	echo local >/sys/kernel/tracing/trace_clock
 	# 6.1 does not trace recalls.
 	if [ "$GUEST" != debian-6.1 ]; then
 		check "$what: each recall was sent once and answered" each_answered
@@ -113,8 +114,10 @@ delegations() {
 	cat /proc/fs/nfsd/clients/*/states | grep -c "type: deleg.*/$1\.[0-9]*\""
 }
 
+# The checks need the order of events on all CPUs. Times are too coarse for that on UML.
 trace_recalls() {
 	HELD=$(delegations "$1")
+	echo counter >/sys/kernel/tracing/trace_clock
 	: >/sys/kernel/tracing/trace
 	for event in "$EVENTS"/nfsd_cb_recall{,_done}/enable $FORMS; do
 		[ ! -e "$event" ] || echo 1 >"$event"
@@ -143,20 +146,18 @@ traced_times() {
 	grep -c " $1: " /sys/kernel/tracing/trace
 }
 
-# Also writes a summary with the longest time to /tmp/recalls.
+# Also writes a summary to /tmp/recalls.
 each_answered() {
 	awk -v held="$HELD" '
-		{ match($0, / [0-9]+\.[0-9]+: /); time = substr($0, RSTART + 1, RLENGTH - 3) }
 		match($0, /stateid [0-9a-f:]+/) { id = substr($0, RSTART, RLENGTH) }
-		/nfsd_cb_recall:/ { begun[id] = time; recalls++ }
+		/nfsd_cb_recall:/ { begun[id] = 1; recalls++ }
 		/nfsd_cb_recall_done:/ && id in begun {
 			answers++
 			if (!/status=0/) bad++
-			if (time - begun[id] > longest) longest = time - begun[id]
 		}
 		END {
-			printf "%d held, %d recalls, %d answers, %d of them bad, the slowest after %.3f s\n",
-				held, recalls, answers, bad, longest
+			printf "%d held, %d recalls, %d answers, %d of them bad\n",
+				held, recalls, answers, bad
 			exit !(recalls >= held && answers == recalls && !bad)
-		}' /sys/kernel/tracing/trace >/tmp/recalls || { cat /tmp/recalls; return 1; }
+		}' /tmp/trace >/tmp/recalls || { cat /tmp/recalls; return 1; }
 }
