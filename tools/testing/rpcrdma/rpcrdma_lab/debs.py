@@ -10,8 +10,10 @@ QEMU's TCG would compile for a quarter of an hour.
 
 import functools
 import math
+import os
 import re
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,7 +30,7 @@ from .steps import check_step
 KERNELS = ("debian-6.1", "debian-13-7")
 
 # What `make check` needs for it, and `make demo` does not
-PACKAGES = ("debhelper", "dh-dkms", "lintian")
+PACKAGES = ("debhelper", "dh-dkms", "gpg", "gpg-agent", "lintian")
 
 # What a root file system needs to build the module, besides the compiler of its kernels
 TOOLS = ("apt", "ccache", "dkms", "initramfs-tools", "linux-base", "openssl", "pahole")
@@ -112,6 +114,18 @@ def tarball() -> list[str]:
     return [] if first.read_bytes() == second.read_bytes() else ["they differ"]
 
 
+def signature() -> list[str]:
+    """A complaint if `make dist KEYID=` makes no good signature in that clone."""
+    clone = BUILD / "dist-clone"
+    with tempfile.TemporaryDirectory() as keys:
+        env = dict(os.environ, GNUPGHOME=keys)
+        run("gpg", "--batch", "--passphrase", "", "--quick-generate-key", "lab", env=env)
+        run("make", "-C", clone, "dist", "KEYID=lab", env=env)
+        signed, = (clone / "build/dist").glob("*.asc")
+        checked = attempt("gpg", "--verify", signed, signed.with_suffix(""), env=env)
+    return [] if checked.returncode == 0 else checked.stdout.splitlines()
+
+
 def lintian(folder: Path = module.DEBS) -> list[str]:
     """What lintian says about all packages and the source package."""
     changes, = folder.glob("*.changes")
@@ -159,6 +173,7 @@ def make_deb(report: Reporter) -> None:
         check_step(test, "groff -ww: rpcrdma.4", manual)
         if (TOP / ".git").exists():
             check_step(test, "make dist makes the same in a clone", tarball)
+            check_step(test, "make dist KEYID= signs it", signature)
 
 
 # A root file system with Debian's kernels
