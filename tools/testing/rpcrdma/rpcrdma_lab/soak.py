@@ -239,10 +239,10 @@ class Soak:
         self.step("up")
         say("# warm-up: each kind of fault once")
         self.period(warm_up(self.kinds), 3600)
-        for left in range(math.ceil(hours * 3600), 0, -PERIOD):
+        for number, left in enumerate(range(math.ceil(hours * 3600), 0, -PERIOD)):
+            self.seed += bool(number)
             say(f"# a period: seed {self.seed}, {mounts(self.seed)}")
             self.period(faults(self.seed, self.kinds), min(left, PERIOD))
-            self.seed += 1
         self.step("down")
         if self.guest.name.endswith("-debug"):
             self.step("leaks", "leaks")

@@ -130,7 +130,7 @@ class FakeGuest:
         return int(function == self.fails)
 
 
-@pytest.mark.parametrize("fails", ["", "stop", "inject"])
+@pytest.mark.parametrize("fails", ["", "stop", "inject", "leaks"])
 def test_run(fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
              capsys: pytest.CaptureFixture[str]) -> None:
     guest = FakeGuest(tmp_path, fails)
