@@ -373,7 +373,7 @@ struct rpc_xprt *svcrdma_callback_setup(struct xprt_create *args)
 		refcount_inc(&service->users);
 		/* The svc_xprt holds a reference to the module, so this cannot fail. */
 		__module_get(THIS_MODULE);
-		/* A reader of the pointer sees an initialised callback client. */
+		/* Pairs with rpc_create(), which reads it: the callback client is initialised. */
 		smp_store_release(&args->bc_xprt->xpt_bc_xprt, xprt_get(&callback->xprt));
 	}
 	spin_unlock(&args->bc_xprt->xpt_lock);

@@ -282,7 +282,7 @@ server_daemons() {
 	pgrep -x rpc.mountd >/dev/null || start_mountd
 }
 
-# On 6.1 it may not see clients: reading about one that goes is a use after free in nfsd.
+# On 6.1 mountd must not see clients: reading about one that goes is a use after free in nfsd.
 start_mountd() {
 	case $(uname -r) in
 	6.1.*)

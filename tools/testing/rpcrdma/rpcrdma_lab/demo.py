@@ -32,7 +32,7 @@ def demo() -> bool:
         guest.kill()
     if status:
         raise LabError(f"the demo failed: see above, and {guest.console}")
-    say("  'make shell' gives you a shell in such a machine; 'make check' runs every test.")
+    say("  'make shell' gives you a shell in such a machine; 'make check' runs the daily tests.")
     say()
     return True
 

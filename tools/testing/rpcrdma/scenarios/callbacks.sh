@@ -72,7 +72,7 @@ calls_back() {
 	trace_recalls "$what"
 	check "$what: it recalls them when another process writes" recalled "$what"
 	cp /sys/kernel/tracing/trace /tmp/trace
-	echo local >/sys/kernel/tracing/trace_clock
+	echo "$CLOCK" >/sys/kernel/tracing/trace_clock
 	# 6.1 does not trace recalls.
 	if [ "$GUEST" != debian-6.1 ]; then
 		check "$what: each recall was sent once and answered" each_answered
@@ -117,6 +117,7 @@ delegations() {
 # The checks need the order of events on all CPUs. Times are too coarse for that on UML.
 trace_recalls() {
 	HELD=$(delegations "$1")
+	CLOCK=$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/tracing/trace_clock)
 	echo counter >/sys/kernel/tracing/trace_clock
 	: >/sys/kernel/tracing/trace
 	for event in "$EVENTS"/nfsd_cb_recall{,_done}/enable $FORMS; do
