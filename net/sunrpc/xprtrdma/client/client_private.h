@@ -214,6 +214,7 @@ struct xprt_rdma_version {
  * @status: why the connection ended, a negative errno; valid when @closed is complete
  * @closing: the client itself closes the connection
  * @detour: it goes to the client's @detour; constant
+ * @probing: a probe of the client's own address has not ended
  * @credits: the credits
  * @version: the version of its messages
  * @wedged: what xprt_rdma_credits_wedged() said last; ->keepalive only
@@ -242,6 +243,7 @@ struct xprt_rdma_endpoint {
 	int status;
 	bool closing;
 	bool detour;
+	bool probing;
 	struct xprt_rdma_credits credits;
 	struct xprt_rdma_version version;
 	bool wedged;

@@ -208,7 +208,10 @@ static void ep_probe_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *re
 
 static void ep_probe_closed(struct rpcrdma_conn *conn, int status)
 {
-	xprt_rdma_ep_put(conn->role);
+	struct xprt_rdma_endpoint *ep = conn->role;
+
+	WRITE_ONCE(ep->probing, false);
+	xprt_rdma_ep_put(ep);
 	module_put(THIS_MODULE);
 }
 
@@ -240,9 +243,11 @@ static void ep_probe(struct xprt_rdma_endpoint *ep)
 
 	xprt_rdma_ep_get(ep);
 	__module_get(THIS_MODULE);
+	WRITE_ONCE(ep->probing, true);
 	conn = rpcrdma_conn_connect(client->xprt.xprt_net, (struct sockaddr *)&client->source,
 				    (struct sockaddr *)&client->xprt.addr, &config);
 	if (IS_ERR(conn)) {
+		WRITE_ONCE(ep->probing, false);
 		xprt_rdma_ep_put(ep);
 		module_put(THIS_MODULE);
 	} else {
@@ -259,7 +264,8 @@ static void ep_keepalive(struct rpcrdma_conn *conn)
 	ep->wedged = xprt_rdma_credits_wedged(&ep->credits);
 	if (before && ep->wedged)
 		rpcrdma_conn_close(conn, -ETIMEDOUT);
-	if (ep->detour)
+	/* Some iWARP drivers wait minutes for TCP, and the end of the last probe for them. */
+	if (ep->detour && !READ_ONCE(ep->probing))
 		ep_probe(ep);
 }
 
