@@ -163,15 +163,15 @@ static void conn_lock_out(struct rpcrdma_conn *conn)
 /*
  * The driver does not stop the queue pair, so the device may reach memory of this connection at
  * any time, and complete what was posted. All of that is kept for good: the queue pair, the
- * memory, and, by the roles, each object whose chain the device may still complete. The RPCs go
- * on. When this returns, the completion handlers of this connection do nothing any more.
+ * memory, the module by a reference of the caller, and, by the roles, each object whose chain the
+ * device may still complete. The RPCs go on. When this returns, the completion handlers of this
+ * connection do nothing any more.
  */
 static void conn_keep(struct rpcrdma_conn *conn, int err)
 {
 	pr_err_ratelimited("%s: %s does not stop the queue pair: %pe: its memory is lost, and rpcrdma stays loaded\n",
 			   conn->peer, conn->qp->device->name, ERR_PTR(err));
 	rpcrdma_conn_get(conn);
-	__module_get(THIS_MODULE);
 	WRITE_ONCE(conn->stuck, true);
 	if (conn->shared)
 		WRITE_ONCE(conn->shared->broken, true);
@@ -190,6 +190,12 @@ static void conn_drain(struct rpcrdma_conn *conn)
 	conn->recv_open = false;
 	spin_unlock_bh(&conn->recv_lock);
 	err = rpcrdma_qp_drain(conn);
+	/* A module that is being unloaded cannot stay. It waits for this connection. */
+	while (err && !try_module_get(THIS_MODULE)) {
+		pr_err_once("%s: %s does not stop the queue pair: %pe: rpcrdma is unloaded when it does\n",
+			    conn->peer, conn->qp->device->name, ERR_PTR(err));
+		err = rpcrdma_qp_drain(conn);
+	}
 	if (err)
 		conn_keep(conn, err);
 	rpcrdma_deliver_rest(conn);

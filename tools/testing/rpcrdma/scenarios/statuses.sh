@@ -21,6 +21,8 @@ CASES="
 statuses() {
 	pair_begin
 	hard
+	# On slower guests the module has waited before it is unloaded.
+	! quick || unload_late
 	pair_end
 }
 
@@ -41,4 +43,24 @@ ends_with() {
 	need "$what: from now on" fault "$1" "$2" 1 "$3"
 	check "$what: I/O goes on, and the data are correct" verified_io
 	check "$what: it has happened" met "$1" "$before"
+}
+
+# The module waits two seconds for a driver that does not stop a queue pair, and keeps it for good
+# then. It cannot keep what it has while it is unloaded.
+unload_late() {
+	need "mount" nfs_mount 3 rdma /mnt
+	need "the server's driver does not stop a queue pair for four seconds" stops_late 80
+	check "umount" umount /mnt
+	check "stop the server" rpc.nfsd 0
+	check "unloading waits until it does" unload
+	check "it has not stopped before" is "" "$(cat $MEM_DEBUG/mem0/fault | grep -v '^#')"
+	need "listen again" load_and_listen
+}
+
+# stops_late TIMES: each attempt tells the queue pair twice, and there are ten in a second.
+stops_late() {
+	local n
+	for ((n = 0; n < $1; n++)); do
+		fault mem0 stop 1 nomem || return
+	done
 }
