@@ -410,8 +410,11 @@ out:
 struct rpcrdma_conn *rpcrdma_conn_request(struct net *net, struct rdma_cm_id *id,
 					  const struct rdma_cm_event *event)
 {
+	/* Reclaim may wait for a connection, whose events come after this one. */
+	unsigned int noio = memalloc_noio_save();
 	struct rpcrdma_conn *conn = rpcrdma_conn_alloc(true);
 
+	memalloc_noio_restore(noio);
 	if (!conn)
 		return NULL;
 	conn->cm_id = id;
