@@ -201,8 +201,12 @@ static int callback_send_request(struct rpc_rqst *rqst)
 
 	if (svc_xprt_is_dead(svc_xprt))
 		goto out_lost;
-	if (!callback_get_credit(callback))
+	if (!callback_get_credit(callback)) {
+		/* ->close may have woken those that wait for credits before this task does. */
+		if (svc_xprt_is_dead(svc_xprt))
+			goto out_lost;
 		return -EAGAIN;
+	}
 	ret = callback_send_call(svcrdma_service_of(svc_xprt), rqst);
 	if (!ret) {
 		rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
