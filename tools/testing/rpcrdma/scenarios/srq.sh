@@ -27,6 +27,8 @@ srq() {
 	over few-srq-wrs few_receives
 	over no-srqs own_receives
 	over siw own_receives
+	check "remove the network" ip link delete lab0
+	check "unload the test device" modprobe -r rdma_mem
 	check "stop the NFS server" server_down
 }
 
