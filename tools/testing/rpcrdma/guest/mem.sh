@@ -163,6 +163,15 @@ release() {
 	echo release >"$MEM_DEBUG/$1/fault"
 }
 
+# stops_late DEVICE TIMES: its driver refuses to stop a queue pair so many times. Each attempt of
+# either end tells the queue pair twice, and there are ten attempts in a second.
+stops_late() {
+	local n
+	for ((n = 0; n < $2; n++)); do
+		fault "$1" stop 1 nomem || return
+	done
+}
+
 hits() {
 	cat "$MEM_DEBUG/$1/fault-hits"
 }

@@ -239,8 +239,7 @@ class Soak:
         self.step("up")
         say("# warm-up: each kind of fault once")
         self.period(warm_up(self.kinds), 3600)
-        for number, left in enumerate(range(math.ceil(hours * 3600), 0, -PERIOD)):
-            self.seed += bool(number)
+        for self.seed, left in enumerate(range(math.ceil(hours * 3600), 0, -PERIOD), self.seed):
             say(f"# a period: seed {self.seed}, {mounts(self.seed)}")
             self.period(faults(self.seed, self.kinds), min(left, PERIOD))
         self.step("down")

@@ -28,7 +28,7 @@ client() {
 		reconnects "v$vers: the client closes the connection" disconnect
 		judge "v$vers"
 		reconnects "v$vers: and the driver refuses to stop a queue pair for a while" \
-			stops_late
+			disconnect_late
 		judge "v$vers, after that"
 		for op in recv send; do
 			reconnects "v$vers: the completion of a $op outlives its connection" outlives $op
@@ -61,12 +61,8 @@ outlives() {
 	disconnect
 }
 
-# Each attempt of either end tells its queue pair twice.
-stops_late() {
-	local n before
+disconnect_late() {
+	local before
 	before=$(hits mem0)
-	for n in {1..6}; do
-		fault mem0 stop 1 nomem || return
-	done
-	disconnect && is $((before + 6)) "$(hits mem0)"
+	stops_late mem0 6 && disconnect && is $((before + 6)) "$(hits mem0)"
 }

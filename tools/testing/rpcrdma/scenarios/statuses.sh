@@ -49,18 +49,11 @@ ends_with() {
 # then. It cannot keep what it has while it is unloaded.
 unload_late() {
 	need "mount" nfs_mount 3 rdma /mnt
-	need "the server's driver does not stop a queue pair for four seconds" stops_late 80
+	need "the server's driver does not stop a queue pair for four seconds" \
+		stops_late mem0 80
 	# These may not take two seconds. The server's connection ends as the server stops.
 	check "stop the server, and unload, which waits until it does" \
 		eval "rpc.nfsd 0 && umount /mnt && wait_for 2 unload"
 	check "it has not stopped before" is "" "$(cat $MEM_DEBUG/mem0/fault | grep -v '^#')"
 	need "listen again" load_and_listen
-}
-
-# stops_late TIMES: each attempt tells the queue pair twice, and there are ten in a second.
-stops_late() {
-	local n
-	for ((n = 0; n < $1; n++)); do
-		fault mem0 stop 1 nomem || return
-	done
 }
