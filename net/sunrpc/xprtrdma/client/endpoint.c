@@ -206,13 +206,16 @@ static void ep_probe_received(struct rpcrdma_conn *conn, struct rpcrdma_recv *re
 	rpcrdma_recv_put(recv);
 }
 
-static void ep_probe_closed(struct rpcrdma_conn *conn, int status)
+static void ep_probe_end(struct xprt_rdma_endpoint *ep)
 {
-	struct xprt_rdma_endpoint *ep = conn->role;
-
 	WRITE_ONCE(ep->probing, false);
 	xprt_rdma_ep_put(ep);
 	module_put(THIS_MODULE);
+}
+
+static void ep_probe_closed(struct rpcrdma_conn *conn, int status)
+{
+	ep_probe_end(conn->role);
 }
 
 /* It is closed before ->keepalive, and posts nothing. */
@@ -246,13 +249,10 @@ static void ep_probe(struct xprt_rdma_endpoint *ep)
 	WRITE_ONCE(ep->probing, true);
 	conn = rpcrdma_conn_connect(client->xprt.xprt_net, (struct sockaddr *)&client->source,
 				    (struct sockaddr *)&client->xprt.addr, &config);
-	if (IS_ERR(conn)) {
-		WRITE_ONCE(ep->probing, false);
-		xprt_rdma_ep_put(ep);
-		module_put(THIS_MODULE);
-	} else {
+	if (IS_ERR(conn))
+		ep_probe_end(ep);
+	else
 		rpcrdma_conn_put(conn);
-	}
 }
 
 /* Closes only if twice in a row: the first time the Replies may still be on their way. */
