@@ -28,6 +28,7 @@ static const struct sign {
 } signs[] = {
 	{ "not usable: no memory management extensions", "use another device, or TCP",
 	  DOCTOR_WRONG, true },
+	{ "not usable by clients", "for mounts use another device, or TCP", DOCTOR_NOTE, true },
 	{ "not usable: no memory;", "modprobe -r rpcrdma, modprobe rpcrdma", DOCTOR_WRONG, true },
 	{ "disagrees about version of symbol", NULL, DOCTOR_WRONG, true },
 	{ "Unknown symbol", NULL, DOCTOR_WRONG, true },

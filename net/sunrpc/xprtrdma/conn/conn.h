@@ -340,6 +340,7 @@ void rpcrdma_mr_put(struct rpcrdma_mr *mr);
 struct rpcrdma_device {
 	struct ib_device *ib;
 	bool usable;			/* it registers memory by work request */
+	bool no_clients;		/* but it does not invalidate: usable by a server alone */
 	unsigned int max_mr_pages;	/* pages that one registration can cover */
 	unsigned int max_sg_len;	/* octets of one element of a scatterlist; a page or more */
 	enum ib_mr_type mr_type;	/* IB_MR_TYPE_SG_GAPS if the device supports it */

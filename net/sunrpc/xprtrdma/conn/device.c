@@ -49,6 +49,8 @@ static void device_limits(struct rpcrdma_device *device)
 	/* Some register no pages of 64 KiB, and their drivers do not notice. */
 	device->usable = attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
 			 attrs->max_fast_reg_page_list_len && attrs->page_size_cap & PAGE_SIZE;
+	/* Its driver posts registrations, but no invalidations, and no attribute tells. */
+	device->no_clients = device->ib->ops.driver_id == RDMA_DRIVER_HNS;
 	device->max_mr_pages = device_max_mr_pages(attrs);
 	device->max_sg_len = device_max_sg_len(device->ib);
 	device->mr_type = gaps ? IB_MR_TYPE_SG_GAPS : IB_MR_TYPE_MEM_REG;
@@ -71,6 +73,9 @@ static int device_add_one(struct ib_device *ib)
 	if (!device->usable)
 		pr_err("%s: not usable: no memory management extensions for pages of %lu octets\n",
 		       ib->name, PAGE_SIZE);
+	else if (device->no_clients)
+		pr_notice("%s: not usable by clients: its driver invalidates no registrations\n",
+			  ib->name);
 	kref_init(&device->ref);
 	spin_lock_init(&device->lock);
 	INIT_LIST_HEAD(&device->conns);
@@ -128,7 +133,7 @@ struct ib_client rpcrdma_device_client = {
 
 /*
  * Give a connection a reference to its device. conn->cm_id keeps the ib_device in place
- * meanwhile. Return: -ENODEV if the device is not usable or is being removed.
+ * meanwhile. Return: -ENODEV if the device is not usable by this end or is being removed.
  */
 int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 {
@@ -136,7 +141,7 @@ int rpcrdma_device_attach(struct rpcrdma_conn *conn)
 
 	mutex_lock(&rpcrdma_devices_lock);
 	device = ib_get_client_data(conn->cm_id->device, &rpcrdma_device_client);
-	if (device && device->usable) {
+	if (device && device->usable && (conn->server || !device->no_clients)) {
 		kref_get(&device->ref);
 		conn->device = device;
 		spin_lock_bh(&device->lock);

@@ -103,6 +103,28 @@ static void test_page_size(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, device.usable);
 }
 
+/* The driver of hns cannot invalidate, as a client has to. */
+static void test_no_clients(struct kunit *test)
+{
+	struct rdma_cm_id id = { .device = &ibs[0] };
+	unsigned int server;
+
+	ibs[0].ops.driver_id = RDMA_DRIVER_HNS;
+	KUNIT_ASSERT_EQ(test, device_add_one(&ibs[0]), 0);
+	for (server = 0; server <= 1; server++) {
+		struct rpcrdma_conn *conn = rpcrdma_conn_alloc(server);
+
+		KUNIT_ASSERT_NOT_NULL(test, conn);
+		conn->cm_id = &id;
+		KUNIT_EXPECT_EQ(test, rpcrdma_device_attach(conn), server ? 0 : -ENODEV);
+		conn->cm_id = NULL;
+		rpcrdma_conn_close(conn, -ESHUTDOWN);
+		flush_workqueue(rpcrdma_teardown_wq);
+		rpcrdma_conn_put(conn);
+	}
+	device_remove_one(&ibs[0], client_data[0]);
+}
+
 static size_t mapping_size;
 
 static size_t max_mapping_size(struct device *parent)
@@ -181,6 +203,7 @@ static void test_device_removed(struct kunit *test)
 static struct kunit_case device_cases[] = {
 	KUNIT_CASE_PARAM(test_limits, limit_gen_params),
 	KUNIT_CASE(test_page_size),
+	KUNIT_CASE(test_no_clients),
 	KUNIT_CASE(test_max_sg_len),
 	KUNIT_CASE(test_device_list),
 	KUNIT_CASE(test_device_removed),

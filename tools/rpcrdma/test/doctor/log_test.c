@@ -18,6 +18,8 @@ static void errors(void)
 	log_of("no memory management extensions",
 	       "3,2,4000000,-;rpcrdma: mlx4_0: not usable: no memory management extensions\n");
 	expect(only("log", DOCTOR_WRONG, "mlx4_0: not usable"));
+	log_of("hns", "5,2,4000000,-;rpcrdma: hns_0: not usable by clients: its driver\n");
+	expect(only("log", DOCTOR_NOTE, "hns_0: not usable by clients"));
 	log_of("a work request failed",
 	       "4,2,4000000000,-;rpcrdma: a:20049: work request failed: local protection error\n"
 	       " SUBSYSTEM=rpcrdma\n");
@@ -31,7 +33,7 @@ static void errors(void)
 	log_of("rejected",
 	       "5,2,4000000000,-;rpcrdma: a:1: not connected: -ECONNREFUSED: stale\n");
 	expect(only("log", DOCTOR_WRONG, "not connected: -ECONNREFUSED: stale"));
-	log_of("rejected, without names of errors",
+	log_of("rejected, by number",
 	       "5,2,4000000000,-;rpcrdma: a:1: not connected: -111: stale\n");
 	expect(only("log", DOCTOR_WRONG, "not connected: -111: stale"));
 	log_of("another kernel", "3,2,1,-;rpcrdma: disagrees about version of symbol xprt_alloc\n");
