@@ -438,8 +438,9 @@ static void ep_connected(struct xprt_rdma_client *client)
 	xprt->stat.connect_time += (long)jiffies - xprt->stat.connect_start;
 	xprt_set_connected(xprt);
 	xprt_clear_connecting(xprt);
-	xprt_unlock_connect(xprt, client);
+	/* First: a task that sends as soon as XPRT_LOCKED is free waits there for its Reply. */
 	xprt_wake_pending_tasks(xprt, -EAGAIN);
+	xprt_unlock_connect(xprt, client);
 }
 
 /*
@@ -579,5 +580,7 @@ void xprt_rdma_ep_close(struct rpc_xprt *xprt)
 		wait_for_completion(&ep->closed);
 		xprt_rdma_ep_put(ep);
 	}
+	/* sunrpc gives a task without a slot no time-out, and 7.3 does not kill it. */
+	xprt_rdma_slots_limit(client, NULL);
 	xprt_disconnect_done(xprt);
 }

@@ -183,8 +183,9 @@ void xprt_rdma_slot_free(struct rpc_xprt *xprt, struct rpc_rqst *rqst)
 }
 
 /*
- * Adapt the number of slots to the credits, which have just changed. A higher limit wakes tasks
- * on the backlog. A lower one takes effect when slots are freed. Does not sleep.
+ * Adapt the number of slots to the credits, which have just changed; NULL: the connection has
+ * ended, so nothing but max_reqs limits them until the next grant. A higher limit wakes tasks on
+ * the backlog. A lower one takes effect when slots are freed. Does not sleep.
  */
 void xprt_rdma_slots_limit(struct xprt_rdma_client *client, const struct xprt_rdma_credits *credits)
 {
@@ -193,7 +194,8 @@ void xprt_rdma_slots_limit(struct xprt_rdma_client *client, const struct xprt_rd
 
 	spin_lock(&xprt->reserve_lock);
 	/* Compute it under the lock, so that the last caller's limit is the newest. */
-	client->limit = min(xprt_rdma_credits_slots(credits), xprt->max_reqs);
+	client->limit = credits ? min(xprt_rdma_credits_slots(credits), xprt->max_reqs) :
+				  xprt->max_reqs;
 	while (client->in_use < client->limit && test_bit(XPRT_CONGESTED, &xprt->state)) {
 		request = slot_take_idle_locked(client);
 		if (!request) {

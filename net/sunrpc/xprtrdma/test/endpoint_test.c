@@ -444,6 +444,31 @@ static void test_refused_soon(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+static bool nobody_waits;
+
+static void note_release(struct rpc_xprt *xprt, struct rpc_task *task)
+{
+	nobody_waits = !xprt->pending.qlen;
+	xprt_release_xprt(xprt, task);
+}
+
+/* Who sends as soon as XPRT_LOCKED is free waits for a Reply, and must not be told to try again. */
+static void test_woken_before_unlock(struct kunit *test)
+{
+	struct fake_client *t = endpoint_make(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	const struct rpc_xprt_ops *real = xprt->ops;
+	struct rpc_xprt_ops ops = *real;
+
+	ops.release_xprt = note_release;
+	xprt->ops = &ops;
+	nobody_waits = false;
+	fake_client_connect(t);
+	xprt->ops = real;
+	KUNIT_EXPECT_TRUE(test, nobody_waits);
+	fake_client_end(test, t);
+}
+
 /* Closing */
 
 static void test_close(struct kunit *test)
@@ -697,6 +722,28 @@ static void test_slots_limit(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* Without a connection no task waits for a slot: those that wait cannot be killed in 7.3. */
+static void test_slots_after_close(struct kunit *test)
+{
+	struct rpc_task *tasks = kunit_kcalloc(test, TASKS, sizeof(*tasks), GFP_KERNEL);
+	struct fake_client *t = endpoint_begin(test);
+	struct rpc_xprt *xprt = &t->client->xprt;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, tasks);
+	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(t->client), 0);
+	t->client->limit = 1;
+	alloc_slots(xprt, tasks, TASKS);
+	KUNIT_EXPECT_TRUE(test, RPC_IS_QUEUED(&tasks[1]));
+	xprt_rdma_ep_close(xprt);
+	for (i = 0; i < TASKS; i++) {
+		KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(&tasks[i]));
+		xprt_rdma_slot_free(xprt, tasks[i].tk_rqstp);
+	}
+	xprt_rdma_slots_destroy(t->client);
+	fake_client_end(test, t);
+}
+
 /* Tasks that wait for a slot make no Receives, so the one that sends does. */
 static void test_grow_for_slots(struct kunit *test)
 {
@@ -708,6 +755,7 @@ static void test_grow_for_slots(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xprt_rdma_ep_has_credit(t->ep));
 	KUNIT_EXPECT_EQ(test, t->ep->credits.receives, 2);
 	KUNIT_EXPECT_EQ(test, t->client->limit, 3);
+	clear_bit(XPRT_CONGESTED, &t->client->xprt.state);
 	t->client->in_use = 0;
 	fake_client_end(test, t);
 }
@@ -896,6 +944,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_no_pause_when_abandoned),
 	KUNIT_CASE(test_pause_after),
 	KUNIT_CASE(test_refused_soon),
+	KUNIT_CASE(test_woken_before_unlock),
 	KUNIT_CASE(test_close),
 	KUNIT_CASE(test_close_of_nothing),
 	KUNIT_CASE(test_break),
@@ -906,6 +955,7 @@ static struct kunit_case endpoint_cases[] = {
 	KUNIT_CASE(test_shrink),
 	KUNIT_CASE(test_slot_wait),
 	KUNIT_CASE(test_slots_limit),
+	KUNIT_CASE(test_slots_after_close),
 	KUNIT_CASE(test_grow_for_slots),
 	KUNIT_CASE(test_grow_without_memory),
 	KUNIT_CASE(test_show_credits),

@@ -11,6 +11,8 @@
 
 # sunrpc reports a timeout after two seconds and two more.
 SHORT=timeo=20,retrans=1
+# More than the first credits
+READERS=8
 
 client() {
 	local vers
@@ -34,23 +36,33 @@ soft() {
 	check "soft v$1: umount" umount /mnt
 }
 
-# dead VERSION OPTION: unmount while a process waits for I/O.
+# dead VERSION OPTION: unmount while processes wait for I/O.
 dead() {
-	local what="v$1, umount $2" writer
+	local what="v$1, umount $2" writer n
 	need "$what: mount" nfs_mount "$1" rdma /mnt $SHORT
 	check "$what: I/O" io_once
 	need "$what: stop the server" rpc.nfsd 0
 	io_once >/tmp/writer.log 2>&1 &
 	writer=$!
+	for ((n = 0; n < READERS; n++)); do
+		dd if=/mnt/data of=/dev/null bs=64k iflag=direct 2>/dev/null &
+	done
 	sleep 2
-	check "$what: I/O waits" kill -0 $writer
+	check "$what: I/O waits" is $((READERS + 1)) "$(pgrep -cx dd)"
+	[ "$2" != -f ] || check "$what: it ends all that wait" ends_all
 	check "$what: it is unmounted" wait_for $RECOVERY unmounted "$2"
 	# After umount -l the mount ends when no process uses it any more.
 	pkill -9 -x dd
-	check "$what: the writer ends" wait_for $RECOVERY not kill -0 $writer
+	check "$what: the writer ends" wait_for $RECOVERY not pgrep -x dd
 	wait $writer
 	check "$what: it was not told that it has written" [ $? != 0 ]
 	need "$what: start the server" server_start
+}
+
+# In 7.3 the kernel ends only tasks that have a slot.
+ends_all() {
+	umount -f /mnt
+	wait_for 5 not pgrep -x dd
 }
 
 # The time-outs of a hard mount are over while it reconnects.
