@@ -182,19 +182,21 @@ static void conn_keep(struct rpcrdma_conn *conn, int err)
 /* In CLOSING no chain can be posted. When this returns, all that were posted are done. */
 static void conn_drain(struct rpcrdma_conn *conn)
 {
+	bool posted;
 	int err;
 
 	if (!conn->qp)
 		return;
 	spin_lock_bh(&conn->recv_lock);
+	posted = conn->recv_open;
 	conn->recv_open = false;
 	spin_unlock_bh(&conn->recv_lock);
-	err = rpcrdma_qp_drain(conn);
+	err = rpcrdma_qp_drain(conn, posted);
 	/* A module that is being unloaded cannot stay. It waits for this connection. */
 	while (err && !try_module_get(THIS_MODULE)) {
 		pr_err_once("%s: %s does not stop the queue pair: %pe: rpcrdma is unloaded when it does\n",
 			    conn->peer, conn->qp->device->name, ERR_PTR(err));
-		err = rpcrdma_qp_drain(conn);
+		err = rpcrdma_qp_drain(conn, posted);
 	}
 	if (err)
 		conn_keep(conn, err);

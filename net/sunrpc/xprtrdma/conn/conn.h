@@ -571,7 +571,7 @@ struct rpcrdma_conn {
 	unsigned int num_recvs_free;
 	unsigned int recvs_returned;	/* by roles, ever; may wrap */
 	unsigned int recv_batch;	/* reposted at a time */
-	bool recv_open;			/* posting is allowed */
+	bool recv_open;			/* posting is allowed; before, nothing was posted */
 	struct list_head recvs;		/* all, by resource.all */
 	unsigned int recv_credits;	/* forward messages they are for; roles may read it */
 	unsigned int recv_backward;	/* backward messages; roles may read it */

@@ -115,7 +115,7 @@ void rpcrdma_pool_rest_work(struct work_struct *work);
 void rpcrdma_depths_init(struct rpcrdma_depths *depths, const struct rpcrdma_conn_config *config,
 			 unsigned int max_qp_wr, unsigned int max_cqe);
 int rpcrdma_qp_create(struct rpcrdma_conn *conn);
-int rpcrdma_qp_drain(struct rpcrdma_conn *conn);
+int rpcrdma_qp_drain(struct rpcrdma_conn *conn, bool posted);
 void rpcrdma_qp_destroy(struct rpcrdma_conn *conn);
 
 /* device.c */
@@ -129,6 +129,7 @@ void *rpcrdma_device_map_buffer(struct ib_pd *pd, struct ib_sge *sge, u32 size,
 unsigned int rpcrdma_recv_batch(unsigned int messages);
 void rpcrdma_recv_init(struct rpcrdma_conn *conn);
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size);
+int rpcrdma_recv_open(struct rpcrdma_conn *conn);
 void rpcrdma_recv_destroy(struct rpcrdma_conn *conn);
 struct rpcrdma_recv *rpcrdma_recv_alloc(struct ib_pd *pd, u32 size, gfp_t gfp);
 void rpcrdma_recv_free(struct rpcrdma_recv *recv, struct ib_device *ib);

@@ -65,19 +65,30 @@ static void conn_log(const struct rpcrdma_conn *conn)
 			     conn->config.version_max > RPCRDMA_VERSION_ONE ? "1 or 2" : "1");
 }
 
-/* Both ends agree. A client knows the size of its Sends only now: make them, then go on. */
+/* Make a client's Receives and Sends: before a Call the server sends nothing. */
+static int conn_make_buffers(struct rpcrdma_conn *conn)
+{
+	const struct rpcrdma_conn_config *config = &conn->config;
+	u32 size = clamp_t(u32, config->params.recv_size, RPCRDMA_INLINE_MIN, RPCRDMA_INLINE_MAX);
+
+	return rpcrdma_recv_create(conn, rpcrdma_wire_threshold(config->version_max, size)) ?:
+	       rpcrdma_recv_open(conn) ?:
+	       rpcrdma_send_create(conn, rpcrdma_conn_call_threshold(conn, config->version_max));
+}
+
+/* Both ends agree. */
 static void conn_established_work(struct work_struct *work)
 {
 	struct rpcrdma_conn *conn = container_of(work, struct rpcrdma_conn, established_work);
 	unsigned int flags;
-	u32 size;
 	int err;
 
 	if (!conn->server) {
 		rpcrdma_wire_agree(&conn->config.params, &conn->peer_params, &conn->agreement);
-		size = rpcrdma_conn_call_threshold(conn, conn->config.version_max);
 		flags = rpcrdma_memalloc_save(conn);
-		err = rpcrdma_send_create(conn, size);
+		mutex_lock(&conn->setup);
+		err = conn_make_buffers(conn);
+		mutex_unlock(&conn->setup);
 		rpcrdma_memalloc_restore(flags);
 		if (err)
 			rpcrdma_conn_close(conn, err);
@@ -105,18 +116,9 @@ static void conn_timeout_work(struct work_struct *work)
 	spin_unlock_bh(&conn->post_lock);
 }
 
-/* Make all verbs resources that a connection needs, and post the first Receives. */
-static int conn_make_resources(struct rpcrdma_conn *conn, u32 recv_size)
+static int conn_make_qp(struct rpcrdma_conn *conn)
 {
-	int err;
-
-	err = rpcrdma_device_attach(conn);
-	if (err)
-		return err;
-	err = rpcrdma_qp_create(conn);
-	if (err)
-		return err;
-	return rpcrdma_recv_create(conn, recv_size);
+	return rpcrdma_device_attach(conn) ?: rpcrdma_qp_create(conn);
 }
 
 /* The peer assumes the defaults for an end that sends no private data. */
@@ -139,19 +141,16 @@ static void conn_set_private(const struct rpcrdma_conn *conn, struct rdma_conn_p
 
 static int conn_send_request(struct rpcrdma_conn *conn)
 {
-	const struct rpcrdma_conn_config *config = &conn->config;
 	struct rdma_conn_param param = {
 		.retry_count = RETRY_COUNT,
 		.rnr_retry_count = RNR_RETRY_COUNT,
 	};
 	u8 private[RPCRDMA_PRIVATE_LEN];
-	u32 recv_size;
 	int err;
 
 	if (READ_ONCE(conn->state) != RPCRDMA_STATE_RESOLVING)
 		return -ECONNABORTED;
-	recv_size = clamp_t(u32, config->params.recv_size, RPCRDMA_INLINE_MIN, RPCRDMA_INLINE_MAX);
-	err = conn_make_resources(conn, rpcrdma_wire_threshold(config->version_max, recv_size));
+	err = conn_make_qp(conn);
 	if (err)
 		return err;
 	conn_set_private(conn, &param, private);
@@ -318,7 +317,7 @@ void rpcrdma_establish_init(struct rpcrdma_conn *conn)
  */
 void rpcrdma_establish_stop(struct rpcrdma_conn *conn)
 {
-	/* A thread that makes resources holds this; the next one sees the new state. */
+	/* A thread that makes resources holds this. The next one sees the state, or is a work. */
 	mutex_lock(&conn->setup);
 	mutex_unlock(&conn->setup);
 	cancel_delayed_work_sync(&conn->timer);
@@ -452,7 +451,11 @@ static int conn_send_answer(struct rpcrdma_conn *conn)
 
 	conn_set_private(conn, &param, private);
 	rdma_lock_handler(conn->cm_id);
-	err = rdma_accept(conn->cm_id, &param);
+	/* No event that was delivered has ended the queue pair, see rpcrdma_qp_drain(). */
+	err = READ_ONCE(conn->state) == RPCRDMA_STATE_ACCEPTING ? rpcrdma_recv_open(conn) :
+								  -ECONNABORTED;
+	if (!err)
+		err = rdma_accept(conn->cm_id, &param);
 	rdma_unlock_handler(conn->cm_id);
 	return err;
 }
@@ -466,10 +469,9 @@ static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_conf
 		return -ECONNABORTED;
 	conn_set_config(conn, config);
 	rpcrdma_wire_agree(&conn->peer_params, &conn->config.params, &conn->agreement);
-	err = conn_make_resources(conn, rpcrdma_conn_call_threshold(conn, version));
-	if (err)
-		return err;
-	err = rpcrdma_send_create(conn, rpcrdma_conn_reply_threshold(conn, version));
+	err = conn_make_qp(conn) ?:
+	      rpcrdma_recv_create(conn, rpcrdma_conn_call_threshold(conn, version)) ?:
+	      rpcrdma_send_create(conn, rpcrdma_conn_reply_threshold(conn, version));
 	if (err)
 		return err;
 	conn->read_depth = conn_read_depth(conn);

@@ -202,12 +202,11 @@ static bool qp_is_stopped(struct ib_qp *qp)
  * The queue pair has stopped. Shared Receives are not flushed: the device says when it will take
  * no more. Those that it took complete before a Send that is posted then, because both use one
  * completion queue. ib_drain_qp() would poll that for other connections, too, or, in 6.1, not
- * wait. Until the answer was sent nothing could be received, and not every device says so then.
+ * wait. Not every device says so of a queue pair that was not connected.
  */
 static void qp_drain_shared(struct rpcrdma_conn *conn)
 {
-	if (conn->ops && !wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT) &&
-	    conn->established_at)
+	if (!wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT) && conn->established_at)
 		WRITE_ONCE(conn->device->no_last_wqe, true);
 	ib_drain_sq(conn->qp);
 }
@@ -218,12 +217,13 @@ static void qp_drain_shared(struct rpcrdma_conn *conn)
  * ib_drain_qp() does not report errors, so this changes the state first. A driver may refuse
  * because it has no memory, or because the queue pair is in that state already. A query tells,
  * but some drivers answer with the state that was asked for last, so it is believed only after
- * some refusals.
+ * some refusals. qedr completes nothing that was posted before RTR: so a client posts nothing
+ * before, and if nothing was posted (!@posted) there is no drain.
  *
  * Return: 0; or a negative errno if the driver has refused for two seconds: the queue pair may
- * still process work requests.
+ * still process what was posted.
  */
-int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
+int rpcrdma_qp_drain(struct rpcrdma_conn *conn, bool posted)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	unsigned int tries;
@@ -238,6 +238,8 @@ int rpcrdma_qp_drain(struct rpcrdma_conn *conn)
 			break;
 		msleep(STOP_PAUSE_MS);
 	}
+	if (!posted)
+		return 0;
 	if (err)
 		return err;
 	if (conn->shared)

@@ -263,18 +263,29 @@ static int recv_make(struct rpcrdma_conn *conn, unsigned int credits, unsigned i
 	return err;
 }
 
-/* Make the first Receives, of @size octets each, and post them: the queue pair is not connected. */
+/* Make the first Receives, of @size octets each. */
 int rpcrdma_recv_create(struct rpcrdma_conn *conn, u32 size)
 {
 	/* The setting need not be a multiple of four, but the last word is completed. */
 	conn->recv_size = round_up(size, sizeof(__be32));
-	conn->recv_open = true;
 	/*
 	 * A server may send backward Calls at any time. Before the first it makes its own
 	 * Receives, for their Replies, by rpcrdma_recv_expect().
 	 */
 	return recv_make(conn, RPCRDMA_FIRST_CREDITS, conn->server ? 0 : conn->backward_credits,
 			 GFP_KERNEL);
+}
+
+/* Post the Receives. Before this nothing is posted. */
+int rpcrdma_recv_open(struct rpcrdma_conn *conn)
+{
+	int err;
+
+	spin_lock_bh(&conn->recv_lock);
+	conn->recv_open = true;
+	err = conn->shared ? 0 : recv_post_free_locked(conn);
+	spin_unlock_bh(&conn->recv_lock);
+	return err;
 }
 
 /**

@@ -282,6 +282,7 @@ static struct rpcrdma_conn *close_stuck(struct kunit *test, struct stuck *stuck,
 	conn->cm_id = id;
 	conn->qp = id->qp;
 	conn->cq = &stuck->cq;
+	conn->recv_open = true;
 	conn->state = RPCRDMA_STATE_ESTABLISHED;
 	stuck->noio = true;
 	stuck->chain.done = stuck_done;
@@ -355,6 +356,28 @@ static void test_device_does_not_stop(struct kunit *test)
 	rpcrdma_conn_put(conn);
 	rpcrdma_conn_put(conn);
 	kfree(wc.qp);
+}
+
+/* Nor does it, but nothing was posted: it has nothing that would have to be kept. */
+static void test_device_has_nothing(struct kunit *test)
+{
+	struct stuck *stuck = kunit_kzalloc(test, sizeof(*stuck), GFP_KERNEL);
+	struct role role = {};
+	struct rpcrdma_conn *conn = conn_make(test, false, &role);
+
+	KUNIT_ASSERT_NOT_NULL(test, stuck);
+	stuck->refusals = UINT_MAX;
+	conn->cm_id = rdma_create_id(&init_net, no_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(conn->cm_id));
+	conn->cm_id->qp = stuck_qp(test, stuck, conn);
+	conn->qp = conn->cm_id->qp;
+	conn->cq = &stuck->cq;
+	rpcrdma_conn_close(conn, -ECONNREFUSED);
+	flush_workqueue(rpcrdma_teardown_wq);
+	KUNIT_EXPECT_TRUE(test, stuck->destroyed);
+	KUNIT_EXPECT_FALSE(test, conn->stuck);
+	KUNIT_EXPECT_EQ(test, role.closed, 1);
+	rpcrdma_conn_put(conn);
 }
 
 /* What a device says when a queue pair is made or is to stop, and while it is used */
@@ -857,6 +880,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(test_device_stops_late),
 	KUNIT_CASE(test_device_has_stopped),
 	KUNIT_CASE(test_device_does_not_stop),
+	KUNIT_CASE(test_device_has_nothing),
 	KUNIT_CASE(test_queue_pair_fails),
 	KUNIT_CASE_PARAM(test_queue_pair_size, qp_gen_params),
 	KUNIT_CASE(test_pages_of_a_send),

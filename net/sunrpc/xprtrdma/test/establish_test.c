@@ -148,6 +148,13 @@ static int cm_recv_create(struct rpcrdma_conn *conn, u32 size)
 	return cm_step('R');
 }
 
+/* While no event ends the queue pair of a server */
+static int cm_recv_open(struct rpcrdma_conn *conn)
+{
+	cm.wrong += conn->server ? !cm.locked : conn->state == RPCRDMA_STATE_RESOLVING;
+	return cm_step('O');
+}
+
 static int cm_send_create(struct rpcrdma_conn *conn, u32 size)
 {
 	cm.send_size = size;
@@ -255,6 +262,7 @@ static struct rdma_cm_id *create_id(struct kunit *test)
 #define rpcrdma_keepalive_start		cm_keepalive_start
 #define rpcrdma_qp_create		cm_qp_create
 #define rpcrdma_recv_create		cm_recv_create
+#define rpcrdma_recv_open		cm_recv_open
 #define rpcrdma_send_create		cm_send_create
 #define rpcrdma_status_event		cm_event
 #define rpcrdma_status_refused		cm_refused
@@ -422,9 +430,8 @@ static void test_connects(struct kunit *test)
 	happens(test, RDMA_CM_EVENT_ADDR_RESOLVED);
 	expect_log(test, "Nar");
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	expect_log(test, "NarDQRC");
+	expect_log(test, "NarDQC");
 	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_CONNECTING);
-	KUNIT_EXPECT_EQ(test, cm.recv_size, CLIENT_SIZE);
 	KUNIT_EXPECT_EQ(test, cm.param.retry_count, 6);
 	KUNIT_EXPECT_EQ(test, cm.param.rnr_retry_count, 6);
 	/* A requester serves RDMA Reads and issues none. */
@@ -436,8 +443,10 @@ static void test_connects(struct kunit *test)
 
 	conn->cm_id->route.addr.src_addr = address_of(1000);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NarDQRCSoEK");
+	expect_log(test, "NarDQCROSoEK");
 	KUNIT_EXPECT_TRUE(test, rpcrdma_conn_established(conn));
+	/* Servers that have not agreed may send more. */
+	KUNIT_EXPECT_EQ(test, cm.recv_size, CLIENT_SIZE);
 	KUNIT_EXPECT_EQ(test, cm.send_size, SERVER_SIZE);
 	KUNIT_EXPECT_EQ(test, conn->agreement.call_threshold, SERVER_SIZE);
 	KUNIT_EXPECT_EQ(test, conn->agreement.reply_threshold, SERVER_SIZE);
@@ -446,7 +455,7 @@ static void test_connects(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->timer));
 
 	happens(test, RDMA_CM_EVENT_DISCONNECTED);
-	expect_log(test, "NarDQRCSoEKZ");
+	expect_log(test, "NarDQCROSoEKZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ECONNRESET);
 	end(test);
 }
@@ -461,9 +470,10 @@ static void test_connect_fails(struct kunit *test)
 		{ 'r', "NarZ" },
 		{ 'D', "NarDZ" },
 		{ 'Q', "NarDQZ" },
-		{ 'R', "NarDQRZ" },
-		{ 'C', "NarDQRCZ" },
-		{ 'S', "NarDQRCSZ" },
+		{ 'C', "NarDQCZ" },
+		{ 'R', "NarDQCRZ" },
+		{ 'O', "NarDQCROZ" },
+		{ 'S', "NarDQCROSZ" },
 	};
 	unsigned int i;
 
@@ -513,11 +523,11 @@ static void test_breaks_while_connecting(struct kunit *test)
 		const char *log;
 	} rows[] = {
 		{ 'a', "NaZ" },
-		{ 'D', "NarDQRZ" },
-		{ 'Q', "NarDQRZ" },
-		{ 'R', "NarDQRZ" },
-		{ 'C', "NarDQRCZ" },
-		{ 'S', "NarDQRCSZ" },
+		{ 'D', "NarDQZ" },
+		{ 'Q', "NarDQZ" },
+		{ 'C', "NarDQCZ" },
+		{ 'R', "NarDQCROSZ" },
+		{ 'S', "NarDQCROSZ" },
 	};
 	unsigned int i;
 
@@ -560,11 +570,11 @@ static void test_unexpected_events(struct kunit *test)
 	deliver(RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	expect_log(test, "NaDQRC");
+	expect_log(test, "NaDQC");
 	deliver(RDMA_CM_EVENT_ESTABLISHED, 0);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NaDQRCSoEK");
+	expect_log(test, "NaDQCROSoEK");
 	/* The teardown waits for this, so the identifier stays. */
 	mutex_lock(&cm.conn->setup);
 	deliver(RDMA_CM_EVENT_DISCONNECTED, 0);
@@ -573,7 +583,7 @@ static void test_unexpected_events(struct kunit *test)
 	deliver(RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	deliver(RDMA_CM_EVENT_ESTABLISHED, 0);
 	mutex_unlock(&cm.conn->setup);
-	expect_log(test, "NaDQRCSoEKZ");
+	expect_log(test, "NaDQCROSoEKZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ECONNRESET);
 	end(test);
 }
@@ -606,7 +616,7 @@ static void test_event_ends(struct kunit *test)
 {
 	const struct event_row *row = test->param_value;
 	bool rejected = row->event == RDMA_CM_EVENT_REJECTED;
-	static const char * const logs[] = { "NaZ", "NarDQRCZ", "NarDQRCSoEKZ" };
+	static const char * const logs[] = { "NaZ", "NarDQCZ", "NarDQCROSoEKZ" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(logs); i++) {
@@ -653,7 +663,7 @@ static void test_times_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cm.resolve_timeout, 5000);
 	KUNIT_EXPECT_EQ(test, cm.route_timeout, 60000);
 	run_timer(cm.conn);
-	expect_log(test, "NarDQRCZ");
+	expect_log(test, "NarDQCZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ETIMEDOUT);
 	end(test);
 
@@ -666,7 +676,7 @@ static void test_times_out(struct kunit *test)
 	connect(test);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	run_timer(cm.conn);
-	expect_log(test, "NarDQRCSoEK");
+	expect_log(test, "NarDQCROSoEK");
 	end(test);
 }
 
@@ -680,7 +690,7 @@ static void test_reserves(struct kunit *test)
 	connect_with(&config);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NaDQRCSoEK");
+	expect_log(test, "NaDQCROSoEK");
 	KUNIT_EXPECT_STREQ(test, cm.reserves, "");
 	end(test);
 
@@ -688,8 +698,8 @@ static void test_reserves(struct kunit *test)
 	connect_with(&config);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "NaDQRCSoEK");
-	KUNIT_EXPECT_STREQ(test, cm.reserves, "DQRCS");
+	expect_log(test, "NaDQCROSoEK");
+	KUNIT_EXPECT_STREQ(test, cm.reserves, "DQCROS");
 	end(test);
 }
 
@@ -718,6 +728,7 @@ static void test_recv_size(struct kunit *test)
 	config.params.recv_size = row->wanted;
 	connect_with(&config);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	KUNIT_EXPECT_EQ(test, cm.recv_size, row->recv_size);
 	end(test);
 }
@@ -730,6 +741,7 @@ static void test_no_private_data(struct kunit *test)
 	config.omit_private_data = true;
 	connect_with(&config);
 	happens(test, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	KUNIT_EXPECT_EQ(test, cm.recv_size, RPCRDMA_INLINE_MIN);
 	KUNIT_EXPECT_NULL(test, cm.param.private_data);
 	KUNIT_EXPECT_EQ(test, cm.param.private_data_len, 0);
@@ -787,7 +799,7 @@ static void test_accepts(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, conn->peer, "127.0.0.1:1000");
 	KUNIT_EXPECT_EQ(test, ntohs(((struct sockaddr_in *)&conn->local_addr)->sin_port), PORT);
 	KUNIT_EXPECT_EQ(test, accept(), 0);
-	expect_log(test, "DQRSA");
+	expect_log(test, "DQRSOA");
 	KUNIT_EXPECT_EQ(test, conn->state, RPCRDMA_STATE_ACCEPTING);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&conn->timer));
 	KUNIT_EXPECT_EQ(test, cm.recv_size, SERVER_SIZE);
@@ -798,11 +810,11 @@ static void test_accepts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cm.param.private_data_len, RPCRDMA_PRIVATE_LEN);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
 	happens(test, RDMA_CM_EVENT_ESTABLISHED);
-	expect_log(test, "DQRSAoEK");
+	expect_log(test, "DQRSOAoEK");
 	KUNIT_EXPECT_EQ(test, conn->admission, RPCRDMA_ADMISSION_ESTABLISHED);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&conn->timer));
 	happens(test, RDMA_CM_EVENT_DISCONNECTED);
-	expect_log(test, "DQRSAoEKZ");
+	expect_log(test, "DQRSOAoEKZ");
 	end(test);
 }
 
@@ -818,7 +830,8 @@ static void test_accept_fails(struct kunit *test)
 		{ 'Q', -ENODATA, "DQ" },
 		{ 'R', -ENODATA, "DQR" },
 		{ 'S', -ENODATA, "DQRS" },
-		{ 'A', 0, "DQRSAZ" },
+		{ 'O', 0, "DQRSOZ" },
+		{ 'A', 0, "DQRSOAZ" },
 	};
 	unsigned int i;
 
@@ -843,7 +856,7 @@ static void test_given_up(struct kunit *test)
 		{ 'D', -ECONNABORTED, "DQRS" },
 		{ 'R', -ECONNABORTED, "DQRS" },
 		{ 'S', -ECONNABORTED, "DQRS" },
-		{ 'A', 0, "DQRSAZ" },
+		{ 'A', 0, "DQRSOAZ" },
 	};
 	unsigned int i;
 
@@ -874,7 +887,7 @@ static void test_confirmed_at_once(struct kunit *test)
 	cm.event = RDMA_CM_EVENT_ESTABLISHED;
 	request(test);
 	KUNIT_EXPECT_EQ(test, accept(), 0);
-	expect_log(test, "DQRSAoEK");
+	expect_log(test, "DQRSOAoEK");
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&cm.conn->timer));
 	end(test);
 }
@@ -885,7 +898,7 @@ static void test_not_confirmed(struct kunit *test)
 	request(test);
 	KUNIT_EXPECT_EQ(test, accept(), 0);
 	run_timer(cm.conn);
-	expect_log(test, "DQRSAZ");
+	expect_log(test, "DQRSOAZ");
 	KUNIT_EXPECT_EQ(test, cm.status, -ETIMEDOUT);
 	end(test);
 }

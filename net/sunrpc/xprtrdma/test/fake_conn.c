@@ -292,7 +292,7 @@ static void fake_queues_make(struct kunit *test, struct fake_conn *fake, u32 thr
 	conn->max_chain = FAKE_SQ_SIZE / 2;
 	rpcrdma_sq_init(&conn->sq, FAKE_SQ_SIZE);
 	mutex_lock(&conn->setup);
-	ret = rpcrdma_recv_create(conn, size);
+	ret = rpcrdma_recv_create(conn, size) ?: rpcrdma_recv_open(conn);
 	mutex_unlock(&conn->setup);
 	KUNIT_ASSERT_EQ(test, ret, 0);
 	KUNIT_ASSERT_EQ(test, fake->num_recvs, RPCRDMA_FIRST_CREDITS);

@@ -406,6 +406,8 @@ static bool engine_turn(struct mem_qp *qp)
 		wqe = &qp->sq[qp->sq_next & (qp->sq_size - 1)];
 		spin_unlock_irqrestore(&qp->lock, flags);
 
+		if (state == IB_QPS_ERR && !qp->connected && qp->dev->limits.keeps_init)
+			return false;
 		if (state == IB_QPS_ERR) {
 			mem_qp_wait_inbound(qp);
 			mem_hold_ends(qp);

@@ -114,6 +114,7 @@ struct mem_limits {
 	long max_mr_size;		/* octets */
 	long max_inline;		/* octets */
 	long iwarp;			/* its port is iWARP's, not RoCE's: 0 or 1 */
+	long keeps_init;		/* never completes what was posted before RTR: 0 or 1 */
 };
 
 /*
@@ -366,6 +367,7 @@ struct mem_qp {
 	bool established;	/* IB_EVENT_COMM_EST was raised */
 	bool fatal;		/* a fault wants IB_EVENT_QP_FATAL */
 	bool last_wqe;		/* IB_EVENT_QP_LAST_WQE_REACHED was raised */
+	bool connected;		/* was in RTR, or in RTS with iWARP */
 	struct ib_qp_attr attr;	/* as modify_qp has set it */
 	struct ib_qp_cap cap;
 	union ib_gid dgid;

@@ -73,7 +73,8 @@ static const struct mem_preset presets[] = {
 		.max_mr = 65536,			/* fw */
 		.max_qp_wr = 32768,			/* QEDR_MAX_SQE, rounded */
 		.max_qp_rd_atom = 32,			/* verbs.c: of 4096 / 80 elements */
-		.max_qp_init_rd_atom = 32 } },
+		.max_qp_init_rd_atom = 32,
+		.keeps_init = 1 } },			/* qed_roce_sp_modify_responder() */
 	{ "hns", { USUAL,
 		.max_send_sge = 32, .max_recv_sge = 32, .max_sge_rd = 32,	/* fw: HIP08 */
 		.max_fast_reg_page_list_len = 512,	/* HNS_ROCE_FRMR_MAX_PA */
@@ -208,6 +209,9 @@ MODULE_PARM_DESC(max_mr_size, "octets of a registration");
 MEM_LIMIT_PARAM(max_inline);
 MODULE_PARM_DESC(max_inline, "octets of inline data");
 
+MEM_LIMIT_PARAM(keeps_init);
+MODULE_PARM_DESC(keeps_init, "what was posted before RTR may never complete, 0 or 1");
+
 /* Like MEM_LIMIT_PARAM(), but not static, because the unit tests set it. */
 long mem_param_iwarp = -1;
 module_param_named(iwarp, mem_param_iwarp, long, 0644);
@@ -236,6 +240,7 @@ static void override_all(struct mem_limits *limits)
 	override(&limits->max_srq_wr, param_max_srq_wr);
 	override(&limits->max_mr_size, param_max_mr_size);
 	override(&limits->max_inline, param_max_inline);
+	override(&limits->keeps_init, param_keeps_init);
 	override(&limits->iwarp, mem_param_iwarp);
 }
 

@@ -325,6 +325,7 @@ static void qp_reset(struct mem_qp *qp)
 	qp_drop_work(qp);
 	qp->established = false;
 	qp->last_wqe = false;
+	qp->connected = false;
 	qp->retries = 0;
 	qp->rnr_retries = 0;
 	spin_lock_irq(&qp->lock);
@@ -376,6 +377,7 @@ int mem_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib
 		ret = -EINVAL;
 	if (!ret) {
 		qp_set_attr(qp, attr, mask);
+		qp->connected |= to == IB_QPS_RTR || to == IB_QPS_RTS;
 		/* The peer's engine reads the attributes when it has seen the state. */
 		if (to != IB_QPS_RESET)
 			smp_store_release(&qp->state, to);	/* see engine_peer() */

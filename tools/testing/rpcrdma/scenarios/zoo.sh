@@ -10,7 +10,7 @@
 . "${BASH_SOURCE%/*}/../guest/mem.sh"
 
 # The most different ones; the first and the last are of RoCE. All if there are none here.
-PRESETS="mlx5 cxgb4 one-sge"
+PRESETS="mlx5 cxgb4 qedr one-sge"
 
 zoo() {
 	local preset
@@ -56,8 +56,15 @@ try_devices() {
 	attempt "$2" "$1"
 	judge "$1"
 	need "$1: umount" unmount_all
+	check "$1: a mount that is refused fails" refused
 	check "$1: stop the server" rpc.nfsd 0
 	need "$1: unload the module" unload
+}
+
+# Nothing listens there. Some drivers never complete what was posted to such a queue pair.
+refused() {
+	local PORT=20050
+	not nfs_mount 3 rdma /mnt soft,retry=0,timeo=20
 }
 
 with_reads() {
