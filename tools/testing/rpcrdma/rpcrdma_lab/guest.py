@@ -303,7 +303,16 @@ class Guest:
                 if match:
                     return match
                 on_line(text)
-            self.check_console()
+            try:
+                self.check_console()
+            except GuestFailure:
+                # What the step says about it may be on its way.
+                for _ in range(10):
+                    if not channel.receive(0.1):
+                        break
+                    for text in channel.lines():
+                        on_line(text)
+                raise
             left = deadline - time.monotonic()
             if left <= 0:
                 raise NoAnswer(f"{what}: no answer within {limit} s")
