@@ -31,7 +31,8 @@ writer() {
 		status=$?
 		[ $status -ne 0 ] || echo >>"$count"
 	done
-	echo $status >"$count.end"
+	# With its content
+	echo $status >"$count.status" && mv "$count.status" "$count.end"
 }
 
 # io_round FILE PART: write and compare. Each round has other data than the one before, so

@@ -37,8 +37,8 @@ quick() {
 # which connections break, or which holds Calls, may set it.
 PATIENCE=
 [ "$FAULTS" != 0 ] || { quick && PATIENCE=4 || PATIENCE=8; }
-# What it is where Calls are sent again: if the server still executes one, it answers
-# NFS4ERR_DELAY, and an NFSv4 client waits 15 s.
+# What it is where Calls are sent again, or processes killed, whose session slots are probed: if the
+# server still executes a Call, it answers NFS4ERR_DELAY, and an NFSv4 client waits 15 s.
 PATIENCE_RESENT=20
 
 say() {

@@ -11,8 +11,8 @@
 . "${BASH_SOURCE%/*}/../guest/postgres.sh"
 
 SEC=sys:krb5i
-# A Call also waits for the daemons, which make a context.
-PATIENCE=12
+# Programs are killed. A Call also waits for the daemons, which make a context.
+PATIENCE=$PATIENCE_RESENT
 # What programs read: the headers of libc and of the kernel, in a repository of git
 HEADERS=/tmp/headers
 # Rows that each of two writers of sqlite inserts; transactions of each client of pgbench

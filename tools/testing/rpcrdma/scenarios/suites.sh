@@ -14,8 +14,8 @@ NO_RESOURCE=3 NOT_IMPLEMENTED=4
 LEFT_OUT=" bind-mount binderfs eventfd ioprio procfs sysfs dup "
 LEFT_OUT_3=" fsize "
 
-# A thousand writes wait four seconds for a slot.
-PATIENCE=12
+# stress-ng kills processes, and a thousand writes wait four seconds for a slot.
+PATIENCE=$PATIENCE_RESENT
 
 client() {
 	local vers
