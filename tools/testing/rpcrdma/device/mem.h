@@ -114,6 +114,7 @@ struct mem_limits {
 	long max_mr_size;		/* octets */
 	long max_inline;		/* octets */
 	long iwarp;			/* its port is iWARP's, not RoCE's: 0 or 1 */
+	long max_sgl_rd;		/* ib_core registers memory for larger Reads; 0: for none */
 	long keeps_init;		/* never completes what was posted before RTR: 0 or 1 */
 };
 

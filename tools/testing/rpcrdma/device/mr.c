@@ -204,8 +204,10 @@ static int mr_map_gaps(struct mem_mr *mr, struct scatterlist *sgl, int nents,
 int mem_map_mr_sg(struct ib_mr *ib, struct scatterlist *sgl, int nents, unsigned int *offset)
 {
 	struct mem_mr *mr = to_mem_mr(ib);
+	/* ib_core invalidates what is its own device's alone in the same chain as REG_MR. */
+	bool valid = READ_ONCE(mr->valid) && mr->access != IB_ACCESS_LOCAL_WRITE;
 
-	if (READ_ONCE(mr->valid) || atomic_read(&mr->wrs))
+	if (valid || atomic_read(&mr->wrs))
 		mem_violation(mr->dev, MEM_RULE_MR_IN_USE,
 			      "registration %#x mapped while it is posted or valid", mr->index);
 	mr->num_pages = 0;

@@ -120,6 +120,7 @@ static const struct mem_preset presets[] = {
 	{ "few-srq-wrs", { USUAL, .max_srq_wr = 32 } },
 	{ "few-reads", { USUAL, .max_qp_rd_atom = 1, .max_qp_init_rd_atom = 1 } },
 	{ "no-reads", { USUAL, .max_qp_rd_atom = 0, .max_qp_init_rd_atom = 0 } },
+	{ "registered-reads", { USUAL, .max_sgl_rd = 3 } },	/* mlx5 has a number, fw */
 	{ "no-inline", { USUAL, .max_inline = 0 } },
 	{ "gaps", { USUAL, .sg_gaps = 1, .max_fast_reg_page_list_len = 30 } },
 	{ "shallow", { USUAL, .max_qp_wr = 128, .max_srq_wr = 128, .max_cqe = MIN_CQE } },
@@ -209,6 +210,8 @@ MODULE_PARM_DESC(max_mr_size, "octets of a registration");
 MEM_LIMIT_PARAM(max_inline);
 MODULE_PARM_DESC(max_inline, "octets of inline data");
 
+MEM_LIMIT_PARAM(max_sgl_rd);
+MODULE_PARM_DESC(max_sgl_rd, "elements of a Read for which ib_core registers no memory; 0: any");
 MEM_LIMIT_PARAM(keeps_init);
 MODULE_PARM_DESC(keeps_init, "what was posted before RTR may never complete, 0 or 1");
 
@@ -240,6 +243,7 @@ static void override_all(struct mem_limits *limits)
 	override(&limits->max_srq_wr, param_max_srq_wr);
 	override(&limits->max_mr_size, param_max_mr_size);
 	override(&limits->max_inline, param_max_inline);
+	override(&limits->max_sgl_rd, param_max_sgl_rd);
 	override(&limits->keeps_init, param_keeps_init);
 	override(&limits->iwarp, mem_param_iwarp);
 }
@@ -297,6 +301,7 @@ void mem_limits_apply(struct mem_dev *dev, struct ib_device_attr *attr)
 	attr->max_srq_wr = limits->max_srq ? limits->max_srq_wr : 0;
 	attr->max_srq_sge = limits->max_srq ? limits->max_recv_sge : 0;
 	attr->max_mr_size = limits->max_mr_size;
+	attr->max_sgl_rd = limits->max_sgl_rd;
 	if (limits->max_srq)
 		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 }
