@@ -17,13 +17,28 @@ MADE=/srv/made
 # How many C files make compiles; transactions of each of pgbench's four clients, and of sqlite
 PARTS=40 TRANSACTIONS=150 INSERTS=600
 
+# Has MADV_PAGEOUT write its memory to swap. What is unchanged when it asks again is dropped.
+SWAPPER='
+import mmap, os
+MADV_PAGEOUT = 21
+data = os.urandom(4096) * 4096
+memory = mmap.mmap(-1, len(data), flags=mmap.MAP_PRIVATE)
+memory.write(data)
+memory.madvise(MADV_PAGEOUT)
+while "Writeback: 0 " not in " ".join(open("/proc/meminfo").read().split()):
+    pass
+assert memory[:] == data
+memory.madvise(MADV_PAGEOUT)
+assert memory[:] == data
+'
+
 # ready() calls this. At the end each program runs once on the server's own files, which also
-# reads it from disk.
+# reads it from disk. They are in a tmpfs, where nothing can be swapped to.
 make_files() {
 	head -c 8k /dev/zero >$LOCAL/bench.0.0 && mkdir $MADE && make_headers && make_parts &&
-		install -d -o postgres $MADE/pgbench && make_database $MADE/pgbench && make_inserts ||
-		return
-	for RW in tar-x tar-c git-clone git-status make-j2 pgbench sqlite; do
+		install -d -o postgres $MADE/pgbench && make_database $MADE/pgbench && make_inserts &&
+		make_swap || return
+	for RW in tar-x tar-c rsync git-clone git-status make-j2 pgbench sqlite overlayfs; do
 		MODULE=none job
 	done
 }
@@ -59,6 +74,12 @@ make_inserts() {
 		echo "CREATE TABLE numbers (number INTEGER PRIMARY KEY, text TEXT);"
 		printf "INSERT INTO numbers VALUES (%d, 'a line of text');\n" $(seq $INSERTS)
 	} >$MADE/inserts.sql
+}
+
+# Three times as large as what is swapped: the kernel keeps no place of what was read in a full one.
+make_swap() {
+	mkdir $MADE/swap && head -c 48M /dev/zero >$MADE/swap/file && chmod 600 $MADE/swap/file &&
+		mkswap $MADE/swap/file
 }
 
 up() {
@@ -123,24 +144,35 @@ run_program() {
 	case $RW in
 	tar-x) tar -xf $MADE/tree.tar -C /mnt/new ;;
 	tar-c) tar -cf /tmp/tree.tar -C /mnt tree ;;
+	rsync) rsync -a --no-times $LOCAL/tree /mnt/new ;;
 	git-clone) git clone -q /mnt/tree.git /mnt/new ;;
 	git-status) git -C /mnt/tree status --porcelain >/tmp/status ;;
 	make-j2) make -C /mnt/new -sj2 ;;
 	pgbench) pgbench_run $TRANSACTIONS >/tmp/transactions ;;
 	sqlite) sqlite3 /mnt/new/numbers <$MADE/inserts.sql ;;
+	overlayfs) read_layers ;;
+	swap) swapon /mnt/new/file && python3 -c "$SWAPPER" && swapoff /mnt/new/file ;;
 	esac
+}
+
+# A folder that the lower one of two layers has
+read_layers() {
+	mkdir -p /tmp/layers && mount -t overlay overlay -o lowerdir=/mnt/tree.git:/mnt/tree \
+		/tmp/layers && tar -cf /tmp/tree.tar -C /tmp/layers linux && umount /tmp/layers
 }
 
 # By what the server has then, or what the program has printed
 check_program() {
 	cd $LOCAL/new || return
 	case $RW in
-	tar-x) diff -r --no-dereference tree ../tree ;;
+	tar-x | rsync) diff -r --no-dereference tree ../tree ;;
 	tar-c) tar -df /tmp/tree.tar -C $LOCAL ;;
 	git-clone) git fsck && is "" "$(git status --porcelain)" ;;
 	git-status) is " M errno.h" "$(cat /tmp/status)" ;;
 	make-j2) is $((PARTS * (PARTS + 1) / 2)) "$(./main)" ;;
 	pgbench) grep "processed: $((4 * TRANSACTIONS))/$((4 * TRANSACTIONS))\$" /tmp/transactions ;;
 	sqlite) is $INSERTS "$(sqlite3 numbers 'SELECT count(*) FROM numbers')" ;;
+	overlayfs) tar -df /tmp/tree.tar -C $LOCAL/tree ;;
+	swap) not grep file /proc/swaps ;;
 	esac
 }

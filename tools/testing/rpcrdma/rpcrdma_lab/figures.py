@@ -43,7 +43,8 @@ PAIRS: tuple[Pair, ...] = ((OURS, TUNED), (OURS, INBOX), (OURS_4096, INBOX), (OU
 # Jobs
 
 # Those of guest/programs.sh
-PROGRAMS = ("tar-x", "tar-c", "git-clone", "git-status", "make-j2", "pgbench", "sqlite")
+PROGRAMS = ("tar-x", "tar-c", "rsync", "git-clone", "git-status", "make-j2", "pgbench", "sqlite",
+            "overlayfs", "swap")
 # Jobs that are done only if they are called by these words
 APART = ("memory", "program", "scale")
 

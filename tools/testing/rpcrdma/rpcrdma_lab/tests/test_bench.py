@@ -254,7 +254,7 @@ def test_programs_have_elapsed_time() -> None:
                            "0.25"]
     assert "1,000" in tables["Seconds and RPCs of programs"]
     assert [*report.goal_lines(found)] == [
-        "Goal met: geometric mean of seconds: at most 0.95: it is 0.58",
+        "Goal met: geometric mean of seconds: at most 0.95: it is 0.56",
         "Goal missed: each row of seconds: not above 1.00: mem program sqlite 1.50"]
     assert [*report.worse_rows(found)] == [
         "Ours is worse than inbox tuned: mem program sqlite: seconds 1.50"]
