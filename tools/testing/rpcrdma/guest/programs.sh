@@ -33,7 +33,7 @@ assert memory[:] == data
 '
 
 # ready() calls this. At the end each program runs once on the server's own files, which also
-# reads it from disk. They are in a tmpfs, where nothing can be swapped to.
+# reads it from disk. But swap: in a tmpfs nothing can be swapped to.
 make_files() {
 	head -c 8k /dev/zero >$LOCAL/bench.0.0 && mkdir $MADE && make_headers && make_parts &&
 		install -d -o postgres $MADE/pgbench && make_database $MADE/pgbench && make_inserts &&
