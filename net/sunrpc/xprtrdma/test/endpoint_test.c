@@ -687,19 +687,28 @@ static void alloc_slots(struct rpc_xprt *xprt, struct rpc_task *tasks, unsigned 
 	}
 }
 
+/* A client with one slot, which the first of TASKS @tasks has: the others wait for one. */
+static struct fake_client *begin_with_tasks(struct kunit *test, struct rpc_task **tasks)
+{
+	struct fake_client *t = endpoint_begin(test);
+
+	*tasks = kunit_kcalloc(test, TASKS, sizeof(**tasks), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, *tasks);
+	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(t->client), 0);
+	t->client->limit = 1;
+	alloc_slots(&t->client->xprt, *tasks, TASKS);
+	return t;
+}
+
 /* A higher limit wakes as many tasks as it allows. A slot that none of them takes is idle. */
 static void test_slots_limit(struct kunit *test)
 {
-	struct rpc_task *tasks = kunit_kcalloc(test, TASKS, sizeof(*tasks), GFP_KERNEL);
 	const struct xprt_rdma_credits credits = { .granted = 2, .receives = 4 };
-	struct fake_client *t = endpoint_begin(test);
+	struct rpc_task *tasks;
+	struct fake_client *t = begin_with_tasks(test, &tasks);
 	struct rpc_xprt *xprt = &t->client->xprt;
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, tasks);
-	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(t->client), 0);
-	t->client->limit = 1;
-	alloc_slots(xprt, tasks, TASKS);
 	KUNIT_EXPECT_EQ(test, t->ep->conn->counters.slot_waits, 2);
 	xprt_rdma_slots_limit(t->client, &credits);
 	KUNIT_EXPECT_EQ(test, t->client->in_use, 2);
@@ -725,15 +734,11 @@ static void test_slots_limit(struct kunit *test)
 /* Without a connection no task waits for a slot: those that wait cannot be killed in 7.3. */
 static void test_slots_after_close(struct kunit *test)
 {
-	struct rpc_task *tasks = kunit_kcalloc(test, TASKS, sizeof(*tasks), GFP_KERNEL);
-	struct fake_client *t = endpoint_begin(test);
+	struct rpc_task *tasks;
+	struct fake_client *t = begin_with_tasks(test, &tasks);
 	struct rpc_xprt *xprt = &t->client->xprt;
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, tasks);
-	KUNIT_ASSERT_EQ(test, xprt_rdma_slots_create(t->client), 0);
-	t->client->limit = 1;
-	alloc_slots(xprt, tasks, TASKS);
 	KUNIT_EXPECT_TRUE(test, RPC_IS_QUEUED(&tasks[1]));
 	xprt_rdma_ep_close(xprt);
 	for (i = 0; i < TASKS; i++) {
