@@ -169,8 +169,12 @@ static void expect_flags(struct kunit *test, int swapper, unsigned int flags)
 
 	atomic_set(&t->client->xprt.swapper, swapper);
 	fake_sleep(&t->client->xprt.pending, &t->connector);
+	/* Late enough for the work to run here, and nowhere else */
+	t->client->connect_at = jiffies;
+	t->client->xprt.reestablish_timeout = HZ;
 	xprt_rdma_ep_connect(&t->client->xprt, &t->connector);
 	cancel_delayed_work_sync(&t->client->connect_work);
+	t->client->connect_at = jiffies;
 	work->func(work);
 	fake_lock(t);
 	KUNIT_EXPECT_EQ(test, t->connects, 1);
