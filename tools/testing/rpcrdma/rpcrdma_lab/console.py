@@ -17,7 +17,7 @@ KERNEL_ERROR = re.compile(
     r"|INFO: (?:task|rcu|trying to register)|soft lockup|hung[_ ]task"
     r"|scheduling while atomic|sleeping function called"
     r"|refcount_t:|list_(?:add|del) corruption"
-    r"|kmemleak: (?:Memory pool empty|Kernel memory leak detector disabled)"
+    r"|kmemleak: (?:[1-9]\d* new|Memory pool empty|Kernel memory leak detector disabled)"
     r"|Segmentation fault|segfault at|Out of memory:"
     r"|unregister_netdevice: waiting for"
     # The test device found that a transport breaks a rule of verbs.

@@ -47,6 +47,7 @@ ERROR_LINES = """
     BUG: sleeping function called from invalid context at mm/slab.h:17
     BUG: Invalid wait context
     refcount_t: underflow; use-after-free.
+    kmemleak: 17 new suspected memory leaks (see /sys/kernel/debug/kmemleak)
     kmemleak: Memory pool empty, consider increasing CONFIG_DEBUG_KMEMLEAK_MEM_POOL_SIZE
     kmemleak: Kernel memory leak detector disabled
     list_del corruption. prev->next should be ffff88800, but was 0
