@@ -86,6 +86,8 @@ install_module() {
 installs() {
 	need "rpcrdma-tools installs" inside dpkg -i /lab/rpcrdma-tools.deb
 	need "its timer is enabled" inside systemctl enable --now rpcrdma-metrics.timer
+	need "rpcrdma-tools is upgraded" inside dpkg -i /lab/rpcrdma-tools.deb
+	check "its timer goes on" inside systemctl is-active rpcrdma-metrics.timer
 }
 
 shows_mount() {
