@@ -131,18 +131,20 @@ static bool wants_json(int argc, char **argv)
 int cmd_monitor(int argc, char **argv)
 {
 	bool json = wants_json(argc, argv);
-	struct nl *nl = nl_require();
-	int ret = nl_join(nl, RPCRDMA_MCGRP_EVENTS);
+	struct nl *nl;
+	int ret;
 
-	if (ret)
-		die(STATUS_FAILED, "cannot receive events: %s", strerror(-ret));
 	do {
-		ret = nl_listen(nl, print, &json);
+		nl = nl_require();
+		ret = nl_join(nl, RPCRDMA_MCGRP_EVENTS) ?: nl_listen(nl, print, &json);
+		nl_close(nl);
+		/* That the module was unloaded may be lost as well, so look for it again. */
 		if (ret == -ENOBUFS)
 			fprintf(stderr, "rpcrdma: %s\n",
 				"some events are lost, they came too fast: rpcrdma show has what is now");
 	} while (ret == -ENOBUFS);
-	nl_close(nl);
+	if (ret == -ENOENT)
+		die(STATUS_NO_FAMILY, "the module was unloaded");
 	if (ret == -EPROTO)
 		die(STATUS_FAILED,
 		    "an event of the kernel makes no sense: install the rpcrdma tools of the same version as the module");

@@ -87,6 +87,19 @@ static int take(const struct nlmsghdr *header, uint16_t type, nl_message_fn *fn,
 	return fn(genl->cmd, genl + 1, len - sizeof(*genl), data);
 }
 
+/* A message of the controller: the family may have gone, and its groups with it. */
+static int controller_says(uint8_t cmd, const void *payload, size_t len, void *data)
+{
+	const struct nl *nl = data;
+	struct attrs family;
+
+	if (cmd != CTRL_CMD_DELFAMILY)
+		return 0;
+	if (attrs_parse(&family, &family_rules, payload, len))
+		return -EPROTO;
+	return attr_number(&family, CTRL_ATTR_FAMILY_ID) == nl->family ? -ENOENT : 0;
+}
+
 /*
  * Receive messages: what answers the last request, to its end, which is that of a dump or an
  * acknowledgment; or without end those of the groups.
@@ -111,7 +124,10 @@ static int receive(struct nl *nl, bool answer, uint16_t type, nl_message_fn *fn,
 			if (answer && (header->nlmsg_type == NLMSG_ERROR ||
 				       header->nlmsg_type == NLMSG_DONE))
 				return error_of(header) ?: changed ? -EINTR : 0;
-			ret = take(header, type, fn, data);
+			if (!answer && header->nlmsg_type == GENL_ID_CTRL)
+				ret = take(header, GENL_ID_CTRL, controller_says, nl);
+			else
+				ret = take(header, type, fn, data);
 			if (ret)
 				return ret;
 		}
@@ -164,7 +180,8 @@ int nl_open(struct nl **result)
 		free(nl);
 		return ret;
 	}
-	ret = resolve(nl);
+	/* First the controller's group, of the same number: the family may go once it is found. */
+	ret = sock_join(nl->sock, GENL_ID_CTRL) ?: resolve(nl);
 	if (ret) {
 		nl_close(nl);
 		return ret;
@@ -214,7 +231,7 @@ int nl_join(struct nl *nl, const char *group)
 	for (i = 0; i < nl->groups; i++)
 		if (!strcmp(nl->group[i].name, group))
 			return sock_join(nl->sock, nl->group[i].id);
-	return -ENOENT;
+	return -EPROTO;
 }
 
 int nl_listen(struct nl *nl, nl_message_fn *fn, void *data)

@@ -63,7 +63,7 @@ int nl_dump(struct nl *nl, uint8_t cmd, nl_message_fn *fn, void *data);
  * nl_join - receive the messages of a multicast group
  * @group: its name
  *
- * Return: 0, -ENOENT if the family has no such group, or another negative errno.
+ * Return: 0, -EPROTO if the family has no such group, or another negative errno.
  */
 int nl_join(struct nl *nl, const char *group);
 
@@ -73,7 +73,7 @@ int nl_join(struct nl *nl, const char *group);
  * @data: for @fn
  *
  * Return: when @fn or receiving fails, with a negative errno. -ENOBUFS: some
- * messages are lost, and listening may go on.
+ * messages are lost, and listening may go on. -ENOENT: the module was unloaded.
  */
 int nl_listen(struct nl *nl, nl_message_fn *fn, void *data);
 

@@ -224,14 +224,17 @@ static void report(const struct stat *stat, const struct sample *is, const struc
 int cmd_stat(int argc, char **argv)
 {
 	struct stat stat = parse(argc, argv);
-	struct nl *nl = nl_require();
 	struct sample is = { }, was = { };
+	struct nl *nl;
 	unsigned int n;
 	uint64_t next;
 
 	for (n = 0; !stat.count || n < stat.count; n++) {
+		/* The module may be loaded again meanwhile, and its family has another number. */
+		nl = nl_require();
 		is = sample_take(nl, stat.peers ? RPCRDMA_CMD_PEER_GET :
 						  RPCRDMA_CMD_CONNECTION_GET);
+		nl_close(nl);
 		report(&stat, &is, n ? &was : NULL);
 		if (n)
 			sample_free(&was);
@@ -242,6 +245,5 @@ int cmd_stat(int argc, char **argv)
 		sock_sleep(next);
 	}
 	sample_free(&was);
-	nl_close(nl);
 	return STATUS_OK;
 }

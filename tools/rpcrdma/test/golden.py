@@ -195,20 +195,22 @@ EVENTS = (
     kernel.event("CLOSED", {**OPENING, "role": 1, "state-age": Uint(4_000)}) +
     kernel.event("REFUSED", {"role": 1, "family": 2, "peer": "10.17.0.3:40000",
                              "local": "10.17.0.1:20049", "refusal": 3, "cause": 12}))
+FOREIGN = kernel.FAMILY + 1
 
 # Between the two dumps of an interval: one connection goes on, one goes, one comes, and one
 # has the number of another one, as after the module was loaded again.
 FIRST = kernel.dump("CONNECTION", CLIENT, SERVER, {**TROUBLED, "id": 10})
-SECOND = kernel.dump("CONNECTION", later(CLIENT, 2, 5),
-                     {**TROUBLED, "state": 4, "state-age": Uint(2_000)},
-                     {**CLIENT, "id": 10, "peer": "10.17.0.5:20049", "state-age": Uint(1_000)})
+SECOND = kernel.family() + kernel.dump(
+    "CONNECTION", later(CLIENT, 2, 5), {**TROUBLED, "state": 4, "state-age": Uint(2_000)},
+    {**CLIENT, "id": 10, "peer": "10.17.0.5:20049", "state-age": Uint(1_000)})
 # A peer goes on, though its connection is another one; one comes, and one gets another's record.
 PEERS_FIRST = kernel.dump("PEER", UNUSED, OTHERS, peer(CLIENT, 3, peer="10.17.0.1",
                                                        connects=Uint(5)), PEERS[3])
-PEERS_SECOND = kernel.dump("PEER", UNUSED, peer(SERVER, 2, connects=Uint(41)),
-                           peer(CLIENT, 4, peer="10.17.0.1", connects=Uint(6)),
-                           {**OTHERS, "peer": "10.17.0.4", "state-age": Uint(2_000)})
-RESET = (kernel.dump("CONNECTION", later(CLIENT, 3, 0)) +
+PEERS_SECOND = kernel.family() + kernel.dump(
+    "PEER", UNUSED, peer(SERVER, 2, connects=Uint(41)),
+    peer(CLIENT, 4, peer="10.17.0.1", connects=Uint(6)),
+    {**OTHERS, "peer": "10.17.0.4", "state-age": Uint(2_000)})
+RESET = (kernel.dump("CONNECTION", later(CLIENT, 3, 0)) + kernel.family() +
          kernel.dump("CONNECTION", {**CLIENT, "state-age": Uint(4_000)}))
 # The first dump is not consistent, so its objects do not count.
 CHANGED = (kernel.dump("CONNECTION", CLIENT, CLIENT, flags=kernel.NLM_F_DUMP_INTR) +
@@ -310,7 +312,9 @@ CASES = [
     Case("monitor", "monitor", EVENTS),
     Case("monitor-100", "monitor", EVENTS, width=100),
     Case("monitor-json", "monitor -j", EVENTS),
-    Case("monitor-lost", "monitor", kernel.failure(105) + EVENTS),
+    Case("monitor-unloaded", "monitor", EVENTS + kernel.family_gone(FOREIGN) +
+         kernel.family_gone(kernel.FAMILY) + EVENTS, 2),
+    Case("monitor-lost", "monitor", kernel.failure(105) + kernel.family() + EVENTS),
     Case("metrics", "metrics", METRICS),
     Case("metrics-per-peer", "metrics --per-peer=1", CLIENTS + kernel.dump("PEER", *PEERS) +
          kernel.dump("LISTENER") + kernel.dump("DEVICE")),

@@ -14,7 +14,7 @@ FAMILY = 0x1f
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 NLM_F_MULTI, NLM_F_DUMP_INTR = 2, 16
 GENL_ID_CTRL = 16
-CTRL_CMD_NEWFAMILY = 1
+CTRL_CMD_NEWFAMILY, CTRL_CMD_DELFAMILY = 1, 2
 NESTED = 0x8000
 
 # The values of attributes: an int is a number of 32 bits, Uint one of 64, True a flag, a
@@ -104,6 +104,12 @@ def family() -> bytes:
     payload = (struct.pack("BBH", CTRL_CMD_NEWFAMILY, 2, 0) + attr(2, b"rpcrdma\0") +
                attr(1, struct.pack("H", FAMILY)) + attr(7, group))
     return datagram(message(GENL_ID_CTRL, payload, 0)) + datagram(error(0))
+
+
+def family_gone(number: int) -> bytes:
+    """What the controller says when a family is unregistered."""
+    payload = struct.pack("BBH", CTRL_CMD_DELFAMILY, 2, 0) + attr(1, struct.pack("H", number))
+    return datagram(message(GENL_ID_CTRL, payload, 0))
 
 
 def dump(kind: str, *objects: Mapping[str, "Value"], flags: int = 0) -> bytes:

@@ -96,8 +96,12 @@ refuses() {
 }
 
 replaces() {
-	exits 0 tool reload --force && says "Clients are cut off, 1 connection: 10\.17\.0\.2:" &&
-		runs 000$BUILD && listens
+	local monitor
+	timeout 60 "$TOOL" monitor &
+	monitor=$!
+	wait_for 10 in_a_group && exits 0 tool reload --force &&
+		says "Clients are cut off, 1 connection: 10\.17\.0\.2:" && runs 000$BUILD &&
+		listens && { wait $monitor; is 2 $?; }
 }
 
 # A symbol that no kernel has
