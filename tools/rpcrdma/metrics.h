@@ -24,7 +24,7 @@ struct metric {
 };
 
 /* Clients of a server that can be told apart, as many as the kernel tells */
-#define PEERS_MAX	256
+#define PEERS_MAX	128
 
 /* Arrays of them end with one that has no name. */
 struct label {

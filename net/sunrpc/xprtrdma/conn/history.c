@@ -6,10 +6,11 @@
  * freed, and adds its counters to that then. Before, who reads the record adds them up. So nothing
  * is lost or told twice, and counting costs no more.
  *
- * A peer may have any number of addresses, so the number of records has a limit. A new peer gets
- * that of the one without connections whose last one ended first, and what that has counted goes
- * to the record of all others, as do connections for which there is no record. So the sum over all
- * records does not fall either.
+ * A peer may have any number of addresses, so the number of records has a limit. The first peers
+ * keep theirs, so that they can be followed for months. Then a new peer gets that of the one
+ * without connections whose last one ended first, and what that has counted goes to the record of
+ * all others, as do connections for which there is no record. So the sum over all records does not
+ * fall either.
  */
 #include <linux/slab.h>
 #include <net/netns/generic.h>
@@ -19,6 +20,9 @@
 /* Records of each role in a namespace, that of all others among them */
 #define HISTORY_MAX	257
 
+/* Peers of each role that keep theirs, the first ones */
+#define HISTORY_KEPT	128
+
 /* Lines of one kind that a peer may log in five seconds, of ten that the kernel prints at most */
 #define HISTORY_LINES	4
 
@@ -27,6 +31,7 @@ struct history_net {
 	spinlock_t lock;	/* protects what follows, the records, and conn->history_list */
 	struct list_head all;	/* new ones come last, and none goes */
 	unsigned int num[2];	/* by conn->server, as @others */
+	unsigned int changes;	/* odd; two more whenever a record gets another peer */
 	struct rpcrdma_history others[2];
 };
 
@@ -68,6 +73,7 @@ static struct rpcrdma_history *history_of_locked(struct history_net *net, bool s
 						 const char *peer)
 {
 	struct rpcrdma_history *others = &net->others[server], *oldest = NULL, *history;
+	unsigned int n = 0;
 
 	lockdep_assert_held(&net->lock);
 	list_for_each_entry(history, &net->all, list) {
@@ -75,7 +81,7 @@ static struct rpcrdma_history *history_of_locked(struct history_net *net, bool s
 			continue;
 		if (!strcmp(history->peer, peer))
 			return history;
-		if (list_empty(&history->conns) &&
+		if (n++ >= HISTORY_KEPT && list_empty(&history->conns) &&
 		    (!oldest || ktime_before(history->ended, oldest->ended)))
 			oldest = history;
 	}
@@ -86,6 +92,7 @@ static struct rpcrdma_history *history_of_locked(struct history_net *net, bool s
 	}
 	if (!oldest)
 		return others;
+	net->changes += *oldest->peer ? 2 : 0;
 	history_count(&others->counters, &oldest->counters);
 	memset(&oldest->counters, 0, sizeof(oldest->counters));
 	history_begin(oldest);
@@ -140,14 +147,15 @@ bool rpcrdma_history_may_log(struct rpcrdma_conn *conn, bool ended)
  * @n: its number; from zero on, with none left out
  * @copy: the record but for @lines, with what its connections have counted so far
  *
- * Return: whether there is one.
+ * Return: what is the same for all records of a namespace until one is given to another peer; zero
+ * if there is none of this number.
  */
-bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy)
+unsigned int rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy)
 {
 	struct history_net *net = net_generic(ns, history_net_id);
 	const struct rpcrdma_history *history;
 	const struct rpcrdma_conn *conn;
-	bool found = false;
+	unsigned int changes = 0;
 
 	spin_lock_bh(&net->lock);
 	list_for_each_entry(history, &net->all, list) {
@@ -156,11 +164,11 @@ bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_hi
 		memcpy(copy, history, offsetof(struct rpcrdma_history, lines));
 		list_for_each_entry(conn, &history->conns, history_list)
 			history_count(&copy->counters, &conn->counters);
-		found = true;
+		changes = net->changes;
 		break;
 	}
 	spin_unlock_bh(&net->lock);
-	return found;
+	return changes;
 }
 
 static int __net_init history_net_init(struct net *ns)
@@ -168,6 +176,7 @@ static int __net_init history_net_init(struct net *ns)
 	struct history_net *net = net_generic(ns, history_net_id);
 	unsigned int server;
 
+	net->changes = 1;
 	spin_lock_init(&net->lock);
 	INIT_LIST_HEAD(&net->all);
 	for (server = 0; server < ARRAY_SIZE(net->others); server++) {

@@ -73,8 +73,8 @@ extern struct mutex rpcrdma_listeners_lock;
 extern struct list_head rpcrdma_listeners;	/* by ascending id; rpcrdma_listeners_lock */
 
 /*
- * What the connections of a peer in one role have counted. Made for the first one, then given to
- * other peers, and freed with its network namespace. history.c has the lock.
+ * What the connections of a peer in one role have counted. Made for the first one, maybe given to
+ * others, and freed with its network namespace. history.c has the lock.
  */
 struct rpcrdma_history {
 	struct list_head list;
@@ -89,7 +89,8 @@ struct rpcrdma_history {
 };
 
 extern struct pernet_operations rpcrdma_history_ops;
-bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy);
+unsigned int rpcrdma_history_get(const struct net *ns, unsigned int n,
+				 struct rpcrdma_history *copy);
 
 struct rpcrdma_conn *rpcrdma_conn_find(const struct net *net, unsigned long id);
 

@@ -361,7 +361,8 @@ static void *dump_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd
 
 /*
  * End the description of object @id, or leave it out if @err. The dump goes on after the last
- * @id, so objects that come or go meanwhile make it neither skip nor repeat others.
+ * @id, so objects that come or go meanwhile make it neither skip nor repeat others. If cb->seq is
+ * not that of the object before, the reader is told to begin again.
  */
 static int dump_end(struct sk_buff *skb, struct netlink_callback *cb, void *header, u32 id, int err)
 {
@@ -369,6 +370,7 @@ static int dump_end(struct sk_buff *skb, struct netlink_callback *cb, void *head
 		genlmsg_cancel(skb, header);
 		return err;
 	}
+	genl_dump_check_consistent(cb, header);
 	genlmsg_end(skb, header);
 	cb->args[0] = id;
 	return 0;
@@ -448,11 +450,17 @@ static int dump_conns(struct sk_buff *skb, struct netlink_callback *cb)
 
 static int dump_peers(struct sk_buff *skb, struct netlink_callback *cb)
 {
+	struct net *net = sock_net(cb->skb->sk);
 	struct rpcrdma_history peer;
+	unsigned int changes;
 	void *header;
 	int err = 0;
 
-	while (!err && rpcrdma_history_get(sock_net(cb->skb->sk), cb->args[0], &peer)) {
+	while (!err) {
+		changes = rpcrdma_history_get(net, cb->args[0], &peer);
+		if (!changes)
+			break;
+		cb->seq = changes;
 		header = dump_begin(skb, cb, RPCRDMA_CMD_PEER_GET);
 		err = dump_end(skb, cb, header, cb->args[0] + 1,
 			       header ? put_peer(skb, &peer) : -EMSGSIZE);

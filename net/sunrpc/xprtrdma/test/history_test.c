@@ -188,8 +188,9 @@ static void test_many_addresses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, octets, 1001 * SENT);
 	KUNIT_EXPECT_EQ(test, connects, 1001);
 	KUNIT_EXPECT_EQ(test, record_of(false, "10.17.0.1")->counters.connects, 1);
-	/* The oldest have gone to the others. */
-	KUNIT_EXPECT_EQ(test, record_of(true, "10.18.0.0")->counters.connects, 0);
+	/* The first ones stay, and of the rest the oldest have gone to the others. */
+	KUNIT_EXPECT_EQ(test, record_of(true, "10.18.0.126")->counters.connects, 1);
+	KUNIT_EXPECT_EQ(test, record_of(true, "10.18.0.127")->counters.connects, 0);
 	KUNIT_EXPECT_EQ(test, record_of(true, "10.18.3.231")->counters.connects, 1);
 	KUNIT_EXPECT_EQ(test, record_of(true, "")->counters.connects, 1001 - PEERS);
 	end(stays);
@@ -199,20 +200,23 @@ static void test_many_addresses(struct kunit *test)
 static void test_all_in_use(struct kunit *test)
 {
 	struct rpcrdma_conn **conns = kunit_kcalloc(test, PEERS + 2, sizeof(*conns), GFP_KERNEL);
+	unsigned int i, changes;
 	u64 octets, connects;
-	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, conns);
+	changes = rpcrdma_history_get(&init_net, 0, &record);
 	for (i = 0; i < PEERS + 2; i++)
 		conns[i] = new_conn(test, true, 0x0a120000 + i);
 	KUNIT_EXPECT_EQ(test, record_of(true, "")->counters.connects, 2);
 	KUNIT_EXPECT_EQ(test, records(true, &octets, &connects), PEERS + 1);
 	KUNIT_EXPECT_EQ(test, octets, (PEERS + 2) * SENT);
 
-	/* The next one gets the record of one that has gone, in its place. */
-	i = place_of("10.18.0.5");
-	end(conns[5]);
-	conns[5] = new_conn(test, true, 0x0a130000);
+	/* The next one gets the record of one that has gone, in its place, and readers can tell. */
+	i = place_of("10.18.0.200");
+	KUNIT_EXPECT_EQ(test, rpcrdma_history_get(&init_net, i, &record), changes);
+	end(conns[200]);
+	conns[200] = new_conn(test, true, 0x0a130000);
+	KUNIT_EXPECT_NE(test, rpcrdma_history_get(&init_net, 0, &record), changes);
 	KUNIT_EXPECT_EQ(test, place_of("10.19.0.0"), i);
 	KUNIT_EXPECT_EQ(test, record_of(true, "10.19.0.0")->counters.connects, 1);
 	KUNIT_EXPECT_EQ(test, record_of(true, "10.19.0.0")->counters.sent.placed_octets, SENT);

@@ -33,13 +33,15 @@ DEFINE_MUTEX(rpcrdma_listeners_lock);	/* protects nothing here */
 LIST_HEAD(rpcrdma_listeners);
 
 static struct rpcrdma_history peers[4];
+static unsigned int peers_changes = 1;
 
-bool rpcrdma_history_get(const struct net *ns, unsigned int n, struct rpcrdma_history *copy)
+unsigned int rpcrdma_history_get(const struct net *ns, unsigned int n,
+				 struct rpcrdma_history *copy)
 {
 	if (ns != &init_net || n >= ARRAY_SIZE(peers))
-		return false;
+		return 0;
 	*copy = peers[n];
-	return true;
+	return peers_changes;
 }
 
 static void set_peer(struct rpcrdma_conn *conn)
@@ -464,6 +466,23 @@ static void test_dump_peers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next_two(test, reader, dump_peers, &len), 0);
 }
 
+/* The reader is told if a record was given to another peer meanwhile. */
+static void test_dump_torn(struct kunit *test)
+{
+	struct sk_buff *skb = alloc_skb(PAGE_SIZE, GFP_KERNEL);
+	struct reader *reader = new_reader(test);
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	KUNIT_ASSERT_GT(test, dump_peers(skb, &reader->cb), 0);
+	KUNIT_EXPECT_FALSE(test, nlmsg_hdr(skb)->nlmsg_flags & NLM_F_DUMP_INTR);
+	peers_changes++;
+	reader->cb.args[0] = 2;
+	skb_trim(skb, 0);
+	KUNIT_ASSERT_GT(test, dump_peers(skb, &reader->cb), 0);
+	KUNIT_EXPECT_TRUE(test, nlmsg_hdr(skb)->nlmsg_flags & NLM_F_DUMP_INTR);
+	kfree_skb(skb);
+}
+
 /* However often an RPC tries, it counts once for each cause. */
 static void test_waits_count_once(struct kunit *test)
 {
@@ -564,6 +583,7 @@ static struct kunit_case status_cases[] = {
 	KUNIT_CASE(test_dump_conns),
 	KUNIT_CASE(test_peer),
 	KUNIT_CASE(test_dump_peers),
+	KUNIT_CASE(test_dump_torn),
 	KUNIT_CASE(test_waits_count_once),
 	KUNIT_CASE(test_tally),
 	{}
