@@ -310,10 +310,7 @@ static int call_post(struct xprt_rdma_builder *b)
 	}
 	xprt_rdma_ep_get(ep);
 	atomic_inc(&ep->credits.in_flight);
-	/*
-	 * A reader of request->ep sees that @posted is false, and what was built. Pairs with
-	 * the acquire in receive_match().
-	 */
+	/* A reader of request->ep sees that @posted is false. Pairs with receive_match(). */
 	smp_store_release(&request->ep, ep);
 
 	ret = rpcrdma_send_post(b->send, b->first, flags, &request->posted);

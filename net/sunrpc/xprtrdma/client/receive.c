@@ -18,8 +18,8 @@ static struct xprt_rdma_request *receive_match(struct xprt_rdma_endpoint *ep, __
 	rqst = xprt_lookup_rqst(xprt, xid);
 	if (rqst) {
 		request = xprt_rdma_request_of(rqst);
-		/* Pairs with the release in call_post(). */
-		if (smp_load_acquire(&request->ep) == ep && READ_ONCE(request->posted) &&
+		/* Pair with the releases in call_post() and chain_post_locked(). */
+		if (smp_load_acquire(&request->ep) == ep && smp_load_acquire(&request->posted) &&
 		    !request->replied) {
 			request->replied = true;
 			xprt_pin_rqst(rqst);

@@ -260,8 +260,16 @@ static void retire_async(struct xprt_rdma_request *request)
  */
 void xprt_rdma_request_retire(struct xprt_rdma_request *request)
 {
-	struct xprt_rdma_endpoint *ep = request->ep;
+	struct xprt_rdma_endpoint *ep;
 
+	if (!READ_ONCE(request->ep))
+		return;
+	/*
+	 * sunrpc may have found without a lock that the Reply has been processed, which has cleared
+	 * @ep. Pairs with the barrier in xprt_complete_rqst().
+	 */
+	smp_rmb();
+	ep = READ_ONCE(request->ep);
 	if (!ep)
 		return;
 	if (RPC_IS_ASYNC(request->rqst.rq_task)) {

@@ -70,7 +70,7 @@ static int chain_post_locked(struct rpcrdma_conn *conn, struct rpcrdma_chain *ch
 	}
 	rpcrdma_chains_add(&conn->fifo, chain);
 	if (posted)
-		WRITE_ONCE(*posted, true);
+		smp_store_release(posted, true);	/* receive_match() sees what was built */
 
 	/*
 	 * If this fails, the device may have taken a part of the chain. Only the drain

@@ -35,7 +35,8 @@
 
 static void keepalive_done(struct rpcrdma_chain *chain, int status)
 {
-	WRITE_ONCE(chain->conn->keepalive.posted, false);
+	/* Whoever posts it again comes after what was done with the chain until here. */
+	smp_store_release(&chain->conn->keepalive.posted, false);
 }
 
 static void keepalive_again(struct rpcrdma_conn *conn)
