@@ -163,7 +163,8 @@ static int client_enable_swap(struct rpc_xprt *xprt)
 
 static void client_disable_swap(struct rpc_xprt *xprt)
 {
-	atomic_dec(&xprt->swapper);
+	/* sunrpc asks it of a transport as well that was added after swapon. */
+	atomic_dec_if_positive(&xprt->swapper);
 }
 
 /*
