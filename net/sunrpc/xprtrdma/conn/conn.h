@@ -354,7 +354,8 @@ struct rpcrdma_device {
 	atomic_t shared_recvs;		/* Receives of these queues */
 	atomic_long_t shared_limits;	/* reports that few were posted */
 	atomic_long_t shared_empty;	/* how often the last one was taken */
-	bool no_last_wqe;		/* see qp_drain_shared(); no more are made */
+	bool last_wqe;			/* the device says when a queue pair is done with one */
+	bool no_last_wqe;		/* it did not, see qp_drain_shared() */
 	atomic_long_t exceeded;		/* connections closed: the peer sent more than it may */
 	/* private: to device.c */
 	struct list_head all;		/* entry in rpcrdma_devices */

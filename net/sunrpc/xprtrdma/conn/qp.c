@@ -71,6 +71,7 @@ static void qp_event(struct ib_event *event, void *context)
 		rdma_notify(conn->cm_id, event->event);
 		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
+		WRITE_ONCE(conn->device->last_wqe, true);
 		complete(&conn->last_wqe);
 		break;
 	case IB_EVENT_QP_FATAL:
@@ -202,7 +203,8 @@ static bool qp_is_stopped(struct ib_qp *qp)
  * The queue pair has stopped. Shared Receives are not flushed: the device says when it will take
  * no more. Those that it took complete before a Send that is posted then, because both use one
  * completion queue. ib_drain_qp() would poll that for other connections, too, or, in 6.1, not
- * wait. Not every device says so of a queue pair that was not connected.
+ * wait. Not every device says so of a queue pair that was not connected. One that has ever said
+ * so may have missed it once, as mlx5 does without memory.
  */
 static void qp_drain_shared(struct rpcrdma_conn *conn)
 {

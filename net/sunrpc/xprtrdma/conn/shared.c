@@ -372,7 +372,7 @@ bool rpcrdma_shared_attach(struct rpcrdma_conn *conn, unsigned int cqes)
 	unsigned int noio;
 
 	if (!like.bound || !attrs->max_srq || rdma_protocol_iwarp(device->ib, conn->port) ||
-	    READ_ONCE(device->no_last_wqe))
+	    (READ_ONCE(device->no_last_wqe) && !READ_ONCE(device->last_wqe)))
 		return false;
 	noio = memalloc_noio_save();
 	mutex_lock(&device->shared_lock);
