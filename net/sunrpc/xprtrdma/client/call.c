@@ -21,6 +21,7 @@ struct xprt_rdma_builder {
 	struct rpcrdma_mr *mr;		/* being filled */
 	enum dma_data_direction direction; /* of @mr */
 	u32 gathered;			/* octets that the device reads from the task's pages */
+	unsigned long mapping_since;	/* the request's before this try, which may succeed */
 };
 
 static u32 call_segments(const struct xprt_rdma_endpoint *ep, unsigned long start, u32 len)
@@ -72,12 +73,13 @@ static int call_choose_form(const struct xprt_rdma_endpoint *ep, struct xprt_rdm
 }
 
 /* -ENOBUFS may be a temporary lack of space, so the Call is tried again for a while. */
-static int call_mapping_failed(struct xprt_rdma_request *request, int error)
+static int call_mapping_failed(const struct xprt_rdma_builder *b, int error)
 {
+	struct xprt_rdma_request *request = b->request;
+
 	if (error != -ENOBUFS)
 		return -EIO;
-	if (!request->mapping_since)
-		request->mapping_since = jiffies ?: 1;
+	request->mapping_since = b->mapping_since ?: jiffies ?: 1;
 	return time_before(jiffies, request->mapping_since + XPRT_RDMA_MAPPING_TIMEOUT) ?
 	       -ENOBUFS : -EIO;
 }
@@ -90,7 +92,7 @@ static int call_finish_mr(struct xprt_rdma_builder *b)
 	b->mr = NULL;
 	ret = rpcrdma_mr_map(mr, b->direction);
 	if (ret)
-		return call_mapping_failed(b->request, ret);
+		return call_mapping_failed(b, ret);
 	*b->next = &mr->reg_wr.wr;
 	b->next = &mr->reg_wr.wr.next;
 	b->ep->client->stats.registered += mr->segment.length;
@@ -227,7 +229,7 @@ static int call_build_payload(struct xprt_rdma_builder *b)
 		return ret;
 	if (b->gathered) {
 		ret = rpcrdma_send_gather(b->send, call);
-		return ret ? call_mapping_failed(b->request, ret) : 0;
+		return ret ? call_mapping_failed(b, ret) : 0;
 	}
 	after = head + call->page_len +
 		min_t(u32, xdr_pad_size(call->page_len), call->tail[0].iov_len);
@@ -353,9 +355,14 @@ static void call_count(const struct xprt_rdma_builder *b)
 static int call_submit(struct xprt_rdma_endpoint *ep, struct rpc_rqst *rqst)
 {
 	struct xprt_rdma_request *request = xprt_rdma_request_of(rqst);
-	struct xprt_rdma_builder b = { .ep = ep, .request = request };
+	struct xprt_rdma_builder b = {
+		.ep = ep,
+		.request = request,
+		.mapping_since = request->mapping_since,
+	};
 	int ret;
 
+	request->mapping_since = 0;
 	if (!xprt_rdma_ep_has_credit(ep)) {
 		xprt_rdma_count_credit_wait(ep, rqst);
 		return -EAGAIN;

@@ -364,6 +364,22 @@ static void test_mapping_fails_for_long(struct kunit *test)
 	fake_client_end(test, t);
 }
 
+/* One that was mapped meanwhile, and lacked something else, has a while again. */
+static void test_mapping_fails_again(struct kunit *test)
+{
+	struct fake_client *t = begin_two_chunks(test);
+	struct xprt_rdma_request *request = &t->rpc.request;
+
+	request->mapping_since = jiffies - 6 * HZ;
+	lack_mrs(test, t, 1);
+	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), -EAGAIN);
+	give_mrs(test, t);
+	t->fake.map_result = 1;
+	KUNIT_EXPECT_EQ(test, fake_rpc_send(&t->rpc), -ENOBUFS);
+	KUNIT_EXPECT_TRUE(test, time_after(request->mapping_since, jiffies - HZ));
+	fake_client_end(test, t);
+}
+
 /*
  * What a header has space for: 41 segments of a Read chunk, one for each page here. That is
  * known before anything is taken.
@@ -503,6 +519,7 @@ static struct kunit_case unsent_cases[] = {
 	KUNIT_CASE(test_cannot_be_registered),
 	KUNIT_CASE(test_registration_takes_nothing),
 	KUNIT_CASE(test_mapping_fails_for_long),
+	KUNIT_CASE(test_mapping_fails_again),
 	KUNIT_CASE(test_segments),
 	KUNIT_CASE(test_buffer),
 	KUNIT_CASE(test_not_connected),
