@@ -502,6 +502,7 @@ static int conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_conf
  */
 int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_config *config)
 {
+	unsigned int noio = memalloc_noio_save();
 	int err;
 
 	/* The role may drop its reference in ->closed, before this returns. */
@@ -512,5 +513,6 @@ int rpcrdma_conn_accept(struct rpcrdma_conn *conn, const struct rpcrdma_conn_con
 	if (err)
 		rpcrdma_conn_close(conn, err);
 	rpcrdma_conn_put(conn);
+	memalloc_noio_restore(noio);
 	return err;
 }

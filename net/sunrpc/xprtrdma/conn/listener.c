@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) "rpcrdma: " fmt
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 
@@ -78,22 +79,25 @@ static int listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 static int listener_listen(struct rpcrdma_listener *listener)
 {
 	struct sockaddr *addr = (struct sockaddr *)&listener->addr;
+	/* rdma_cm allocates under a lock that clients need as well, to connect and to close. */
+	unsigned int noio = memalloc_noio_save();
 	struct rdma_cm_id *id;
 	int err;
 
 	id = rdma_create_id(listener->net, listener_event, listener, RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
+	err = PTR_ERR_OR_ZERO(id);
 	/* Otherwise no IPv4 listener could use the same port. */
-	err = addr->sa_family == AF_INET6 ? rdma_set_afonly(id, 1) : 0;
+	if (!err && addr->sa_family == AF_INET6)
+		err = rdma_set_afonly(id, 1);
 	if (!err)
 		err = rdma_bind_addr(id, addr);
 	if (!err)
 		err = rdma_listen(id, BACKLOG);
-	if (err) {
+	if (err && !IS_ERR(id))
 		rdma_destroy_id(id);
+	memalloc_noio_restore(noio);
+	if (err)
 		return err;
-	}
 	/* The address now has the port that rdma_cm has chosen, if @addr had none. */
 	listener->addr = id->route.addr.src_addr;
 	listener->state_since = ktime_get();

@@ -304,9 +304,10 @@ int rpcrdma_recv_expect(struct rpcrdma_conn *conn, unsigned int credits, unsigne
 {
 	/*
 	 * A client makes Receives while it keeps other tasks from sending, and these may have
-	 * to write dirty pages. So it neither waits for memory nor takes the reserves.
+	 * to write dirty pages. So it neither waits for memory nor takes the reserves. Those that
+	 * wait for what a server's thread holds here may be what its reclaim waits for.
 	 */
-	gfp_t gfp = conn->server ? GFP_KERNEL | __GFP_NORETRY : GFP_NOWAIT | __GFP_NOMEMALLOC;
+	gfp_t gfp = conn->server ? GFP_NOIO | __GFP_NORETRY : GFP_NOWAIT | __GFP_NOMEMALLOC;
 	int err = -ENOTCONN;
 
 	mutex_lock(&conn->setup);

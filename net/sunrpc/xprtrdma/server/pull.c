@@ -12,6 +12,8 @@
  *
  * RDMA Reads that do not fit into one chain go in several, see server_private.h.
  */
+#include <linux/sched/mm.h>
+
 #include "server_private.h"
 #include "../trace.h"
 
@@ -167,10 +169,17 @@ void svcrdma_pull_continue(struct svcrdma_request *request, struct svc_rqst *rqs
 	struct svcrdma_service *service = request->service;
 	int seq = atomic_read_acquire(&service->resource_seq);
 	struct rpcrdma_conn *conn = service->conn;
+	unsigned int noio;
 	int ret = -ENOTCONN;
 
 	if (rpcrdma_conn_enter(conn)) {
+		/*
+		 * Reclaim may wait for an RPC of a mount of this host. What that waits for may wait
+		 * for this thread: others for read_start, and the device until it has left.
+		 */
+		noio = memalloc_noio_save();
 		ret = pull_post_reads(request, rqstp);
+		memalloc_noio_restore(noio);
 		rpcrdma_conn_leave(conn);
 	}
 	if (!ret) {

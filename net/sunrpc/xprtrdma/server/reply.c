@@ -8,6 +8,7 @@
  * is the rw_chain of another request, a carrier. No thread waits for space in the
  * send queue, because then all threads could wait for one requester.
  */
+#include <linux/sched/mm.h>
 #include <linux/sunrpc/auth.h>
 
 #include "server_private.h"
@@ -378,6 +379,7 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 {
 	struct svcrdma_request *request = rqstp->rq_xprt_ctxt;
 	struct svcrdma_service *service;
+	unsigned int noio;
 	int ret;
 
 	if (svc_xprt_is_dead(rqstp->rq_xprt))
@@ -394,11 +396,14 @@ int svcrdma_sendto(struct svc_rqst *rqstp)
 		svcrdma_request_put(request);
 		return -ENOTCONN;
 	}
+	/* As in svcrdma_pull_continue() */
+	noio = memalloc_noio_save();
 	svcrdma_request_put_recv(request);
 	if (svcrdma_xid_timed(request->msg.xid))
 		request->tally.latency = rpcrdma_latency_slot(ktime_sub(ktime_get(),
 									rqstp->rq_stime));
 	ret = reply_send(request, rqstp);
+	memalloc_noio_restore(noio);
 	rpcrdma_conn_leave(service->conn);
 	return ret;
 }

@@ -206,7 +206,7 @@ static void service_drop_work(struct work_struct *work)
 	if (!list_empty(&service->received))
 		svcrdma_service_wake_locked(service);
 	service->drop_delay = min_t(unsigned long, 2 * service->drop_delay, SVCRDMA_DROPS_MAX);
-	schedule_delayed_work(&service->drop_work, service->drop_delay);
+	queue_delayed_work(xprtiod_workqueue, &service->drop_work, service->drop_delay);
 out:
 	spin_unlock_bh(&service->lock);
 }
@@ -228,7 +228,7 @@ static struct svcrdma_service *service_alloc(struct svc_xprt *listener, struct r
 	struct svc_serv *serv = listener->xpt_server;
 	struct svcrdma_service *service;
 
-	service = kzalloc(sizeof(*service), GFP_KERNEL);
+	service = kzalloc(sizeof(*service), GFP_NOIO);
 	if (!service)
 		return NULL;
 	service->conn = conn;
@@ -486,7 +486,7 @@ static void svcrdma_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 	if (!service->drop_delay) {
 		service->drop_delay = SVCRDMA_DROPS_FIRST;
 		service->drop_since = jiffies;
-		schedule_delayed_work(&service->drop_work, SVCRDMA_DROPS_FIRST);
+		queue_delayed_work(xprtiod_workqueue, &service->drop_work, SVCRDMA_DROPS_FIRST);
 	}
 	if (request->again) {
 		/* It counts when it is received again. */

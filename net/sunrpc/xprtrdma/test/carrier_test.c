@@ -37,6 +37,7 @@ struct carriers {
 
 	unsigned int posted;		/* chains without a Send */
 	bool sent;
+	bool noio;		/* then */
 	unsigned int made[CHAINS];
 	unsigned int destroyed[CHAINS];
 	unsigned int put[CHAINS];
@@ -154,6 +155,7 @@ static int send_post(struct rpcrdma_send *send, struct ib_send_wr *first, unsign
 						RPCRDMA_POST_LATER) || posted ||
 		    first != &send->wr;
 	c->sent = true;
+	c->noio = current->flags & PF_MEMALLOC_NOIO;
 	return 0;
 }
 
@@ -497,6 +499,8 @@ static void expect_sendto(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, svcrdma_sendto(&c->rqst), c->rqst.rq_res.len);
 	KUNIT_EXPECT_TRUE(test, c->sent);
+	KUNIT_EXPECT_TRUE(test, c->noio);
+	KUNIT_EXPECT_FALSE(test, current->flags & PF_MEMALLOC_NOIO);
 	KUNIT_EXPECT_EQ(test, c->put[0], 1);
 	percpu_ref_exit(&c->conn.users);
 }

@@ -80,7 +80,7 @@ static int cm_step(char what)
 	if (current->flags & PF_MEMALLOC)
 		note(cm.reserves, what);
 	/* Reclaim may wait for a client's connection. */
-	cm.wrong += cm.conn && !cm.conn->server && !(current->flags & PF_MEMALLOC_NOIO);
+	cm.wrong += cm.conn && !(current->flags & PF_MEMALLOC_NOIO);
 	if (cm.meanwhile == what) {
 		deliver(cm.event, 0);
 		/* The teardown begins, if it may. */

@@ -418,7 +418,7 @@ static struct reads *r;		/* Tests run one at a time. */
 static int chain_init(struct svcrdma_rw_chain *chain, enum dma_data_direction direction,
 		      unsigned int rws, unsigned int sg)
 {
-	r->wrong += direction != DMA_FROM_DEVICE;
+	r->wrong += direction != DMA_FROM_DEVICE || !(current->flags & PF_MEMALLOC_NOIO);
 	if (r->init_ret)
 		return r->init_ret;
 	chain->num_sg = 0;
