@@ -35,6 +35,12 @@
 extern struct workqueue_struct *rpcrdma_wq;
 extern struct workqueue_struct *rpcrdma_teardown_wq;
 
+/* Whether swap depends on the connection. */
+static inline bool rpcrdma_conn_swaps(const struct rpcrdma_conn *conn)
+{
+	return conn->config.swapper && atomic_read(conn->config.swapper);
+}
+
 /*
  * Memory may be short because dirty pages have to be written over this connection.
  * So allocations of a work item must not start I/O, and a connection that carries
@@ -45,7 +51,7 @@ static inline unsigned int rpcrdma_memalloc_save(const struct rpcrdma_conn *conn
 	unsigned int flags = current->flags;
 
 	current->flags |= PF_MEMALLOC_NOIO;
-	if (conn->config.swapper && atomic_read(conn->config.swapper))
+	if (rpcrdma_conn_swaps(conn))
 		current->flags |= PF_MEMALLOC;
 	return flags;
 }

@@ -79,7 +79,8 @@ void rpcrdma_pool_rest_work(struct work_struct *work)
 		return;
 	flags = rpcrdma_memalloc_save(conn);
 	left = rpcrdma_pool_rest(conn, &conn->sends);
-	left |= rpcrdma_pool_rest(conn, &conn->mrs);
+	/* Without memory swap could not make registrations again. */
+	left |= rpcrdma_conn_swaps(conn) || rpcrdma_pool_rest(conn, &conn->mrs);
 	if (conn->ops->rest)
 		left |= conn->ops->rest(conn);
 	rpcrdma_memalloc_restore(flags);

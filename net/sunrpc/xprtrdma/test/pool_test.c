@@ -239,6 +239,28 @@ static void test_rest_sends_in_use(struct kunit *test)
 	rest_end(rest);
 }
 
+/* Registrations stay while swap depends on them, and go afterwards. */
+static void test_rest_of_swap(struct kunit *test)
+{
+	struct rest *rest = rest_make(test);
+	struct rpcrdma_conn *conn = rest->conn;
+	atomic_t swapper = ATOMIC_INIT(1);
+	unsigned int i;
+
+	conn->config.swapper = &swapper;
+	rpcrdma_rest_later(conn);
+	for (i = 0; i < 3; i++)
+		flush_delayed_work(&conn->rest_work);
+	KUNIT_EXPECT_EQ(test, deregistered, 0);
+	KUNIT_EXPECT_EQ(test, conn->sends.num, 1);
+	atomic_set(&swapper, 0);
+	for (i = 0; i < 2; i++)
+		flush_delayed_work(&conn->rest_work);
+	KUNIT_EXPECT_EQ(test, deregistered, MADE);
+	conn->config.swapper = NULL;
+	rest_end(rest);
+}
+
 /* rest_work queues itself until only what a connection keeps is left. So does who makes more. */
 static void test_rest_again(struct kunit *test)
 {
@@ -266,6 +288,7 @@ static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(test_rest_mrs),
 	KUNIT_CASE(test_rest_sends),
 	KUNIT_CASE(test_rest_sends_in_use),
+	KUNIT_CASE(test_rest_of_swap),
 	KUNIT_CASE(test_rest_again),
 	{}
 };
