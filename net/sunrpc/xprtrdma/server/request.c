@@ -27,10 +27,11 @@ static struct svcrdma_request *request_alloc(struct svcrdma_service *service)
 {
 	struct svcrdma_request *request;
 
-	request = kmem_cache_alloc(svcrdma_request_cache, GFP_KERNEL);
+	/* In rpciod RPCs that write dirty pages may wait for this one. */
+	request = kmem_cache_alloc(svcrdma_request_cache, rpc_task_gfp_mask());
 	if (!request)
 		return NULL;
-	request->pages = kcalloc(service->max_pages, sizeof(*request->pages), GFP_KERNEL);
+	request->pages = kcalloc(service->max_pages, sizeof(*request->pages), rpc_task_gfp_mask());
 	if (!request->pages) {
 		kmem_cache_free(svcrdma_request_cache, request);
 		return NULL;
