@@ -332,6 +332,13 @@ int rpcrdma_mr_invalidate(struct rpcrdma_conn *conn, struct rpcrdma_invalidation
 bool rpcrdma_mr_unmap(struct rpcrdma_mr *mr);
 void rpcrdma_mr_put(struct rpcrdma_mr *mr);
 
+/* Whether a device tells that a queue pair takes no more shared Receives, see qp_drain_shared() */
+enum rpcrdma_last_wqe {
+	RPCRDMA_LAST_WQE_UNKNOWN,
+	RPCRDMA_LAST_WQE_NOT_TOLD,	/* it did not when it had to */
+	RPCRDMA_LAST_WQE_TOLD,		/* it has: this stays */
+};
+
 /*
  * What a device can do, and its connections. One for each ib_device, made and freed with it by
  * device.c. Each connection holds a reference until its teardown is over, and the removal of
@@ -354,8 +361,7 @@ struct rpcrdma_device {
 	atomic_t shared_recvs;		/* Receives of these queues */
 	atomic_long_t shared_limits;	/* reports that few were posted */
 	atomic_long_t shared_empty;	/* how often the last one was taken */
-	bool last_wqe;			/* the device says when a queue pair is done with one */
-	bool no_last_wqe;		/* it did not, see qp_drain_shared() */
+	enum rpcrdma_last_wqe last_wqe;
 	atomic_long_t exceeded;		/* connections closed: the peer sent more than it may */
 	/* private: to device.c */
 	struct list_head all;		/* entry in rpcrdma_devices */

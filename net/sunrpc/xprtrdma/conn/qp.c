@@ -71,7 +71,7 @@ static void qp_event(struct ib_event *event, void *context)
 		rdma_notify(conn->cm_id, event->event);
 		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
-		WRITE_ONCE(conn->device->last_wqe, true);
+		WRITE_ONCE(conn->device->last_wqe, RPCRDMA_LAST_WQE_TOLD);
 		complete(&conn->last_wqe);
 		break;
 	case IB_EVENT_QP_FATAL:
@@ -209,7 +209,8 @@ static bool qp_is_stopped(struct ib_qp *qp)
 static void qp_drain_shared(struct rpcrdma_conn *conn)
 {
 	if (!wait_for_completion_timeout(&conn->last_wqe, LAST_WQE_TIMEOUT) && conn->established_at)
-		WRITE_ONCE(conn->device->no_last_wqe, true);
+		cmpxchg(&conn->device->last_wqe, RPCRDMA_LAST_WQE_UNKNOWN,
+			RPCRDMA_LAST_WQE_NOT_TOLD);
 	ib_drain_sq(conn->qp);
 }
 

@@ -20,7 +20,6 @@
  * protection domain because rxe looks for the memory of Receives in the queue pair's. A server
  * registers memory for peers only on iWARP, so none has a handle that another could use.
  */
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "conn_private.h"
@@ -369,12 +368,10 @@ bool rpcrdma_shared_attach(struct rpcrdma_conn *conn, unsigned int cqes)
 		.bound = min_t(unsigned int, config->shared_receives, attrs->max_srq_wr),
 	};
 	struct rpcrdma_shared *shared;
-	unsigned int noio;
 
 	if (!like.bound || !attrs->max_srq || rdma_protocol_iwarp(device->ib, conn->port) ||
-	    (READ_ONCE(device->no_last_wqe) && !READ_ONCE(device->last_wqe)))
+	    READ_ONCE(device->last_wqe) == RPCRDMA_LAST_WQE_NOT_TOLD)
 		return false;
-	noio = memalloc_noio_save();
 	mutex_lock(&device->shared_lock);
 	like.vector = device->shared_turn++ % max(device->ib->num_comp_vectors, 1);
 	list_for_each_entry(shared, &device->shared, all)
@@ -390,7 +387,6 @@ bool rpcrdma_shared_attach(struct rpcrdma_conn *conn, unsigned int cqes)
 		WRITE_ONCE(conn->shared, shared);
 	}
 	mutex_unlock(&device->shared_lock);
-	memalloc_noio_restore(noio);
 	return shared;
 }
 

@@ -324,6 +324,13 @@ static void test_none(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, shared_test_attach(conn, CQES));
 	lab->port.immutable.core_cap_flags = 0;
 
+	lab->device.last_wqe = RPCRDMA_LAST_WQE_NOT_TOLD;
+	KUNIT_EXPECT_FALSE(test, shared_test_attach(conn, CQES));
+	lab->device.last_wqe = RPCRDMA_LAST_WQE_TOLD;
+	KUNIT_EXPECT_TRUE(test, shared_test_attach(conn, CQES));
+	shared_test_detach(conn);
+	lab->num_srqs = 0;
+
 	lab->ib.attrs.max_cqe = BOUND + CQES - 1;
 	KUNIT_EXPECT_FALSE(test, shared_test_attach(conn, CQES));
 	lab->ib.attrs.max_cqe++;
