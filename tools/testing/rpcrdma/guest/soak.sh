@@ -16,6 +16,7 @@
 
 . "${BASH_SOURCE%/*}/krb5.sh"
 . "${BASH_SOURCE%/*}/mem.sh"
+. "${BASH_SOURCE%/*}/../scenarios/container.sh"
 . "${BASH_SOURCE%/*}/../scenarios/faults-disconnect.sh"
 . "${BASH_SOURCE%/*}/../scenarios/faults-memory.sh"
 . "${BASH_SOURCE%/*}/../scenarios/slabs.sh"
@@ -52,11 +53,12 @@ start() {
 	echo $EPOCHSECONDS >$NOW/sampled
 	need "load rpcrdma, and start the server" load_and_listen
 	echo 1 >$STATES/events/rpcrdma/rpcrdma_conn_state/enable
+	# A folder that several clients change might stay delegated: see known-failures.rst.
+	mkdir $LOCAL/container
 	for mount in ${MOUNTS//,/ }; do
 		IFS=/ read -ra fields <<<"$mount"
 		need "mount v${fields[0]}" nfs_mount "${fields[0]}" rdma "$SOAK/v${fields[0]}" \
 			"nconnect=${fields[1]},sec=${fields[2]}"
-		# A folder that several clients change might stay delegated: see known-failures.rst.
 		need "its folder" mkdir "$(folder "v${fields[0]}")"
 		for kind in "${fields[@]:3}"; do
 			: >"$NOW/v${fields[0]}-$kind.rounds"
@@ -227,6 +229,13 @@ inject_namespace() {
 	wait_for $RECOVERY test -e "$LOCAL/$file" && umount $SOAK/more
 	status=$?
 	kill -9 -- -$pid && return $status
+}
+
+# inject_container VERSION: the same with a network namespace and devices of its own, see
+# scenarios/container.sh
+inject_container() {
+	container_up && container_writes "$1" && container_kill &&
+		wait_for $RECOVERY container_is_gone
 }
 
 # inject_setting NAME=VALUE: from the next connections on. They end with the module.

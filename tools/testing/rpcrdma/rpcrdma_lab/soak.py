@@ -6,9 +6,9 @@ random.
 A run consists of periods. At the end of each all faults and mounts end, the module is unloaded,
 and memory must be what it was after the first one, the warm-up, which has each kind of fault once.
 Each further period has a seed of its own, one more than that of the period before. The sequence
-of its faults depends on this seed, guest and device alone; which workers and flavours a mount has
-depends on the seed. So the seed of the period that failed repeats it. guest/soak.sh has the faults
-and what is checked.
+of its faults depends on commit, guest, device and this seed alone; which workers and flavours a
+mount has depends on the seed. So the seed of the period that failed repeats it. guest/soak.sh has
+the faults and what is checked.
 """
 
 import collections
@@ -95,6 +95,7 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     # Wrong by so many seconds for a moment: less than the 300 that Kerberos allows
     "clock": Kind(("200", "-200"), ALWAYS),
+    "container": Kind(VERSIONS, ALWAYS, device=MEM),
     "device": Kind(("1", "0", "5")),            # removed for so many seconds
     "disconnect": Kind(("",)),
     "dropping": Kind(("client", "server"), injected=True),

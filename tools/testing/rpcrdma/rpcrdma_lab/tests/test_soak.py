@@ -29,7 +29,7 @@ def test_the_same_seed_gives_the_same_faults() -> None:
     assert [fault.kind for fault in soak.warm_up(kinds)] == kinds
     for before, after in itertools.pairwise(first(17)):
         assert after.settle or "server" not in (before.kind, after.kind)
-    assert not {"link", "operation", "memory"} & set(soak.kinds_in("um-7-smp", "rxe"))
+    assert not {"container", "link", "operation", "memory"} & set(soak.kinds_in("um-7-smp", "rxe"))
 
 
 def test_each_worker_and_flavour_has_a_mount() -> None:
